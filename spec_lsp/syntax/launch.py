@@ -1,0 +1,128 @@
+"""What a document says will be run: launches, in each of the ways the document can run them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Literal
+
+from spec_lsp.syntax.word import Place, Word
+
+NOTHING: Mapping[str, Word] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A point where a script goes one way of several: the arm of an `if` or `case`, the value of a loop variable."""
+
+    place: Place
+    taken: str
+    """What is taken, in words that continue "when ": `$1 is big`, `the test at line 12 fails`."""
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddedFile:
+    """A file whose text a document writes (a here-document into `config.yaml`, a ConfigMap entry)."""
+
+    name: str
+    content: Word
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """One way a launch can be run: its argv after the entry point, and what surrounds it.
+
+    `words` never holds the entry point (`python -m sglang.launch_server`, `sglang serve`). `env` holds the variables the launch
+    is given by the document (prefix, `export`, `env`, `docker -e`, `environment:`); a variable that is not there is not set by the document.
+    """
+
+    words: tuple[Word, ...]
+    env: Mapping[str, Word] = NOTHING
+    choices: tuple[Choice, ...] = ()
+    files: tuple[EmbeddedFile, ...] = ()
+
+
+ClueKind = Literal["image", "pin", "gpu", "gpu-count", "platform", "nodes"]
+
+
+@dataclass(frozen=True, slots=True)
+class Clue:
+    """A text that tells which release or hardware a launch will meet: `lmsysorg/sglang:v0.5.9-cu130`, `sglang==0.5.9`, `gpu:h100:8`.
+
+    `text` is as written; facts/ reads it. `place` is where.
+    """
+
+    kind: ClueKind
+    text: str
+    place: Place
+
+
+Program = Literal["launch_server", "serve", "bench", "router", "dynamo", "engine", "config"]
+"""`launch_server`: `python -m sglang.launch_server`; `serve`: `sglang serve`, whose first word may be the model; `bench`:
+`sglang.bench_one_batch` and its like; `engine`: keyword arguments; `config`: a `--config` file that no launch names."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """One place in a document that starts SGLang.
+
+    `place` covers the entry point's words (where a lens goes), `extent` the whole command from its first word to its last.
+    `syntax` names the editor that prints fixes. There is always at least one variant; past the cap on variants (see
+    `syntax.shell.MAX_VARIANTS`) what differs between them is Unknown in the only one left.
+    """
+
+    program: Program
+    place: Place
+    extent: Place
+    variants: tuple[Variant, ...]
+    syntax: Literal["shell", "yaml-words", "yaml-mapping"] = "shell"
+    clues: tuple[Clue, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace the characters of `place` by `text`; an empty place inserts."""
+
+    place: Place
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Something the syntax itself shows, before any flag is understood: flags lost behind a broken continuation.
+
+    `rule` is the name of the rule in `analysis.syntax_rules` that explains it.
+    """
+
+    rule: str
+    place: Place
+    message: str
+    edits: tuple[Edit, ...] = ()
+    fix_title: str = ""
+    related: tuple[tuple[Place, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Directive:
+    """A comment to spec-lsp: `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: sglang=0.5.19 gpu=b200`.
+
+    `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the comment stands on its line.
+    """
+
+    text: str
+    place: Place
+    own_line: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """All that can be read of one text. Parsers return this, whatever the text; they do not raise."""
+
+    name: str
+    text: str
+    launches: tuple[Launch, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    directives: tuple[Directive, ...] = ()
+    depends_on: frozenset[str] = field(default_factory=frozenset)
+    """Files of the workspace whose change may change the above (sourced scripts), as paths relative to this document's folder or absolute."""

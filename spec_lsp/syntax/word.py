@@ -1,0 +1,145 @@
+"""What one argv element will be, and where each of its characters is written.
+
+All offsets are in characters (code points) of the document's text as a Python string, `end` exclusive.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Place:
+    """The characters [start, end) of one document. `document` is the path or URI as the caller named it."""
+
+    document: str
+    start: int
+    end: int
+
+    def contains(self, other: Place) -> bool:
+        return self.document == other.document and self.start <= other.start and other.end <= self.end
+
+
+def hull(places: Iterable[Place]) -> Place:
+    """The smallest place that covers all the given ones that lie in the first one's document."""
+    first, *rest = places
+    rest = [p for p in rest if p.document == first.document]
+    return Place(first.document, min([first.start, *(p.start for p in rest)]), max([first.end, *(p.end for p in rest)]))
+
+
+@dataclass(frozen=True, slots=True)
+class Fragment:
+    """A run of a word and where it is written.
+
+    A verbatim fragment's text is the document's own characters, one to one (`len(text) == place.end - place.start`), so
+    character `i` of it stands at `place.start + i`. Any other fragment (an escape, a default, a computed value) maps as a whole.
+
+    `text` is None where the document cannot tell the value; `reason` then says why, in words that continue
+    "unknown: " ("from the environment", "command substitution"). `via` holds the expansions through which the text came,
+    outermost first: for `TOPK=4; … --topk $TOPK` the fragment's place is the `4` and `via` is the place of `$TOPK`.
+    """
+
+    text: str | None
+    place: Place
+    verbatim: bool = True
+    reason: str = ""
+    via: tuple[Place, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """One argv element, or, with `splat`, an unknown number of unknown elements (`"$@"`, an unquoted unknown `$EXTRA`).
+
+    `place` is where a reader sees the word: in the command itself for a written word or a single expanded value (`$TOPK`),
+    at the place where the text is written for words that an array or a whole-flag string brings in.
+    """
+
+    fragments: tuple[Fragment, ...]
+    place: Place
+    splat: bool = False
+
+    @property
+    def text(self) -> str | None:
+        """The whole text, or None when a part of it is unknown. An empty word is `""`."""
+        if self.splat:
+            return None
+        parts = [f.text for f in self.fragments]
+        return None if None in parts else "".join(p for p in parts if p is not None)
+
+    @property
+    def known_start(self) -> str:
+        """The text up to the first unknown part: `--tp-size=` of `--tp-size=$TP`, empty for a splat."""
+        start = ""
+        if not self.splat:
+            for fragment in self.fragments:
+                if fragment.text is None:
+                    break
+                start += fragment.text
+        return start
+
+    @property
+    def reason(self) -> str:
+        """Why the word's value is unknown; empty when it is known."""
+        return next((f.reason for f in self.fragments if f.text is None), "")
+
+    def place_of(self, start: int, end: int) -> Place | None:
+        """Where the characters [start, end) of the known text are written; None if they lie in several documents or nowhere.
+
+        Fragments that are not verbatim are covered whole.
+        """
+        found: list[Place] = []
+        position = 0
+        for fragment in self.fragments:
+            if fragment.text is None:
+                break
+            length = len(fragment.text)
+            low, high = max(start - position, 0), min(end - position, length)
+            if low < high or (start == end and 0 <= start - position <= length and not found):
+                p = fragment.place
+                found.append(Place(p.document, p.start + low, p.start + high) if fragment.verbatim else p)
+            position += length
+        if not found or any(p.document != found[0].document for p in found):
+            return None
+        return hull(found)
+
+    def split(self, at: int) -> tuple[Word, Word]:
+        """The word cut before character `at` of its known start (`--tp=8` into `--tp=` and `8`); both keep their places."""
+        left: list[Fragment] = []
+        right: list[Fragment] = []
+        position = 0
+        for fragment in self.fragments:
+            length = len(fragment.text) if fragment.text is not None else 0
+            if right or fragment.text is None or position >= at:
+                right.append(fragment)
+            elif position + length <= at:
+                left.append(fragment)
+            else:
+                cut = at - position
+                head, tail = fragment.place, fragment.place
+                if fragment.verbatim:
+                    middle = fragment.place.start + cut
+                    head = Place(head.document, head.start, middle)
+                    tail = Place(tail.document, middle, tail.end)
+                left.append(Fragment(fragment.text[:cut], head, fragment.verbatim, "", fragment.via))
+                right.append(Fragment(fragment.text[cut:], tail, fragment.verbatim, "", fragment.via))
+            position += length
+        return (
+            Word(tuple(left), self._seen(left), False),
+            Word(tuple(right), self._seen(right), False),
+        )
+
+    def _seen(self, fragments: list[Fragment]) -> Place:
+        """Where a reader sees some of this word's fragments: their expansion in the word, or their own place."""
+        places = [next((v for v in f.via if self.place.contains(v)), f.place) for f in fragments]
+        return hull(places) if places else Place(self.place.document, self.place.end, self.place.end)
+
+
+def literal(text: str, place: Place) -> Word:
+    """A word written in the document exactly as `text`."""
+    return Word((Fragment(text, place),), place)
+
+
+def unknown(place: Place, reason: str, *, splat: bool = False) -> Word:
+    """A word the document cannot tell; `splat` if it may stand for any number of words."""
+    return Word((Fragment(None, place, False, reason),), place, splat)
