@@ -38,7 +38,7 @@ class Variant:
     """
 
     words: tuple[Word, ...]
-    env: Mapping[str, Word] = NOTHING
+    env: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
     choices: tuple[Choice, ...] = ()
     files: tuple[EmbeddedFile, ...] = ()
 

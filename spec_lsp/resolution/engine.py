@@ -1,0 +1,470 @@
+"""Steps, handlers and the configuration they resolve.
+
+SGLang turns what was typed into what runs through an ordered list of handlers. So does this package: a `Handler` stands for one
+of SGLang's, its steps *adjust* fields or *refuse* the launch, top to bottom. Steps are plain Python over concrete values. Reading
+what is not known raises `NotKnown`, which ends the step: an adjustment then leaves its fields unknown, a refusal says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.environment import Environment
+from spec_lsp.facts.hardware import Hardware
+from spec_lsp.facts.known import NotKnown
+
+if TYPE_CHECKING:
+    from spec_lsp.facts.model import ModelFacts
+
+Guard = Callable[["Config"], bool]
+
+
+# --- what a step says --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A way out, as an operation on settings, not on text: fields to set, fields and environment variables to drop or set."""
+
+    set: Mapping[str, Any] = field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    set_env: Mapping[str, str] = field(default_factory=dict)
+    drop_env: tuple[str, ...] = ()
+
+    @property
+    def size(self) -> int:
+        """How many settings it touches: smaller changes are offered first."""
+        return len(self.set) + len(self.drop) + len(self.set_env) + len(self.drop_env)
+
+
+def setting(**fields: Any) -> Change:
+    """Set these fields."""
+    return Change(set=fields)
+
+
+def dropping(*fields: str) -> Change:
+    """Remove the flags of these fields."""
+    return Change(drop=fields)
+
+
+def setting_env(**variables: str) -> Change:
+    """Set these environment variables."""
+    return Change(set_env=variables)
+
+
+def dropping_env(*variables: str) -> Change:
+    """Do not set these environment variables."""
+    return Change(drop_env=variables)
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """Why SGLang will not take the launch.
+
+    `at` is the field the reader should look at first; `with_` the other fields that take part (related places). Names of
+    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work.
+    """
+
+    at: str
+    message: str
+    with_: tuple[str, ...] = ()
+    fixes: tuple[Change, ...] = ()
+
+
+Note = Refusal
+"""What a `notes` step says: the same shape, of a launch that SGLang takes."""
+
+
+# --- rules and steps ---------------------------------------------------------------------------------------------------
+
+Severity = Literal["error", "warning", "information", "hint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it."""
+
+    code: str
+    name: str
+    summary: str
+    explanation: str
+    topic: str
+    sglang: str
+    raises: str = ""
+    late: bool = False
+    severity: Severity = "error"
+    since: str = ""
+    until: str = ""
+    bad: tuple[str, ...] = ()
+    good: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One adjustment (`fields` it may decide) or one rule's check."""
+
+    name: str
+    run: Callable[[Config], Any]
+    handler: Handler
+    fields: tuple[str, ...] = ()
+    rule: Rule | None = None
+    since: str = ""
+    until: str = ""
+    spelling: bool = False
+
+    @property
+    def reason(self) -> str:
+        """The first line of the step's docstring: why, in one sentence for the reader."""
+        return (self.run.__doc__ or "").strip().split("\n")[0]
+
+
+RULES: dict[str, Rule] = {}
+"""Every rule by name."""
+
+
+class Handler:
+    """One of SGLang's handlers: its steps in order.
+
+    `sglang` is "file.py:function" of the newest release. `when` guards all steps: if it is false none runs, if it cannot be told
+    what they adjust becomes unknown. `since`/`until` bound the releases that have it.
+    """
+
+    def __init__(self, sglang: str, *, when: Guard | None = None, since: str = "", until: str = "") -> None:
+        self.sglang = sglang
+        self.when = when
+        self.since = since
+        self.until = until
+        self.steps: list[Step] = []
+
+    def adjusts(
+        self, *fields: str, since: str = "", until: str = "", spelling: bool = False
+    ) -> Callable[[Callable[[Config], None]], Callable[[Config], None]]:
+        """Declare a step that may decide these fields. Its docstring's first line tells the reader why.
+
+        `spelling`: the step only changes how a value is written (case, an alias); it is not reported as an override.
+        """
+
+        def declare(run: Callable[[Config], None]) -> Callable[[Config], None]:
+            self.steps.append(Step(run.__name__, run, self, fields, None, since, until, spelling))
+            return run
+
+        return declare
+
+    def refuses(
+        self,
+        code: str,
+        name: str,
+        *,
+        raises: str,
+        bad: str | Sequence[str] = (),
+        good: str | Sequence[str] = (),
+        since: str = "",
+        until: str = "",
+        late: bool = False,
+        sglang: str = "",
+    ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
+        """Declare a refusal rule: the step returns a Refusal when SGLang would raise, None otherwise.
+
+        `late` marks a refusal raised after argument resolution, with the weights loaded. `sglang` names the place where it
+        differs from the handler's. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
+        """
+        return self._rule(code, name, "error", raises, bad, good, since, until, late, sglang)
+
+    def notes(
+        self,
+        code: str,
+        name: str,
+        *,
+        severity: Severity = "information",
+        bad: str | Sequence[str] = (),
+        good: str | Sequence[str] = (),
+        since: str = "",
+        until: str = "",
+        sglang: str = "",
+    ) -> Callable[[Callable[[Config], Note | None]], Callable[[Config], Note | None]]:
+        """Declare a rule that tells something of a launch SGLang takes."""
+        return self._rule(code, name, severity, "", bad, good, since, until, False, sglang)
+
+    def _rule(
+        self,
+        code: str,
+        name: str,
+        severity: Severity,
+        raises: str,
+        bad: str | Sequence[str],
+        good: str | Sequence[str],
+        since: str,
+        until: str,
+        late: bool,
+        sglang: str,
+    ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
+        def declare(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
+            summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
+            rule = Rule(
+                code, name, summary, _dedent(explanation), run.__module__.rpartition(".")[2], sglang or self.sglang, raises,
+                late, severity, since or self.since, until or self.until,
+                (bad,) if isinstance(bad, str) else tuple(bad), (good,) if isinstance(good, str) else tuple(good),
+            )  # fmt: skip
+            twin = next((r for r in RULES.values() if r.name == name or r.code == code), None)
+            if twin is not None:
+                raise ValueError(f"rule {name} ({code}) clashes with {twin.name} ({twin.code})")
+            RULES[name] = rule
+            self.steps.append(Step(name, run, self, (), rule, since, until))
+            return run
+
+        return declare
+
+
+def _dedent(text: str) -> str:
+    lines = text.strip("\n").split("\n")
+    margin = min((len(line) - len(line.lstrip()) for line in lines if line.strip()), default=0)
+    return "\n".join(line[margin:] for line in lines).strip()
+
+
+# --- the configuration -------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """One decision in a field's history: `step` put `value` where `previous` was (None as previous: unknown or unset)."""
+
+    step: Step
+    previous: Any
+    value: Any
+
+
+_ABSENT = object()
+
+
+class Config:
+    """What resolution has decided so far, and the world it decides in.
+
+    Fields are attributes (`c.page_size`), named as SGLang's ServerArgs names them; reading one that is not known raises NotKnown;
+    one that this release does not have reads as None. Facts: `c.release`, `c.gpu`, `c.model` (the target), `c.draft` (the draft
+    model; None when no draft path is set), `c.env`. Reading a fact that is not known raises NotKnown too.
+    """
+
+    __slots__ = ("__dict__", "_draft", "_gpu", "_model", "_other_fields", "_step", "_typed", "_unknown", "env", "history", "release")
+
+    def __init__(
+        self,
+        release: Release,
+        defaults: Mapping[str, Any],
+        typed: Mapping[str, Any],
+        *,
+        unknown: Mapping[str, str] = MappingProxyType({}),
+        gpu: Hardware | None = None,
+        model: ModelFacts | None = None,
+        draft: Callable[[str], ModelFacts | None] | None = None,
+        env: Environment | None = None,
+        other_fields: frozenset[str] = frozenset(),
+    ) -> None:
+        """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why);
+        `other_fields` the names of fields that only other releases have."""
+        fields = self.__dict__
+        fields.update(defaults)
+        fields.update(typed)
+        self._typed = typed
+        self._unknown = dict(unknown)
+        for name in unknown:
+            fields.pop(name, None)
+        self.release = release
+        self.env = env or Environment({})
+        self.history: dict[str, list[Decision]] = {}
+        self._gpu = gpu
+        self._model = model
+        self._draft = draft
+        self._other_fields = other_fields
+        self._step: Step | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self._unknown:
+            raise NotKnown(name, self._unknown[name])
+        if name in self._other_fields:
+            return None
+        raise AttributeError(f"no SGLang release has a field {name!r}")
+
+    # facts
+
+    @property
+    def gpu(self) -> Hardware:
+        """The hardware. Raises NotKnown when nobody named it."""
+        if self._gpu is None:
+            raise NotKnown("hardware", "nothing names the GPU")
+        return self._gpu
+
+    @property
+    def model(self) -> ModelFacts:
+        """The target model's facts. Raises NotKnown when its config.json cannot be read."""
+        if self._model is None:
+            raise NotKnown("model", "its config.json is not at hand")
+        return self._model
+
+    @property
+    def draft(self) -> ModelFacts | None:
+        """The draft model's facts; None when no draft path is set. Raises NotKnown when its config.json cannot be read."""
+        path = self.speculative_draft_model_path
+        if path is None:
+            return None
+        facts = self._draft(path) if self._draft else None
+        if facts is None:
+            raise NotKnown("draft model", "its config.json is not at hand")
+        return facts
+
+    def since(self, release: str) -> bool:
+        """Whether this release is `release` or newer."""
+        return self.release >= _release(release)
+
+    def before(self, release: str) -> bool:
+        """Whether this release is older than `release`."""
+        return self.release < _release(release)
+
+    # fields
+
+    def given(self, name: str) -> bool:
+        """Whether the field was typed (by flag or in a --config file), whatever it is now."""
+        return name in self._typed
+
+    def typed(self, name: str) -> Any:
+        """The value as typed, or None when the field was not given: SGLang's raw input where a handler looks back at it."""
+        return self._typed.get(name)
+
+    def known(self, name: str) -> bool:
+        """Whether the field's present value is known."""
+        return name in self.__dict__
+
+    def set(self, **fields: Any) -> None:
+        """Decide fields. Only the running step's declared fields may be set."""
+        values = self.__dict__
+        step = self._step
+        for name, value in fields.items():
+            previous = values.get(name, _ABSENT)
+            if step is not None:
+                if name not in step.fields:
+                    raise ValueError(f"{step.name} sets {name}, which it does not declare")
+                if previous is _ABSENT or previous != value or type(previous) is not type(value):
+                    before = None if previous is _ABSENT else previous
+                    self.history.setdefault(name, []).append(Decision(step, before, value))
+            values[name] = value
+
+    def forget(self, fields: Iterable[str], why: str) -> None:
+        """Make fields unknown."""
+        for name in fields:
+            self.__dict__.pop(name, None)
+            self._unknown[name] = why
+
+    def fields(self) -> dict[str, Any]:
+        """All fields whose values are known."""
+        return dict(self.__dict__)
+
+    # words for messages
+
+    def flag(self, name: str) -> str:
+        """The field's flag: `--page-size`."""
+        return "--" + name.replace("_", "-")
+
+    def shown(self, name: str) -> str:
+        """The field as a message names it: "`--page-size 16`" when it is as typed, "page size 64, SGLang's choice" when not."""
+        value = self.__dict__.get(name)
+        if self.given(name) and self._typed[name] == value:
+            return f"`{self.flag(name)}`" if value is True else f"`{self.flag(name)} {_plain(value)}`"
+        label = name.replace("_", " ")
+        return f"{label} {_plain(value)} (SGLang's choice)"
+
+
+def _plain(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+@cache
+def _release(text: str) -> Release:
+    return Release.parse(text)
+
+
+# --- running -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one rule said of the launch in one world."""
+
+    rule: Rule
+    said: Refusal
+
+
+@dataclass(slots=True)
+class Resolution:
+    """The resolved configuration and what was found on the way, in SGLang's order.
+
+    `undecided` holds the rules that could not be decided, with what they lacked.
+    """
+
+    config: Config
+    findings: list[Finding] = field(default_factory=list)
+    undecided: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def refused(self) -> bool:
+        """Whether argument resolution itself refuses (late refusals do not count)."""
+        return any(f.rule.severity == "error" and not f.rule.late for f in self.findings)
+
+
+def in_release(release: Release, since: str, until: str) -> bool:
+    """Whether `release` lies in [since, until); an empty bound is open."""
+    return not ((since and release < _release(since)) or (until and release >= _release(until)))
+
+
+@cache
+def _plan(
+    handlers: tuple[Handler, ...], release: Release
+) -> tuple[tuple[Handler, tuple[Step, ...], tuple[str, ...]], ...]:
+    """The handlers and steps this release has, each handler with all the fields it may decide."""
+    plan = []
+    for handler in handlers:
+        if in_release(release, handler.since, handler.until):
+            steps = tuple(s for s in handler.steps if in_release(release, s.since, s.until))
+            if steps:
+                plan.append((handler, steps, tuple({f for s in steps for f in s.fields})))
+    return tuple(plan)
+
+
+def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
+    """Run the handlers over `c`, which ends as the resolved configuration.
+
+    After a refusal resolution goes on with the field it is at unknown, so that a refusal that only follows from another is not told.
+    """
+    result = Resolution(c)
+    for handler, steps, fields in _plan(handlers, c.release):
+        if handler.when is not None:
+            try:
+                if not handler.when(c):
+                    continue
+            except NotKnown as lacking:
+                c.forget(fields, _why(lacking))
+                result.undecided.update((s.rule.name, lacking.what) for s in steps if s.rule)
+                continue
+        for step in steps:
+            c._step = step
+            try:
+                said = step.run(c)
+            except NotKnown as lacking:
+                if step.rule is None:
+                    c.forget(step.fields, _why(lacking))
+                else:
+                    result.undecided[step.rule.name] = lacking.what
+                continue
+            if said is not None and step.rule is not None:
+                result.findings.append(Finding(step.rule, said))
+                if step.rule.severity == "error":
+                    c.forget((said.at,), f"SGLang refuses it ({step.rule.name})")
+    c._step = None
+    return result
+
+
+def _why(lacking: NotKnown) -> str:
+    return f"depends on {lacking.what}" if not lacking.why else f"depends on {lacking.what}: {lacking.why}"
