@@ -87,7 +87,10 @@ Severity = Literal["error", "warning", "information", "hint"]
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it."""
+    """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it.
+
+    `gate`: what was typed cannot run on this hardware at all, so it tells which hardware its writer has (see Handler.refuses).
+    """
 
     code: str
     name: str
@@ -98,6 +101,7 @@ class Rule:
     raises: str = ""
     late: bool = False
     severity: Severity = "error"
+    gate: bool = False
     since: str = ""
     until: str = ""
     bad: tuple[str, ...] = ()
@@ -125,6 +129,15 @@ class Step:
 
 RULES: dict[str, Rule] = {}
 """Every rule by name."""
+
+
+def declare(rule: Rule) -> Rule:
+    """Enter a rule into RULES. Raises ValueError when its name or code is taken: neither is ever reused."""
+    twin = next((r for r in RULES.values() if r.name == rule.name or r.code == rule.code), None)
+    if twin is not None:
+        raise ValueError(f"rule {rule.name} ({rule.code}) clashes with {twin.name} ({twin.code})")
+    RULES[rule.name] = rule
+    return rule
 
 
 class Handler:
@@ -166,14 +179,16 @@ class Handler:
         since: str = "",
         until: str = "",
         late: bool = False,
+        gate: bool = False,
         sglang: str = "",
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
         """Declare a refusal rule: the step returns a Refusal when SGLang would raise, None otherwise.
 
         `late` marks a refusal raised after argument resolution, with the weights loaded. `sglang` names the place where it
-        differs from the handler's. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
+        differs from the handler's. `gate`: the rule only says that a typed value cannot run on this hardware (`trtllm_mla` on
+        Hopper): with hardware not named, such a world is not the writer's, and is dropped while another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
         """
-        return self._rule(code, name, "error", raises, bad, good, since, until, late, sglang)
+        return self._rule(code, name, "error", raises, bad, good, since, until, late, gate, sglang)
 
     def notes(
         self,
@@ -188,7 +203,7 @@ class Handler:
         sglang: str = "",
     ) -> Callable[[Callable[[Config], Note | None]], Callable[[Config], Note | None]]:
         """Declare a rule that tells something of a launch SGLang takes."""
-        return self._rule(code, name, severity, "", bad, good, since, until, False, sglang)
+        return self._rule(code, name, severity, "", bad, good, since, until, False, False, sglang)
 
     def _rule(
         self,
@@ -201,23 +216,20 @@ class Handler:
         since: str,
         until: str,
         late: bool,
+        gate: bool,
         sglang: str,
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
-        def declare(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
+        def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
             summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
-            rule = Rule(
+            rule = declare(Rule(
                 code, name, summary, _dedent(explanation), run.__module__.rpartition(".")[2], sglang or self.sglang, raises,
-                late, severity, since or self.since, until or self.until,
+                late, severity, gate, since or self.since, until or self.until,
                 (bad,) if isinstance(bad, str) else tuple(bad), (good,) if isinstance(good, str) else tuple(good),
-            )  # fmt: skip
-            twin = next((r for r in RULES.values() if r.name == name or r.code == code), None)
-            if twin is not None:
-                raise ValueError(f"rule {name} ({code}) clashes with {twin.name} ({twin.code})")
-            RULES[name] = rule
+            ))  # fmt: skip
             self.steps.append(Step(name, run, self, (), rule, since, until))
             return run
 
-        return declare
+        return enter
 
 
 def _dedent(text: str) -> str:
