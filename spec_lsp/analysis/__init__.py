@@ -1,0 +1,6 @@
+"""Runs launches through binding and resolution, over the possible worlds; merges what they say; makes and verifies fixes.
+
+    analysis = analyse(parse(name, text), options, workspace)      # diagnostics and resolved configurations of one document
+    fixes = fixes_for(analysis, diagnostic)                        # verified fixes of one diagnostic, best first
+    edits = fix_all(name, text, options, workspace, unsafe=False)  # one minimal list of edits, run to a fixpoint
+"""

@@ -1,0 +1,143 @@
+"""What analysis says of a document: plain data in character offsets, for the server and the command line to show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from spec_lsp.catalog.binding import Binding
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.hardware import Hardware
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.resolution.engine import Resolution, Rule, Severity
+from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
+from spec_lsp.syntax.word import Place
+
+# --- what analysis is given --------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A world somebody named: a release, a device (or family), or both; None where it is left open."""
+
+    release: Release | None = None
+    hardware: Hardware | None = None
+
+    def __str__(self) -> str:
+        parts = [f"SGLang {self.release}" if self.release else "", self.hardware.title if self.hardware else ""]
+        return " on ".join(p for p in parts if p)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What settings decide of an analysis. `severities` maps rule names to a severity or "off"; `targets` replaces the worlds."""
+
+    targets: tuple[Target, ...] = ()
+    severities: Mapping[str, Severity | Literal["off"]] = field(default_factory=dict)
+    honour_ignores: bool = True
+
+
+class Workspace(Protocol):
+    """The files and models analysis may read. Implementations never fetch."""
+
+    def read(self, document: str, path: str) -> tuple[str, str] | None:
+        """A file as `document` names it: (its own document name, its text), or None when it is not in the workspace."""
+
+    def model(self, document: str, path_or_id: str) -> ModelFacts | None:
+        """The facts of a model folder or model id; None when nothing is known of it."""
+
+    def release(self, document: str) -> tuple[Release, str] | None:
+        """The release that the folders around the document pin, and where (`requirements.txt`); None when none does."""
+
+
+# --- what analysis says ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One world a launch was resolved in, and why: `release_from`/`hardware_from` say where each was taken from
+    ("image tag", "directive", "settings", "not named")."""
+
+    release: Release
+    hardware: Hardware | None
+    release_from: str = "not named"
+    hardware_from: str = "not named"
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One variant of a launch in one world: how its words bind and what they resolve to."""
+
+    variant: Variant
+    world: World
+    binding: Binding
+    resolution: Resolution | None
+    """None when the words do not bind: SGLang's argparse ends the launch first."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchReport:
+    """One launch and its run in the likeliest world (first variant, newest or named release, named hardware or Hopper)."""
+
+    launch: Launch
+    worlds: tuple[World, ...]
+    main: Callable[[], Run]
+    """Computed when asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """Another place that takes part in a finding."""
+
+    place: Place
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnostic:
+    """One finding at one place, merged over variants and worlds.
+
+    `key` identifies it among the document's diagnostics across requests (content-based, no offsets). `place` and `related` may lie
+    in other documents (a `--config` file); `launch` is the index of the launch in its document, None for findings of the document itself.
+    """
+
+    rule: Rule
+    severity: Severity
+    message: str
+    place: Place
+    key: str
+    late: bool = False
+    related: tuple[Related, ...] = ()
+    unnecessary: bool = False
+    deprecated: bool = False
+    launch: int | None = None
+    source: Any = field(default=None, compare=False, repr=False)
+    """For analysis alone: from what fixes are made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """All that is said of one document. `diagnostics` are in document order and hold those whose place lies in other files too."""
+
+    document: Document
+    diagnostics: tuple[Diagnostic, ...]
+    launches: tuple[LaunchReport, ...]
+    ignored: int = 0
+    """How many findings ignore comments silenced."""
+    depends_on: frozenset[str] = frozenset()
+    """Names of documents whose change may change this analysis."""
+
+
+Applicability = Literal["safe", "unsafe", "display"]
+"""safe: the server runs the same with it; unsafe: it changes what runs; display: shown, never applied by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """One verified way out. The first of a diagnostic's fixes is `preferred`."""
+
+    title: str
+    applicability: Applicability
+    edits: tuple[Edit, ...]
+    preferred: bool = False

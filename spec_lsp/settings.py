@@ -1,0 +1,162 @@
+"""One declaration of every setting: `spec-lsp.toml`, `[tool.spec-lsp]`, the editor's settings, the JSON schema and the docs come from it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from spec_lsp.analysis.report import Options, Target
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts import hardware
+from spec_lsp.resolution.engine import RULES, Severity
+
+SEVERITIES: tuple[str, ...] = ("error", "warning", "information", "hint", "off")
+
+
+def _setting(default: Any, description: str, schema: Mapping[str, Any]) -> Any:
+    metadata = {"description": description, "schema": schema}
+    return field(default_factory=lambda: default, metadata=metadata)
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """All settings, with their defaults. Field names are the keys in TOML, with hyphens for underscores; camelCase in editors."""
+
+    sglang: str = _setting("", "The SGLang release your launches run on, such as `0.5.19`, where the file itself names none.", {"type": "string"})
+    gpu: str = _setting("", "The GPU your launches run on, such as `h200` or `b200`, where the file itself names none.", {"type": "string"})
+    targets: tuple[Mapping[str, str], ...] = _setting(
+        (),
+        "Every world your launches must pass, each with `sglang`, `gpu` or both; replaces `sglang` and `gpu`.",
+        {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"sglang": {"type": "string"}, "gpu": {"type": "string"}},
+                "additionalProperties": False,
+            },
+        },
+    )
+    rules: Mapping[str, str] = _setting(
+        {},
+        "A severity for each rule by name or code: `error`, `warning`, `information`, `hint` or `off`.",
+        {"type": "object", "additionalProperties": {"enum": list(SEVERITIES)}},
+    )
+    exclude: tuple[str, ...] = _setting(
+        (), "Paths that are not checked, as git-ignore patterns relative to the settings file.", {"type": "array", "items": {"type": "string"}}
+    )
+    unsafe_fixes: bool = _setting(False, "Let fix-all apply fixes that change what runs, not only those that keep it.", {"type": "boolean"})
+    models: tuple[str, ...] = _setting(
+        (), "Folders that hold model folders (each with a config.json), looked at before the Hugging Face cache.", {"type": "array", "items": {"type": "string"}}
+    )
+    inlay_hints: bool = _setting(True, "Show the values SGLang will really use beside the launch.", {"type": "boolean"})
+
+
+def read_settings(values: Mapping[str, Any]) -> tuple[Settings, list[str]]:
+    """Settings from a mapping of TOML or editor keys, and what is wrong with it, a sentence each; good keys are kept."""
+    known = {f.name: f for f in fields(Settings)}
+    kept: dict[str, Any] = {}
+    problems: list[str] = []
+    for key, value in values.items():
+        name = _snake(key)
+        if name not in known:
+            problems.append(f"unknown setting `{key}`")
+            continue
+        problem = _misfit(name, value, known[name].metadata["schema"])
+        if problem:
+            problems.append(f"setting `{key}`: {problem}")
+        else:
+            kept[name] = tuple(value) if isinstance(value, list) else value
+    return Settings(**kept), problems
+
+
+def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
+    """Raw settings with later layers over earlier ones, key by key; `rules` are merged rule by rule."""
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        for key, value in layer.items():
+            name = _snake(key)
+            if name == "rules" and isinstance(value, Mapping) and isinstance(merged.get(name), Mapping):
+                merged[name] = {**merged[name], **value}
+            else:
+                merged[name] = value
+    return merged
+
+
+def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
+    """What analysis needs of the settings."""
+    by_code = {rule.code: rule.name for rule in RULES.values()}
+    severities: dict[str, Any] = {by_code.get(name, name): severity for name, severity in settings.rules.items()}
+    named = settings.targets or (
+        ({"sglang": settings.sglang, "gpu": settings.gpu},) if settings.sglang or settings.gpu else ()
+    )
+    return Options(tuple(_target(t) for t in named), severities, honour_ignores)
+
+
+def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str], ...]:
+    """Every pair of the given releases and GPUs as `targets` entries (the command line's repeated --sglang and --gpu)."""
+    return tuple(
+        {key: value for key, value in (("sglang", release), ("gpu", gpu)) if value}
+        for release in (list(releases) or [""])
+        for gpu in (list(gpus) or [""])
+        if release or gpu
+    )
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON schema of `spec-lsp.toml`."""
+    properties = {
+        f.name.replace("_", "-"): {"description": f.metadata["description"], **f.metadata["schema"]} for f in fields(Settings)
+    }
+    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "spec-lsp settings", "type": "object", "properties": properties, "additionalProperties": False}  # fmt: skip
+
+
+def severity_of(value: str) -> Severity:
+    """A severity by name; raises ValueError for anything else."""
+    if value not in SEVERITIES or value == "off":
+        raise ValueError(f"not a severity: {value!r}")
+    return value  # type: ignore[return-value]
+
+
+def _target(named: Mapping[str, str]) -> Target:
+    release = Release.read(named["sglang"]) if named.get("sglang") else None
+    return Target(release, hardware.find(named["gpu"]) if named.get("gpu") else None)
+
+
+def _snake(key: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in key).replace("-", "_")
+
+
+def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
+    """What is wrong with a value, as the end of a sentence; empty when it is right."""
+    expected = {"string": str, "boolean": bool, "array": (list, tuple), "object": Mapping}[schema["type"]]
+    if not isinstance(value, expected):  # type: ignore[arg-type]
+        return f"{value!r} is not {'an' if schema['type'][0] in 'ao' else 'a'} {schema['type']}"
+    match name:
+        case "sglang" if value and Release.read(value) is None:
+            return f"{value!r} is not a release of SGLang (write 0.5.19)"
+        case "gpu" if value and hardware.find(value) is None:
+            return f"{value!r} is not a GPU spec-lsp knows (it knows {', '.join(hardware.DEVICES)})"
+        case "rules":
+            return _rules_misfit(value)
+        case "targets":
+            return next(filter(None, (_target_misfit(t) for t in value)), "")
+        case "exclude" | "models" if not all(isinstance(v, str) for v in value):
+            return "every entry must be a string"
+    return ""
+
+
+def _rules_misfit(rules: Mapping[str, Any]) -> str:
+    names = set(RULES) | {rule.code for rule in RULES.values()}
+    for rule, severity in rules.items():
+        if rule not in names:
+            return f"there is no rule {rule!r} (see `spec-lsp rules`)"
+        if severity not in SEVERITIES:
+            return f"{severity!r} is not one of {', '.join(SEVERITIES)}"
+    return ""
+
+
+def _target_misfit(target: Any) -> str:
+    if not isinstance(target, Mapping) or not target or set(target) - {"sglang", "gpu"}:
+        return "each target is a table with `sglang`, `gpu` or both"
+    return _misfit("sglang", target.get("sglang", ""), {"type": "string"}) or _misfit("gpu", target.get("gpu", ""), {"type": "string"})
