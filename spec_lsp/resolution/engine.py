@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
@@ -85,11 +85,20 @@ Note = Refusal
 Severity = Literal["error", "warning", "information", "hint"]
 
 
+class Earlier(NamedTuple):
+    """Releases before `before` refuse in another function (or with another exception)."""
+
+    before: str
+    sglang: str
+    raises: str = ""
+
+
 @dataclass(frozen=True, slots=True)
 class Rule:
     """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it.
 
     `gate`: what was typed cannot run on this hardware at all, so it tells which hardware its writer has (see Handler.refuses).
+    `sglang` and `raises` say where the newest release raises what; `earlier` where releases before the one named did, oldest first.
     """
 
     code: str
@@ -106,6 +115,14 @@ class Rule:
     until: str = ""
     bad: tuple[str, ...] = ()
     good: tuple[str, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
+
+    def place(self, release: Release) -> tuple[str, str]:
+        """Where this release refuses, and the exception: ("file.py:function", "ValueError")."""
+        for place in self.earlier:
+            if release < _release(place.before):
+                return place.sglang, place.raises or self.raises
+        return self.sglang, self.raises
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +160,21 @@ def declare(rule: Rule) -> Rule:
 class Handler:
     """One of SGLang's handlers: its steps in order.
 
-    `sglang` is "file.py:function" of the newest release. `when` guards all steps: if it is false none runs, if it cannot be told
-    what they adjust becomes unknown. `since`/`until` bound the releases that have it.
+    `sglang` is "file.py:function" of the newest release, `earlier` tells where older ones had it. `when` guards all steps: if
+    it is false none runs, if it cannot be told what they adjust becomes unknown. `since`/`until` bound the releases that have it.
     """
 
-    def __init__(self, sglang: str, *, when: Guard | None = None, since: str = "", until: str = "") -> None:
+    def __init__(
+        self,
+        sglang: str,
+        *,
+        when: Guard | None = None,
+        since: str = "",
+        until: str = "",
+        earlier: tuple[Earlier, ...] = (),
+    ) -> None:
         self.sglang = sglang
+        self.earlier = earlier
         self.when = when
         self.since = since
         self.until = until
@@ -181,14 +207,16 @@ class Handler:
         late: bool = False,
         gate: bool = False,
         sglang: str = "",
+        earlier: tuple[Earlier, ...] = (),
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
         """Declare a refusal rule: the step returns a Refusal when SGLang would raise, None otherwise.
 
         `late` marks a refusal raised after argument resolution, with the weights loaded. `sglang` names the place where it
-        differs from the handler's. `gate`: the rule only says that a typed value cannot run on this hardware (`trtllm_mla` on
-        Hopper): with hardware not named, such a world is not the writer's, and is dropped while another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
+        differs from the handler's, `earlier` where older releases raise it. `gate`: the rule only says that a typed value cannot
+        run on this hardware (`trtllm_mla` on Hopper): with hardware not named, such a world is not the writer's, and is dropped
+        while another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
         """
-        return self._rule(code, name, "error", raises, bad, good, since, until, late, gate, sglang)
+        return self._rule(code, name, "error", raises, bad, good, since, until, late, gate, sglang, earlier)
 
     def notes(
         self,
@@ -203,7 +231,7 @@ class Handler:
         sglang: str = "",
     ) -> Callable[[Callable[[Config], Note | None]], Callable[[Config], Note | None]]:
         """Declare a rule that tells something of a launch SGLang takes."""
-        return self._rule(code, name, severity, "", bad, good, since, until, False, False, sglang)
+        return self._rule(code, name, severity, "", bad, good, since, until, False, False, sglang, ())
 
     def _rule(
         self,
@@ -218,18 +246,25 @@ class Handler:
         late: bool,
         gate: bool,
         sglang: str,
+        earlier: tuple[Earlier, ...],
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
         def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
             summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
             rule = declare(Rule(
-                code, name, summary, _dedent(explanation), run.__module__.rpartition(".")[2], sglang or self.sglang, raises,
+                code, name, summary, _dedent(explanation), _topic(run.__module__), sglang or self.sglang, raises,
                 late, severity, gate, since or self.since, until or self.until,
                 (bad,) if isinstance(bad, str) else tuple(bad), (good,) if isinstance(good, str) else tuple(good),
+                earlier or (() if sglang else self.earlier),
             ))  # fmt: skip
             self.steps.append(Step(name, run, self, (), rule, since, until))
             return run
 
         return enter
+
+
+def _topic(module: str) -> str:
+    """The module of this package a rule belongs to: "speculative" for spec_lsp.resolution.speculative.eagle."""
+    return module.removeprefix(f"{__package__}.").partition(".")[0]
 
 
 def _dedent(text: str) -> str:
