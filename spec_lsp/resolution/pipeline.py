@@ -1,8 +1,9 @@
 """SGLang's resolution order, release by release.
 
-Each name is a handler (or a tuple of handlers) of a module of this package, called as SGLang calls it. From 0.5.19 on the order is
-that of arg_groups/pipeline.py (run_resolution_pipeline), before it that of ServerArgs.__post_init__; after it come
-ServerArgs.check_server_args and what the server refuses later, with the weights loaded (`late`).
+Each line names a handler (or a tuple of handlers) of a module of this package, in the order SGLang calls them. Where not
+all releases of an order call it, `since` is the first that does and `until` the first that does not. From 0.5.19 on the
+order is that of arg_groups/pipeline.py (run_resolution_pipeline), before it that of ServerArgs.__post_init__; after it
+come ServerArgs.check_server_args and what the server refuses later, with the weights loaded (`late`).
 """
 
 from __future__ import annotations
@@ -11,59 +12,65 @@ from functools import cache
 from importlib import import_module
 
 from spec_lsp.catalog.release import Release
-from spec_lsp.resolution.engine import Handler
+from spec_lsp.resolution.engine import Handler, in_release
 
-ORDER_0_5_23 = """
-parallel.handle_deprecated_dp_attention
-mega_moe.handle_mega_moe
-serving.handle_return_hidden_states_mode
-serving.handle_media_url_security
-serving.handle_watermark_config
-hicache.handle_hicache_ratio_default
-memory.handle_offload_compatibility
-validation.validate_prefill_decode_interval
-validation.validate_response_store
-validation.validate_sampling_mask_max_tokens
-validation.handle_aux_hidden_state_capture
-parallel.validate_prefill_cp_platform
-platform.handle_hardware_runtime_validation
+ORDER_0_5_15 = """
+parallel.handle_deprecated_dp_attention since 0.5.22
+mega_moe.handle_mega_moe since 0.5.19
+moe.handle_moe_runner_backend_alias since 0.5.18 until 0.5.19
+serving.handle_return_hidden_states_mode since 0.5.17
+serving.handle_media_url_security since 0.5.18
+serving.handle_watermark_config since 0.5.22
+hicache.handle_hicache_ratio_default since 0.5.18
+memory.handle_offload_compatibility since 0.5.20
+validation.validate_prefill_decode_interval since 0.5.19
+validation.validate_response_store since 0.5.20
+validation.validate_sampling_mask_max_tokens since 0.5.20
+validation.handle_aux_hidden_state_capture since 0.5.23
+parallel.validate_prefill_cp_platform since 0.5.20
+platform.handle_hardware_runtime_validation since 0.5.19
 model_path.handle_model_source_paths
-model.apply_muse_spark_env_defaults
+model.apply_muse_spark_env_defaults since 0.5.23
 serving.handle_multimodal
 serving.handle_ssl_validation
 serving.handle_asr_validation
+serving.validate_default_chat_template_kwargs since 0.5.16 until 0.5.18
 serving.handle_deprecated_args
 serving.handle_prefill_delayer_env_compat
 serving.handle_missing_default_values
-model_path.handle_expert_pack
+model_path.handle_expert_pack since 0.5.19
 disaggregation.handle_pd_disaggregation
+parallel.handle_legacy_cp_arguments until 0.5.20
 kv_cache.validate_prefill_only_disable_kv_cache_args
-parallel.handle_decode_context_parallelism
-cuda_graph.apply_inkling_prefill_cuda_graph_default
-cuda_graph.apply_muse_glimmer_prefill_cuda_graph_max_bs_default
-parallel.handle_dwdp
+parallel.handle_dcp_validation until 0.5.20
+parallel.handle_decode_context_parallelism since 0.5.20
+cuda_graph.apply_inkling_prefill_cuda_graph_default since 0.5.16
+cuda_graph.apply_muse_glimmer_prefill_cuda_graph_max_bs_default since 0.5.18
+parallel.handle_dwdp since 0.5.17
 cuda_graph.handle_cuda_graph_config
+memory.apply_glm5_chunked_prefill_default since 0.5.20 until 0.5.22
 platform.handle_hpu_backends
 platform.handle_cpu_backends
 platform.handle_npu_backends
 platform.handle_mps_backends
 platform.handle_xpu_backends
-platform.handle_symm_mem_device_support
+platform.handle_symm_mem_device_support since 0.5.19
 platform.handle_platform_defaults
 memory.handle_gpu_memory_settings
 model.handle_model_specific_adjustments
-validation.default_unset_prefill_decode_interval
-memory.handle_offload_compatibility
+validation.default_unset_prefill_decode_interval since 0.5.20
+memory.handle_offload_compatibility since 0.5.20
 attention.sampling_backend_default
 attention.handle_deterministic_inference
-kv_cache.handle_nvfp4_prefill_kv_dequant_dtype
+kv_cache.handle_nvfp4_prefill_kv_dequant_dtype since 0.5.21
 attention.handle_attention_backend_compatibility
 cuda_graph.disable_prefill_cuda_graph_for_deepseek_trtllm_mla
 linear_attention.handle_mamba_backend
 linear_attention.handle_int8_mamba_checkpoint
 linear_attention.handle_linear_attn_backend
+cuda_graph.apply_glm5_prefill_cuda_graph_policy since 0.5.20 until 0.5.22
 kv_cache.handle_kv4_compatibility
-kv_cache.handle_mxfp8_kv_cache_compatibility
+kv_cache.handle_mxfp8_kv_cache_compatibility since 0.5.16
 attention.page_size_default
 platform.handle_amd_specifics
 platform.handle_nccl_pre_warm
@@ -73,22 +80,25 @@ kv_cache.handle_prefill_only_disable_kv_cache
 hicache.handle_hicache
 parallel.handle_data_parallelism
 serving.handle_load_balance_method
+parallel.handle_legacy_cp_arguments until 0.5.20
 parallel.handle_context_parallelism
-cuda_graph.apply_prefill_cp_cuda_graph_default
-kv_cache.handle_kv_cache_sharding
+cuda_graph.apply_prefill_cp_cuda_graph_default since 0.5.23
+kv_cache.handle_kv_cache_sharding since 0.5.22
 moe.handle_moe_kernel_config
 moe.handle_a2a_moe
-parallel.handle_shared_experts_tp
+parallel.handle_shared_experts_tp since 0.5.21
 parallel.handle_eplb_and_dispatch
 parallel.handle_expert_distribution_metrics
 parallel.handle_elastic_ep
-validation.validate_experimental_sgl_marlin
+validation.validate_experimental_sgl_marlin since 0.5.16
 parallel.pipeline_parallel_overlap_disable
 speculative.handle_speculative_decoding
-speculative.resolve_boundary_reduction
-parallel.handle_layernorm_sp
-moe.validate_flashinfer_a2a_token_budget
-mega_moe.validate_mega_moe_token_budget_for_model
+speculative.resolve_boundary_reduction since 0.5.21
+parallel.handle_layernorm_sp since 0.5.19
+linear_attention.validate_gdn_replayssm_spec_ring since 0.5.16 until 0.5.17
+moe.validate_cutedsl_a2a_token_budget until 0.5.22
+moe.validate_flashinfer_a2a_token_budget since 0.5.22
+mega_moe.validate_mega_moe_token_budget_for_model since 0.5.21
 model_path.handle_load_format
 disaggregation.handle_encoder_disaggregation
 serving.handle_tokenizer_batching
@@ -100,14 +110,207 @@ serving.handle_dllm_inference
 serving.handle_crash_dump_env
 serving.handle_debug_utils
 validation.handle_other_validations
-model.handle_model_capability_adjustments
-platform.handle_nvidia_megakernel
-platform.handle_amd_monokernel
-cuda_graph.finalize_cuda_graph_prefill_max_context
-kv_cache.handle_kv_cache_sharding
-moe.validate_deepep_v2_speculative_draft
-moe.validate_deepep_v2_dispatch_token_budget
+model.handle_model_capability_adjustments since 0.5.16
+platform.handle_nvidia_megakernel since 0.5.23
+platform.handle_amd_monokernel since 0.5.23
+cuda_graph.finalize_cuda_graph_prefill_max_context since 0.5.21
+kv_cache.handle_kv_cache_sharding since 0.5.22
+moe.validate_deepep_v2_speculative_draft since 0.5.19
+moe.validate_deepep_v2_dispatch_token_budget since 0.5.19
 validation.check_server_args
+"""
+"""0.5.15 and later."""
+
+ORDER_0_5_12 = """
+model_path.maybe_download_model_for_runai
+serving.handle_load_balance_method
+serving.handle_multimodal
+serving.handle_ssl_validation
+serving.handle_asr_validation since 0.5.13
+disaggregation.handle_pd_disaggregation
+parallel.handle_legacy_cp_arguments since 0.5.14
+kv_cache.validate_prefill_only_disable_kv_cache_args since 0.5.12
+serving.handle_deprecated_args
+serving.handle_prefill_delayer_env_compat
+model.handle_unquant
+serving.handle_missing_default_values
+cuda_graph.handle_cuda_graph_config since 0.5.14
+platform.handle_hpu_backends
+platform.handle_cpu_backends
+platform.handle_npu_backends
+platform.handle_mps_backends
+platform.handle_xpu_backends
+platform.handle_platform_defaults
+cuda_graph.handle_piecewise_cuda_graph until 0.5.14
+memory.handle_gpu_memory_settings
+attention.disable_allreduce_fusion_when_deterministic since 0.5.12
+model.handle_model_specific_adjustments
+attention.sampling_backend_default
+attention.handle_deterministic_inference
+attention.handle_attention_backend_compatibility
+linear_attention.handle_mamba_backend
+linear_attention.handle_int8_mamba_checkpoint since 0.5.14
+linear_attention.handle_linear_attn_backend
+kv_cache.handle_kv4_compatibility
+attention.page_size_default
+platform.handle_amd_specifics
+platform.handle_nccl_pre_warm
+serving.handle_grammar_backend
+attention.handle_multi_item_scoring
+kv_cache.handle_prefill_only_disable_kv_cache since 0.5.12
+hicache.handle_hicache
+parallel.handle_data_parallelism
+parallel.handle_legacy_cp_arguments since 0.5.14
+parallel.handle_context_parallelism
+moe.handle_moe_kernel_config
+moe.handle_a2a_moe
+parallel.handle_eplb_and_dispatch
+parallel.handle_expert_distribution_metrics
+parallel.handle_elastic_ep
+parallel.pipeline_parallel_overlap_disable
+speculative.handle_speculative_decoding
+moe.validate_cutedsl_a2a_token_budget since 0.5.13
+model_path.handle_load_format
+disaggregation.handle_encoder_disaggregation
+serving.handle_tokenizer_batching
+serving.handle_environment_variables
+kv_cache.handle_cache_compatibility
+serving.handle_dllm_inference
+serving.handle_crash_dump_env since 0.5.13
+serving.handle_debug_utils
+validation.handle_other_validations
+validation.check_server_args
+"""
+"""0.5.12 to 0.5.14: disaggregation and load balancing come first of all."""
+
+_DETERMINISTIC = "attention.handle_deterministic_inference\n"
+_DLLM = "serving.handle_dllm_inference\n"
+ORDER_0_5_11 = ORDER_0_5_12.replace(_DETERMINISTIC, "").replace(_DLLM, _DETERMINISTIC + _DLLM)
+"""0.5.11: as 0.5.12, with deterministic inference still after speculative decoding."""
+
+ORDER_0_5_8 = """
+model_path.maybe_download_model_for_runai since 0.5.10
+serving.handle_load_balance_method
+serving.handle_ssl_validation since 0.5.10
+serving.handle_deprecated_args
+serving.handle_prefill_delayer_env_compat
+serving.handle_missing_default_values
+platform.handle_hpu_backends
+platform.handle_cpu_backends
+platform.handle_npu_backends
+platform.handle_mps_backends since 0.5.10
+platform.handle_xpu_backends since 0.5.10
+cuda_graph.handle_piecewise_cuda_graph since 0.5.10
+memory.handle_gpu_memory_settings
+model.handle_model_specific_adjustments
+attention.sampling_backend_default
+attention.handle_attention_backend_compatibility
+linear_attention.handle_mamba_backend since 0.5.9
+linear_attention.handle_linear_attn_backend since 0.5.10
+kv_cache.handle_kv4_compatibility
+attention.page_size_default
+platform.handle_amd_specifics
+platform.handle_nccl_pre_warm since 0.5.10
+serving.handle_grammar_backend
+hicache.handle_hicache
+parallel.handle_data_parallelism
+parallel.handle_context_parallelism since 0.5.9
+moe.handle_moe_kernel_config
+moe.handle_a2a_moe
+parallel.handle_eplb_and_dispatch
+parallel.handle_expert_distribution_metrics
+parallel.handle_elastic_ep
+parallel.pipeline_parallel_overlap_disable
+speculative.handle_speculative_decoding
+model_path.handle_load_format
+disaggregation.handle_pd_disaggregation
+disaggregation.handle_encoder_disaggregation
+serving.handle_tokenizer_batching
+serving.handle_environment_variables
+kv_cache.handle_cache_compatibility
+attention.handle_deterministic_inference
+serving.handle_dllm_inference
+serving.handle_debug_utils
+validation.handle_other_validations
+validation.check_server_args
+"""
+"""0.5.8 to 0.5.10: disaggregation and deterministic inference come after speculative decoding."""
+
+ORDER_0_5_7 = """
+serving.handle_deprecated_args
+serving.handle_missing_default_values
+platform.handle_hpu_backends
+platform.handle_cpu_backends
+platform.handle_npu_backends
+memory.handle_gpu_memory_settings
+model.handle_model_specific_adjustments
+hicache.handle_hicache
+attention.sampling_backend_default
+attention.handle_attention_backend_compatibility
+kv_cache.handle_kv4_compatibility
+attention.page_size_default
+platform.handle_amd_specifics
+serving.handle_grammar_backend
+parallel.handle_data_parallelism
+moe.handle_moe_kernel_config
+moe.handle_a2a_moe
+parallel.handle_eplb_and_dispatch
+parallel.handle_expert_distribution_metrics
+parallel.handle_elastic_ep
+parallel.pipeline_parallel_overlap_disable
+speculative.handle_speculative_decoding
+model_path.handle_load_format
+disaggregation.handle_pd_disaggregation
+disaggregation.handle_encoder_disaggregation
+serving.handle_tokenizer_batching
+serving.handle_environment_variables
+kv_cache.handle_cache_compatibility
+attention.handle_deterministic_inference
+serving.handle_dllm_inference
+serving.handle_debug_utils
+validation.handle_other_validations
+validation.check_server_args
+"""
+"""0.5.7: as 0.5.8, with the hierarchical cache before the attention backend."""
+
+ORDER_0_5_6 = """
+serving.handle_deprecated_args
+serving.handle_missing_default_values
+memory.handle_gpu_memory_settings
+platform.handle_hpu_backends
+platform.handle_cpu_backends
+platform.handle_npu_backends since 0.5.6.post1
+cuda_graph.handle_compilation_cfg since 0.5.6.post2
+model.handle_model_specific_adjustments
+hicache.handle_hicache
+attention.sampling_backend_default
+attention.handle_attention_backend_compatibility
+attention.page_size_default
+platform.handle_amd_specifics
+serving.handle_grammar_backend
+parallel.handle_data_parallelism
+moe.handle_moe_kernel_config
+moe.handle_a2a_moe
+parallel.handle_eplb_and_dispatch
+parallel.handle_expert_distribution_metrics
+parallel.pipeline_parallel_overlap_disable
+speculative.handle_speculative_decoding
+model_path.handle_load_format
+disaggregation.handle_pd_disaggregation
+serving.handle_tokenizer_batching
+serving.handle_environment_variables
+kv_cache.handle_cache_compatibility
+serving.handle_metrics_labels
+attention.handle_deterministic_inference
+serving.handle_request_metrics_exporters
+serving.handle_dllm_inference
+validation.handle_other_validations
+parallel.handle_elastic_ep
+validation.check_server_args
+"""
+"""0.5.6: memory settings come before the device's own, elastic EP comes last."""
+
+LATE = """
 late.attention_backends
 late.linear_attention_backends
 late.speculative_workers
@@ -117,18 +320,39 @@ late.moe
 late.lora
 late.disaggregation
 """
+"""What the server refuses after argument resolution."""
 
-ORDERS: tuple[tuple[str, str], ...] = (("0.5.19", ORDER_0_5_23),)
+ORDERS: tuple[tuple[str, str], ...] = (
+    ("0.5.15", ORDER_0_5_15),
+    ("0.5.12", ORDER_0_5_12),
+    ("0.5.11", ORDER_0_5_11),
+    ("0.5.8", ORDER_0_5_8),
+    ("0.5.7", ORDER_0_5_7),
+    ("0.5.6", ORDER_0_5_6),
+)
 """The orders, newest first, each from the release it starts with."""
+
+
+def names(release: Release) -> tuple[str, ...]:
+    """The names of a release's handlers in SGLang's order; none for a release older than the oldest order."""
+    for since, order in ORDERS:
+        if release >= Release.parse(since):
+            return tuple(
+                line.split(maxsplit=1)[0] for line in (order + LATE).split("\n") if line and _is_in(release, line)
+            )
+    return ()
+
+
+def _is_in(release: Release, line: str) -> bool:
+    words = line.split()
+    bounds = dict(zip(words[1::2], words[2::2], strict=True))
+    return in_release(release, bounds.get("since", ""), bounds.get("until", ""))
 
 
 @cache
 def pipeline(release: Release) -> tuple[Handler, ...]:
     """The handlers of a release in SGLang's order; empty for a release older than the oldest order."""
-    for since, order in ORDERS:
-        if release >= Release.parse(since):
-            return tuple(handler for name in order.split() for handler in _named(name))
-    return ()
+    return tuple(handler for name in names(release) for handler in _named(name))
 
 
 def _named(name: str) -> tuple[Handler, ...]:
