@@ -296,7 +296,7 @@ class Config:
     model; None when no draft path is set), `c.env`. Reading a fact that is not known raises NotKnown too.
     """
 
-    __slots__ = ("__dict__", "_draft", "_gpu", "_model", "_other_fields", "_step", "_typed", "_unknown", "env", "history", "release")
+    __slots__ = ("__dict__", "_draft", "_gpu", "_model", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "env", "history", "release")
 
     def __init__(
         self,
@@ -310,9 +310,10 @@ class Config:
         draft: Callable[[str], ModelFacts | None] | None = None,
         env: Environment | None = None,
         other_fields: frozenset[str] = frozenset(),
+        spelled: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why);
-        `other_fields` the names of fields that only other releases have."""
+        """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why); `other_fields` the
+        names of fields that only other releases have; `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
         fields = self.__dict__
         fields.update(defaults)
         fields.update(typed)
@@ -327,6 +328,7 @@ class Config:
         self._model = model
         self._draft = draft
         self._other_fields = other_fields
+        self._spelled = spelled
         self._step: Step | None = None
 
     def __getattr__(self, name: str) -> Any:
@@ -411,6 +413,12 @@ class Config:
 
     # words for messages
 
+    def flag_as_typed(self, name: str) -> str:
+        """A typed field as it was typed: "`--page-size 16`"; a switch without its value."""
+        value = self._typed[name]
+        plain = self.flag(name) if value is True else f"{self.flag(name)} {_plain(value)}"
+        return f"`{self._spelled.get(name, plain)}`"
+
     def flag(self, name: str) -> str:
         """The field's flag: `--page-size`."""
         return "--" + name.replace("_", "-")
@@ -419,7 +427,7 @@ class Config:
         """The field as a message names it: "`--page-size 16`" when it is as typed, "page size 64, SGLang's choice" when not."""
         value = self.__dict__.get(name)
         if self.given(name) and self._typed[name] == value:
-            return f"`{self.flag(name)}`" if value is True else f"`{self.flag(name)} {_plain(value)}`"
+            return self.flag_as_typed(name)
         label = name.replace("_", " ")
         return f"{label} {_plain(value)} (SGLang's choice)"
 
