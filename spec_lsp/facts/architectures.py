@@ -1,4 +1,4 @@
-"""Which architectures SGLang treats how: the lists of sglang/srt/configs/model_config.py (0.5.23), as sets of class names.
+"""Which architectures SGLang treats how: the lists of sglang/srt/configs/model_config.py (0.5.23) as sets.
 
 A name that an older release lacks does no harm there: that release cannot serve such a model at all.
 """
@@ -7,13 +7,15 @@ from __future__ import annotations
 
 MLA = frozenset({
     "DeepseekV2ForCausalLM", "DeepseekV32ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV3ForCausalLMNextN",
-    "Glm4MoeLiteForCausalLM", "Glm4MoeLiteForCausalLMNextN", "GlmMoeDsaForCausalLM", "GlmMoeDsaForCausalLMNextN",
-    "Glm5NextForConditionalGeneration", "Glm5NextForConditionalGenerationNextN", "LongcatFlashForCausalLM",
-    "LongcatFlashForCausalLMNextN", "HYV4ForCausalLM", "HYV4ForCausalLMNextN", "DotsVLMForCausalLM", "Dots3NoteForCausalLM",
-    "Dots3NoteForCausalLMNextN", "MistralLarge3ForCausalLM", "MistralLarge3ForCausalLMEagle", "KimiK25ForConditionalGeneration",
-    "Eagle3DeepseekV2ForCausalLM", "GigaChat35ForCausalLM", "GigaChat35ForCausalLMNextN", "MiniCPM3ForCausalLM",
-    "KimiVLForConditionalGeneration", "KimiLinearForCausalLM", "KimiK3LinearForCausalLM", "KimiK3ForConditionalGeneration",
-    "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration", "SarvamMLAForCausalLM",
+    "Glm4MoeLiteForCausalLM", "Glm4MoeLiteForCausalLMNextN", "GlmMoeDsaForCausalLM",
+    "GlmMoeDsaForCausalLMNextN", "Glm5NextForConditionalGeneration", "Glm5NextForConditionalGenerationNextN",
+    "LongcatFlashForCausalLM", "LongcatFlashForCausalLMNextN", "HYV4ForCausalLM", "HYV4ForCausalLMNextN",
+    "DotsVLMForCausalLM", "Dots3NoteForCausalLM", "Dots3NoteForCausalLMNextN", "MistralLarge3ForCausalLM",
+    "MistralLarge3ForCausalLMEagle", "KimiK25ForConditionalGeneration", "Eagle3DeepseekV2ForCausalLM",
+    "GigaChat35ForCausalLM", "GigaChat35ForCausalLMNextN", "MiniCPM3ForCausalLM",
+    "KimiVLForConditionalGeneration", "KimiLinearForCausalLM", "KimiK3LinearForCausalLM",
+    "KimiK3ForConditionalGeneration", "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM",
+    "BailingMoeV3VLForConditionalGeneration", "SarvamMLAForCausalLM",
 })  # fmt: skip
 """Latent attention whatever the rest of the config says."""
 
@@ -22,7 +24,8 @@ MLA_IF_KV_LORA = frozenset({"PixtralForConditionalGeneration", "BailingMoeForCau
 
 MLA_HEAD_DIM_256 = MLA - frozenset({
     "MiniCPM3ForCausalLM", "KimiLinearForCausalLM", "KimiK3LinearForCausalLM", "KimiK3ForConditionalGeneration",
-    "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration", "SarvamMLAForCausalLM",
+    "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration",
+    "SarvamMLAForCausalLM",
 })  # fmt: skip
 """Those for which ModelConfig sets head_dim to 256."""
 
@@ -40,7 +43,8 @@ DSA = frozenset({
 """DeepSeek sparse attention, when the config has `index_topk`."""
 
 SWA_SINKS = frozenset({
-    "GptOssForCausalLM", "GraniteSWAForCausalLM", "GraniteMoeSWAForCausalLM", "IQuestQ1ForCausalLM", "IQuestQ1MTP",
+    "GptOssForCausalLM", "GraniteSWAForCausalLM", "GraniteMoeSWAForCausalLM", "IQuestQ1ForCausalLM",
+    "IQuestQ1MTP",
 })  # fmt: skip
 """Sliding windows with learned attention sinks."""
 
@@ -48,46 +52,52 @@ MIMO_V2 = frozenset({"MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM"})
 
 HYBRID_SWA = SWA_SINKS | MIMO_V2 | DEEPSEEK_V4 | frozenset({
     "BeamForCausalLM", "Llama4ForConditionalGeneration", "MiMoV2MTP", "Step3p5ForCausalLM", "Step3p5MTP",
-    "Step3p7ForConditionalGeneration", "Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "EmbeddingGemma2Model",
-    "Gemma4UnifiedForConditionalGeneration", "DiffusionGemmaForBlockDiffusion", "LagunaForCausalLM", "MellumForCausalLM",
-    "MuseGlimmerForCausalLM", "MuseGlimmerForConditionalGeneration", "InklingForConditionalGeneration",
-    "InklingForConditionalGenerationMTP", "UnlimitedOCRForCausalLM",
+    "Step3p7ForConditionalGeneration", "Gemma4ForCausalLM", "Gemma4ForConditionalGeneration",
+    "EmbeddingGemma2Model", "Gemma4UnifiedForConditionalGeneration", "DiffusionGemmaForBlockDiffusion",
+    "LagunaForCausalLM", "MellumForCausalLM", "MuseGlimmerForCausalLM", "MuseGlimmerForConditionalGeneration",
+    "InklingForConditionalGeneration", "InklingForConditionalGenerationMTP", "UnlimitedOCRForCausalLM",
 })  # fmt: skip
 """Full and sliding-window layers with separate KV pools."""
 
 EMBEDDING = frozenset({
-    "LlamaEmbeddingModel", "MistralModel", "LlamaForSequenceClassification", "LlamaForSequenceClassificationWithNormal_Weights",
-    "InternLM2ForRewardModel", "Qwen2ForRewardModel", "Qwen3ForRewardModel", "Qwen2ForSequenceClassification",
-    "Qwen3ForSequenceClassification", "Qwen3Model", "CLIPModel", "BertModel", "Contriever", "BertForSequenceClassification",
-    "XLMRobertaModel", "XLMRobertaForSequenceClassification", "Gemma2ForSequenceClassification", "EmbeddingGemma2Model",
+    "LlamaEmbeddingModel", "MistralModel", "LlamaForSequenceClassification",
+    "LlamaForSequenceClassificationWithNormal_Weights", "InternLM2ForRewardModel", "Qwen2ForRewardModel",
+    "Qwen3ForRewardModel", "Qwen2ForSequenceClassification", "Qwen3ForSequenceClassification", "Qwen3Model",
+    "CLIPModel", "BertModel", "Contriever", "BertForSequenceClassification", "XLMRobertaModel",
+    "XLMRobertaForSequenceClassification", "Gemma2ForSequenceClassification", "EmbeddingGemma2Model",
     "Lfm2BidirectionalModel",
 })  # fmt: skip
 """Never generate text."""
 
 MULTIMODAL = frozenset({
-    "CLIPModel", "Cohere2VisionForConditionalGeneration", "Cosmos3EdgeForConditionalGeneration", "DeepseekVL2ForCausalLM",
-    "Ernie4_5_VLMoeForConditionalGeneration", "MiniMaxM3SparseForConditionalGeneration", "Gemma3ForConditionalGeneration",
+    "CLIPModel", "Cohere2VisionForConditionalGeneration", "Cosmos3EdgeForConditionalGeneration",
+    "DeepseekVL2ForCausalLM", "Ernie4_5_VLMoeForConditionalGeneration",
+    "MiniMaxM3SparseForConditionalGeneration", "Gemma3ForConditionalGeneration",
     "Gemma3nForConditionalGeneration", "Gemma4ForConditionalGeneration", "EmbeddingGemma2Model",
     "Gemma4UnifiedForConditionalGeneration", "DiffusionGemmaForBlockDiffusion", "Glm4vForConditionalGeneration",
     "Glm4vMoeForConditionalGeneration", "Glm5NextForConditionalGeneration", "GlmOcrForConditionalGeneration",
-    "GlmAsrForConditionalGeneration", "GlmImageForConditionalGeneration", "Grok1VForCausalLM", "Grok1AForCausalLM",
-    "LlavaLlamaForCausalLM", "Llama4ForConditionalGeneration", "LlavaMistralForCausalLM", "LlavaQwenForCausalLM",
-    "LlavaForConditionalGeneration", "LlavaVidForCausalLM", "Lfm2VlForConditionalGeneration",
-    "LightOnOCRForConditionalGeneration", "MiMoV2ForCausalLM", "MiMoV2ASRForCausalLM", "MiniCPMO", "MiniCPMV",
-    "Mistral3ForConditionalGeneration", "MultiModalityCausalLM", "MllamaForConditionalGeneration",
-    "MossVLForConditionalGeneration", "NemotronH_Nano_VL_V2", "NemotronH_Nano_Omni_Reasoning_V3",
-    "NemotronH_Omni_Reasoning_V3", "MuseGlimmerForConditionalGeneration", "MuseSparkForConditionalGeneration",
-    "PixtralForConditionalGeneration", "Qwen2AudioForConditionalGeneration", "Qwen2VLForConditionalGeneration",
-    "Qwen2_5_VLForConditionalGeneration", "Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
-    "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration", "Qwen4ExpForConditionalGeneration",
-    "InternS2PreviewForConditionalGeneration", "InternS2MobiusForConditionalGeneration", "Qwen3ASRForConditionalGeneration",
-    "Qwen3OmniMoeForConditionalGeneration", "KimiVLForConditionalGeneration", "LocateAnythingForConditionalGeneration",
-    "InternVLChatModel", "InternS1ForConditionalGeneration", "InternS1ProForConditionalGeneration", "Phi4MMForCausalLM",
+    "GlmAsrForConditionalGeneration", "GlmImageForConditionalGeneration", "Grok1VForCausalLM",
+    "Grok1AForCausalLM", "LlavaLlamaForCausalLM", "Llama4ForConditionalGeneration", "LlavaMistralForCausalLM",
+    "LlavaQwenForCausalLM", "LlavaForConditionalGeneration", "LlavaVidForCausalLM",
+    "Lfm2VlForConditionalGeneration", "LightOnOCRForConditionalGeneration", "MiMoV2ForCausalLM",
+    "MiMoV2ASRForCausalLM", "MiniCPMO", "MiniCPMV", "Mistral3ForConditionalGeneration", "MultiModalityCausalLM",
+    "MllamaForConditionalGeneration", "MossVLForConditionalGeneration", "NemotronH_Nano_VL_V2",
+    "NemotronH_Nano_Omni_Reasoning_V3", "NemotronH_Omni_Reasoning_V3", "MuseGlimmerForConditionalGeneration",
+    "MuseSparkForConditionalGeneration", "PixtralForConditionalGeneration",
+    "Qwen2AudioForConditionalGeneration", "Qwen2VLForConditionalGeneration",
+    "Qwen2_5_VLForConditionalGeneration", "Qwen3VLForConditionalGeneration",
+    "Qwen3VLMoeForConditionalGeneration", "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration", "Qwen4ExpForConditionalGeneration",
+    "InternS2PreviewForConditionalGeneration", "InternS2MobiusForConditionalGeneration",
+    "Qwen3ASRForConditionalGeneration", "Qwen3OmniMoeForConditionalGeneration",
+    "KimiVLForConditionalGeneration", "LocateAnythingForConditionalGeneration", "InternVLChatModel",
+    "InternS1ForConditionalGeneration", "InternS1ProForConditionalGeneration", "Phi4MMForCausalLM",
     "VoxtralForConditionalGeneration", "WhisperForConditionalGeneration", "Step3VLForConditionalGeneration",
-    "POINTSV15ChatModel", "DotsVLMForCausalLM", "Dots3NoteForCausalLM", "DotsOCRForCausalLM", "Sarashina2VisionForCausalLM",
-    "NVILAForConditionalGeneration", "NVILALiteForConditionalGeneration", "DeepseekOCRForCausalLM", "UnlimitedOCRForCausalLM",
-    "JetVLMForConditionalGeneration", "PaddleOCRVLForConditionalGeneration", "MiDashengLMModel",
-    "StepVLForConditionalGeneration", "Step3p7ForConditionalGeneration", "KimiK25ForConditionalGeneration",
+    "POINTSV15ChatModel", "DotsVLMForCausalLM", "Dots3NoteForCausalLM", "DotsOCRForCausalLM",
+    "Sarashina2VisionForCausalLM", "NVILAForConditionalGeneration", "NVILALiteForConditionalGeneration",
+    "DeepseekOCRForCausalLM", "UnlimitedOCRForCausalLM", "JetVLMForConditionalGeneration",
+    "PaddleOCRVLForConditionalGeneration", "MiDashengLMModel", "StepVLForConditionalGeneration",
+    "Step3p7ForConditionalGeneration", "KimiK25ForConditionalGeneration",
     "BailingMMNativeForConditionalGeneration", "BailingMM2NativeForConditionalGeneration",
     "BailingMoeV3VLForConditionalGeneration",
 })  # fmt: skip
@@ -118,11 +128,12 @@ MULTIMODAL_PIECEWISE_CUDA_GRAPH = frozenset({
 })  # fmt: skip
 
 MULTIMODAL_BREAKABLE_CUDA_GRAPH = frozenset({
-    "MiniMaxM3SparseForConditionalGeneration", "Cohere2VisionForConditionalGeneration", "Glm5NextForConditionalGeneration",
-    "InternS2MobiusForConditionalGeneration", "PaddleOCRVLForConditionalGeneration", "Qwen3_5ForConditionalGeneration",
-    "Qwen3_5MoeForConditionalGeneration", "Qwen4ExpForConditionalGeneration", "MuseGlimmerForConditionalGeneration",
-    "MuseSparkForConditionalGeneration", "KimiK3ForConditionalGeneration", "KimiK25ForConditionalGeneration",
-    "MiniMaxM3SparseForCausalLM",
+    "MiniMaxM3SparseForConditionalGeneration", "Cohere2VisionForConditionalGeneration",
+    "Glm5NextForConditionalGeneration", "InternS2MobiusForConditionalGeneration",
+    "PaddleOCRVLForConditionalGeneration", "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration", "Qwen4ExpForConditionalGeneration",
+    "MuseGlimmerForConditionalGeneration", "MuseSparkForConditionalGeneration",
+    "KimiK3ForConditionalGeneration", "KimiK25ForConditionalGeneration", "MiniMaxM3SparseForCausalLM",
 })  # fmt: skip
 
 DRAFT_OF = {
@@ -170,10 +181,10 @@ DRAFT_OF = {
 # (sglang/srt/configs/hybrid_arch.py).
 
 GDN_TYPES = frozenset({
-    "qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "intern_s2_preview", "interns2_mobius",
-    "interns2_mobius_text", "qwen4_exp", "qwen4_exp_text", "jet_nemotron", "jet_vlm",
+    "qwen3_next", "qwen3_5", "qwen3_5_text", "qwen3_5_moe", "qwen3_5_moe_text", "intern_s2_preview",
+    "interns2_mobius", "interns2_mobius_text", "qwen4_exp", "qwen4_exp_text", "jet_nemotron", "jet_vlm",
 })  # fmt: skip
 MAMBA2_TYPES = frozenset({
-    "falcon_h1", "nemotron_h", "nemotron_h_puzzle", "lfm2", "lfm2_moe", "lfm2_vl", "lfm2-vl", "zaya", "mamba2", "mamba", "falcon_mamba",
-    "NemotronH_Nano_VL_V2", "NemotronH_Nano_Omni_Reasoning_V3", "nemotron_h_omni",
+    "falcon_h1", "nemotron_h", "nemotron_h_puzzle", "lfm2", "lfm2_moe", "lfm2_vl", "lfm2-vl", "zaya", "mamba2",
+    "mamba", "falcon_mamba", "NemotronH_Nano_VL_V2", "NemotronH_Nano_Omni_Reasoning_V3", "nemotron_h_omni",
 })  # fmt: skip

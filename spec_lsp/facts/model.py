@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from spec_lsp.facts import architectures as arch
 from spec_lsp.facts.known import NotKnown
@@ -18,17 +18,27 @@ from spec_lsp.facts.known import NotKnown
 AttentionArch = Literal["MLA", "MHA", "SSM"]
 
 CORE_KEYS = frozenset({
-    "architectures", "model_type", "hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "head_dim",
-    "vocab_size", "max_position_embeddings", "quantization_config", "dtype", "intermediate_size", "moe_intermediate_size",
-    "num_experts", "n_routed_experts", "num_local_experts", "num_experts_per_tok",
+    "architectures", "model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
+    "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings", "quantization_config", "dtype",
+    "intermediate_size", "moe_intermediate_size", "num_experts", "n_routed_experts", "num_local_experts",
+    "num_experts_per_tok",
 })  # fmt: skip
-"""The keys that shipped facts of a well-known model do not imply: when one is missing there, it is not known. Any other key is one
-that only some architectures have; shipped facts hold it wherever the model's config.json has it."""
+"""The keys that shipped facts of a well-known model do not imply: when one is missing there, it is not known. Any other
+key is one that only some architectures have; shipped facts hold it wherever the model's config.json has it."""
 
-CONTEXT_LENGTH_KEYS = ("max_sequence_length", "seq_length", "max_seq_len", "model_max_length", "max_position_embeddings")
+CONTEXT_LENGTH_KEYS = (
+    "max_sequence_length",
+    "seq_length",
+    "max_seq_len",
+    "model_max_length",
+    "max_position_embeddings",
+)
 
 SUB_CONFIGS = ("llm_config", "language_config", "text_config")
 """Where a multimodal config keeps its language model, in the order SGLang looks (after thinker_config)."""
+
+_PARTS = frozenset({*SUB_CONFIGS, "thinker_config", "vision_config", "audio_config", "rope_scaling", "rope_parameters"})
+"""The keys that `--json-model-override-args` merges instead of replacing."""
 
 _ABSENT = object()
 
@@ -44,7 +54,12 @@ class ModelFacts:
     __slots__ = ("__dict__", "complete", "config", "is_draft", "unsure")
 
     def __init__(
-        self, config: Mapping[str, Any], *, complete: bool = True, unsure: frozenset[str] = frozenset(), is_draft: bool = False
+        self,
+        config: Mapping[str, Any],
+        *,
+        complete: bool = True,
+        unsure: frozenset[str] = frozenset(),
+        is_draft: bool = False,
     ) -> None:
         self.config = config
         self.complete = complete
@@ -72,7 +87,7 @@ class ModelFacts:
         return default
 
     def _number(self, name: str) -> int:
-        """A number that ModelConfig cannot do without; where config.json lacks it SGLang fails or has a class default: not known here."""
+        """A number ModelConfig cannot do without; where config.json lacks it, its configuration class may have a default."""
         value = self.text_hf(name)
         if not isinstance(value, int):
             raise NotKnown(f"the model's {name}", "its config.json does not say")
@@ -138,7 +153,11 @@ class ModelFacts:
 
     def is_multimodal(self, enable_multimodal: bool | None = None, language_model_only: bool = False) -> bool:
         """ModelConfig.is_multimodal."""
-        if language_model_only or self.hf("language_model_only", False) or not self.multimodal_enabled(enable_multimodal):
+        if (
+            language_model_only
+            or self.hf("language_model_only", False)
+            or not self.multimodal_enabled(enable_multimodal)
+        ):
             return False
         if self._any_of(arch.MULTIMODAL) or self.text is not self.config:
             return True
@@ -226,9 +245,13 @@ class ModelFacts:
             return 256
         if "PixtralForConditionalGeneration" in self.architectures and self.uses_mla:
             return 256
-        if self._any_of(frozenset({"MiniCPM3ForCausalLM", "BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration"})):
+        if self._any_of(
+            frozenset({"MiniCPM3ForCausalLM", "BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration"})
+        ):
             return 128
-        if self._any_of(frozenset({"KimiLinearForCausalLM", "KimiK3LinearForCausalLM", "KimiK3ForConditionalGeneration"})):
+        if self._any_of(
+            frozenset({"KimiLinearForCausalLM", "KimiK3LinearForCausalLM", "KimiK3ForConditionalGeneration"})
+        ):
             return 72
         if "SarvamMLAForCausalLM" in self.architectures:
             return self._number("qk_nope_head_dim") + self._number("qk_rope_head_dim")
@@ -274,7 +297,8 @@ class ModelFacts:
             return True
         if self._any_of(arch.MIMO_V2 | {"MiMoV2MTP"}):
             return bool(
-                self.text_hf("add_swa_attention_sink_bias", False) or self.text_hf("add_full_attention_sink_bias", False)
+                self.text_hf("add_swa_attention_sink_bias", False)
+                or self.text_hf("add_full_attention_sink_bias", False)
             )
         return bool(self.text_hf("learnable_sink", False))
 
@@ -309,7 +333,9 @@ class ModelFacts:
     @cached_property
     def total_num_kv_heads(self) -> int:
         """ModelConfig.get_total_num_kv_heads()."""
-        falcon = self.model_type in ("falcon", "RefinedWeb", "RefinedWebModel") and self.hf("new_decoder_architecture", False)
+        falcon = self.model_type in ("falcon", "RefinedWeb", "RefinedWebModel") and self.hf(
+            "new_decoder_architecture", False
+        )
         if not falcon and self.text_hf("multi_query", False):
             return 1
         if self.model_type in ("mpt", "dbrx"):
@@ -435,40 +461,41 @@ class ModelFacts:
 
     @cached_property
     def quantization_config(self) -> Mapping[str, Any] | None:
-        """`hf_config.quantization_config`."""
+        """`hf_config.quantization_config` as config.json has it; facts/quantization.py says what SGLang makes of it."""
         value = self.hf("quantization_config")
         return value if isinstance(value, Mapping) else None
 
     @cached_property
-    def quant_method(self) -> str | None:
-        """`get_quantization_config(hf_config)`: the `quant_method` that config.json names."""
-        config = self.quantization_config
-        return None if config is None else config.get("quant_method")
-
-    @cached_property
     def dtype(self) -> str | None:
         """The weights' type as config.json states it ("bfloat16"); None when it does not."""
-        value = self.text.get("dtype") or self.text.get("torch_dtype") or self.config.get("dtype") or self.config.get("torch_dtype")
-        return value if value is not None else self._or_default("dtype", _ABSENT, None)
+        value: str | None = (
+            self.text.get("dtype")
+            or self.text.get("torch_dtype")
+            or self.config.get("dtype")
+            or self.config.get("torch_dtype")
+        )
+        if value is None:
+            self._or_default("dtype", _ABSENT, None)
+        return value
 
     # views
 
     def as_draft(self) -> ModelFacts:
-        """The same checkpoint as the draft worker sees it: its multi-token prediction layers (ModelConfig._config_draft_model)."""
+        """The checkpoint as a draft worker sees it (ModelConfig._config_draft_model)."""
         return ModelFacts(self.config, complete=self.complete, unsure=self.unsure, is_draft=True)
 
     def overridden(self, overrides: Mapping[str, Any]) -> ModelFacts:
-        """With `--json-model-override-args`: a key replaces the one of config.json, a part (`text_config`) is merged into it."""
+        """With `--json-model-override-args`: a key replaces config.json's, a part (`text_config`) is merged into it."""
         config = dict(self.config)
         for key, value in overrides.items():
             old = config.get(key)
-            merges = isinstance(value, Mapping) and isinstance(old, Mapping) and key != "quantization_config"
-            config[key] = {**old, **value} if merges else value
+            part = key in _PARTS and isinstance(value, Mapping) and isinstance(old, Mapping)
+            config[key] = {**cast(Mapping[str, Any], old), **value} if part else value
         return ModelFacts(config, complete=self.complete, unsure=self.unsure, is_draft=self.is_draft)
 
 
 def model_from_config_json(text: str, overrides: str | Mapping[str, Any] | None = None) -> ModelFacts | None:
-    """The facts of a config.json's text, with `--json-model-override-args` (its text or its value) applied; None when it is no JSON object."""
+    """The facts of a config.json's text, overridden by `--json-model-override-args`; None when it is no JSON object."""
     try:
         config = json.loads(text)
     except ValueError:
