@@ -1,0 +1,640 @@
+"""Reads values out of Python sources without importing them: just enough of the language for tables of command line flags.
+
+Constants, containers, comprehensions, enum members, class attributes, small functions, and names imported from other files of the
+same tree. Whatever cannot be told (a call into a foreign package, say) raises `CannotTell`.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import operator
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+MAX_DEPTH = 60
+
+
+class CannotTell(Exception):
+    """The value of an expression is not in the sources."""
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A name that is defined outside the tree (`argparse.SUPPRESS`, `json.loads`), by its dotted path."""
+
+    path: str
+
+    @property
+    def name(self) -> str:
+        return self.path.rsplit(".", 1)[-1]
+
+
+@dataclass(frozen=True)
+class Function:
+    module: Module
+    node: ast.FunctionDef | ast.Lambda
+    name: str
+
+
+@dataclass(frozen=True)
+class Class:
+    module: Module
+    node: ast.ClassDef
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    def bases(self) -> list[Any]:
+        found = []
+        for base in self.node.bases:
+            try:
+                found.append(self.module.evaluate(base))
+            except CannotTell:
+                continue
+        return found
+
+    def is_enum(self) -> bool:
+        return any(
+            (isinstance(b, Foreign) and b.name in ("Enum", "IntEnum", "StrEnum", "Flag"))
+            or (isinstance(b, Class) and b.is_enum())
+            for b in self.bases()
+        )
+
+    def assignments(self) -> Iterator[tuple[str, ast.expr]]:
+        """Class attributes with a value, in order."""
+        for node in self.node.body:
+            if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+                yield node.targets[0].id, node.value
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+                yield node.target.id, node.value
+
+    def members(self) -> list[Member]:
+        """Members of an enum."""
+        found: list[Member] = []
+        for name, value in self.assignments():
+            if not name.startswith("_"):
+                scope = {m.name: m.value for m in found}
+                found.append(Member(self, name, _enum_value(self.module.evaluate(value, scope), len(found))))
+        return found
+
+    def attribute(self, name: str) -> Any:
+        if self.is_enum():
+            for member in self.members():
+                if member.name == name:
+                    return member
+        assigned = dict(self.assignments())
+        if name in assigned:
+            # a class body sees its earlier names
+            seen = {n.id for n in ast.walk(assigned[name]) if isinstance(n, ast.Name)} & set(assigned) - {name}
+            return self.module.evaluate(assigned[name], {n: self.attribute(n) for n in seen})
+        for node in self.node.body:
+            if isinstance(node, ast.FunctionDef) and node.name == name:
+                return Function(self.module, node, name)
+        for base in self.bases():
+            if isinstance(base, Class):
+                try:
+                    return base.attribute(name)
+                except CannotTell:
+                    continue
+        raise CannotTell(f"{self.name}.{name}")
+
+
+@dataclass(frozen=True)
+class Member:
+    """A member of an enum."""
+
+    owner: Class
+    name: str
+    value: Any
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The result of calling a class of the tree; its arguments are all that is known of it."""
+
+    owner: Class
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _enum_value(value: Any, index: int) -> Any:
+    return index + 1 if isinstance(value, Foreign) and value.name == "auto" else value
+
+
+@dataclass(eq=False)
+class Module:
+    tree: Tree
+    name: str
+    path: Path
+    depth: int = 0
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    @functools.cached_property
+    def ast(self) -> ast.Module:
+        return ast.parse(self.path.read_text(encoding="utf-8"))
+
+    @functools.cached_property
+    def bindings(self) -> dict[str, ast.AST | tuple[str, str]]:
+        """What each top-level name is bound to: a value, a definition, or (module, name) of an import."""
+        found: dict[str, ast.AST | tuple[str, str]] = {}
+        self._bind(self.ast.body, found)
+        return found
+
+    def _bind(self, body: list[ast.stmt], found: dict[str, ast.AST | tuple[str, str]]) -> None:
+        for node in body:
+            if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+                found[node.name] = node
+            elif isinstance(node, ast.Assign):
+                for target in node.targets:
+                    if isinstance(target, ast.Name):
+                        found[target.id] = node.value
+            elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+                found[node.target.id] = node.value
+            elif isinstance(node, (ast.Import, ast.ImportFrom)):
+                found.update((k, v) for k, v in self.imports(node).items() if k != "*")
+            elif isinstance(node, ast.Try):
+                self._bind(node.body, found)
+            elif isinstance(node, ast.If):
+                other: dict[str, ast.AST | tuple[str, str]] = {}
+                self._bind(node.orelse, other)
+                self._bind(node.body, other)
+                for name, value in other.items():
+                    found.setdefault(name, value)
+
+    def imports(self, node: ast.Import | ast.ImportFrom) -> dict[str, tuple[str, str]]:
+        if isinstance(node, ast.Import):
+            return {
+                (a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0], "")
+                for a in node.names
+            }
+        base = node.module or ""
+        if node.level:
+            package = self.name.split(".")
+            if self.path.name != "__init__.py":
+                package = package[:-1]
+            package = package[: len(package) - node.level + 1]
+            base = ".".join([*package, base] if base else package)
+        return {a.asname or a.name: (base, a.name) for a in node.names}
+
+    def lookup(self, name: str) -> Any:
+        """The value of a top-level name."""
+        if name not in self.bindings:
+            if name in _BUILTINS:
+                return _BUILTINS[name]
+            return self._from_star(name)
+        bound = self.bindings[name]
+        if isinstance(bound, tuple):
+            return self.tree.imported(*bound)
+        if isinstance(bound, ast.FunctionDef):
+            return Function(self, bound, name)
+        if isinstance(bound, ast.ClassDef):
+            return Class(self, bound)
+        assert isinstance(bound, ast.expr)
+        return self.tree.once(self, name, bound)
+
+    def _from_star(self, name: str) -> Any:
+        """A name that `from x import *` brings in."""
+        for node in self.ast.body:
+            if isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
+                source = self.tree.module(self.imports(node)["*"][0])
+                if source is not None and source is not self and source.has(name):
+                    return source.lookup(name)
+        raise CannotTell(f"{self.name}.{name}")
+
+    def has(self, name: str) -> bool:
+        if name in self.bindings:
+            return True
+        try:
+            self._from_star(name)
+        except CannotTell:
+            return False
+        return True
+
+    def evaluate(self, node: ast.expr, scope: Mapping[str, Any] | None = None) -> Any:
+        """The value of an expression in this module, with the local names `scope`. Raises CannotTell."""
+        return _Evaluator(self, dict(scope or {})).visit(node)
+
+
+class Tree:
+    """The unpacked `sglang` package at `root` (the folder that holds `srt/`)."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._modules: dict[str, Module | None] = {}
+        self._values: dict[tuple[str, str], Any] = {}
+        self._busy: set[tuple[str, str]] = set()
+        self.depth = 0
+
+    def module(self, name: str) -> Module | None:
+        """The module `sglang.x.y`, None if it has no source in the tree."""
+        if name not in self._modules:
+            parts = name.split(".")
+            path = self.root.joinpath(*parts[1:])
+            files = [path / "__init__.py", path.with_suffix(".py")] if parts[0] == self.root.name else []
+            file = next((f for f in files if f.is_file()), None)
+            self._modules[name] = Module(self, name, file) if file else None
+        return self._modules[name]
+
+    def imported(self, module_name: str, name: str) -> Any:
+        module = self.module(module_name)
+        if not name:
+            return module or Foreign(module_name)
+        if module is None:
+            return Foreign(f"{module_name}.{name}")
+        if module.has(name):
+            return module.lookup(name)
+        submodule = self.module(f"{module_name}.{name}")
+        if submodule is None:
+            raise CannotTell(f"{module_name}.{name}")
+        return submodule
+
+    def once(self, module: Module, name: str, node: ast.expr) -> Any:
+        key = (module.name, name)
+        if key in self._values:
+            return self._values[key]
+        if key in self._busy:
+            raise CannotTell(f"{name} is defined by itself")
+        self._busy.add(key)
+        try:
+            value = module.evaluate(node)
+        finally:
+            self._busy.discard(key)
+        self._values[key] = value
+        return value
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What a function of the tree returns, if its body is simple."""
+        if isinstance(function, Class):
+            return Instance(function, tuple(args), kwargs)
+        if not isinstance(function, Function):
+            raise CannotTell(f"call of {function!r}")
+        if self.depth > MAX_DEPTH:
+            raise CannotTell("calls too deep")
+        node = function.node
+        names = [a.arg for a in (*node.args.posonlyargs, *node.args.args)]
+        scope: dict[str, Any] = {}
+        for argument, default in zip(reversed(names), reversed(node.args.defaults), strict=False):
+            scope[argument] = function.module.evaluate(default)
+        for keyword, keyword_default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True):
+            if keyword_default is not None:
+                scope[keyword.arg] = function.module.evaluate(keyword_default)
+        scope.update(zip(names, args, strict=False))
+        scope.update(kwargs)
+        self.depth += 1
+        try:
+            if isinstance(node, ast.Lambda):
+                return function.module.evaluate(node.body, scope)
+            return run(function.module, node.body, scope)
+        except _Return as result:
+            return result.value
+        finally:
+            self.depth -= 1
+
+
+class _Return(Exception):  # noqa: N818 - control flow, not an error
+    def __init__(self, value: Any) -> None:
+        super().__init__()
+        self.value = value
+
+
+def run(
+    module: Module, body: list[ast.stmt], scope: dict[str, Any], on_call: Callable[[ast.Call], bool] | None = None
+) -> Any:
+    """Execute simple statements; `on_call` sees each expression statement that is a call and says whether it took it."""
+    for node in body:
+        if isinstance(node, ast.Return):
+            raise _Return(None if node.value is None else module.evaluate(node.value, scope))
+        if isinstance(node, ast.Expr):
+            if isinstance(node.value, ast.Call) and on_call is not None and not on_call(node.value):
+                _mutate(module, node.value, scope)
+            elif isinstance(node.value, ast.Call):
+                _mutate(module, node.value, scope) if on_call is None else None
+        elif isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
+            scope[node.targets[0].id] = _maybe(module, node.value, scope)
+        elif isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
+            scope[node.target.id] = _maybe(module, node.value, scope)
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            for name, (source, attribute) in module.imports(node).items():
+                try:
+                    scope[name] = module.tree.imported(source, attribute)
+                except CannotTell:
+                    scope[name] = Foreign(f"{source}.{attribute}")
+        elif isinstance(node, ast.If):
+            taken = node.body if module.evaluate(node.test, scope) else node.orelse
+            run(module, taken, scope, on_call)
+        elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
+            for value in _iterate(module.evaluate(node.iter, scope)):
+                scope[node.target.id] = value
+                run(module, node.body, scope, on_call)
+        elif isinstance(node, ast.Try):
+            run(module, node.body, scope, on_call)
+        elif not isinstance(node, (ast.Pass, ast.FunctionDef, ast.ClassDef, ast.Assert)):
+            raise CannotTell(f"statement {type(node).__name__}")
+    return None
+
+
+def _maybe(module: Module, node: ast.expr, scope: dict[str, Any]) -> Any:
+    """The value, or the failure to be raised when somebody reads it."""
+    try:
+        return module.evaluate(node, scope)
+    except CannotTell as problem:
+        return problem
+
+
+def _mutate(module: Module, call: ast.Call, scope: dict[str, Any]) -> None:
+    """`names.append(x)` and the like on a local container."""
+    target = call.func
+    if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
+        container = scope.get(target.value.id)
+        if isinstance(container, (list, set, dict)) and target.attr in (
+            "append",
+            "extend",
+            "add",
+            "update",
+            "remove",
+            "discard",
+        ):
+            getattr(container, target.attr)(*[module.evaluate(a, scope) for a in call.args])
+
+
+def _iterate(value: Any) -> list[Any]:
+    if isinstance(value, Class) and value.is_enum():
+        return list(value.members())
+    if isinstance(value, (set, frozenset)):
+        return sorted(value, key=str)  # a set has no order; neither do SGLang's messages about one
+    if isinstance(value, (list, tuple, dict, str, range)):
+        return list(value)
+    raise CannotTell(f"iteration over {value!r}")
+
+
+_BINARY: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.FloorDiv: operator.floordiv,
+    ast.Mod: operator.mod,
+    ast.Pow: operator.pow,
+    ast.LShift: operator.lshift,
+    ast.RShift: operator.rshift,
+    ast.BitOr: operator.or_,
+    ast.BitAnd: operator.and_,
+}
+_COMPARE: dict[type, Callable[[Any, Any], Any]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.Is: lambda a, b: a is b,
+    ast.IsNot: lambda a, b: a is not b,
+    ast.In: lambda a, b: a in b,
+    ast.NotIn: lambda a, b: a not in b,
+}
+_CONTAINERS = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
+_BUILTINS: dict[str, Any] = {
+    name: Foreign(f"builtins.{name}")
+    for name in (
+        *(
+            "str",
+            "int",
+            "float",
+            "bool",
+            "list",
+            "tuple",
+            "set",
+            "frozenset",
+            "dict",
+            "sorted",
+            "len",
+            "range",
+            "map",
+            "getattr",
+        ),
+        *(
+            "isinstance",
+            "type",
+            "object",
+            "None",
+            "Exception",
+            "ValueError",
+            "bytes",
+            "any",
+            "all",
+            "min",
+            "max",
+            "property",
+        ),
+    )
+}
+
+
+class _Evaluator(ast.NodeVisitor):
+    def __init__(self, module: Module, scope: dict[str, Any]) -> None:
+        self.module = module
+        self.scope = scope
+
+    def generic_visit(self, node: ast.AST) -> Any:
+        raise CannotTell(ast.unparse(node))
+
+    def visit_Constant(self, node: ast.Constant) -> Any:  # noqa: N802
+        return node.value
+
+    def visit_List(self, node: ast.List) -> Any:  # noqa: N802
+        return self._items(node.elts)
+
+    def visit_Tuple(self, node: ast.Tuple) -> Any:  # noqa: N802
+        return tuple(self._items(node.elts))
+
+    def visit_Set(self, node: ast.Set) -> Any:  # noqa: N802
+        return set(self._items(node.elts))
+
+    def _items(self, nodes: list[ast.expr]) -> list[Any]:
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                found.extend(_iterate(self.visit(node.value)))
+            else:
+                found.append(self.visit(node))
+        return found
+
+    def visit_Dict(self, node: ast.Dict) -> Any:  # noqa: N802
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            if key is None:
+                found.update(self.visit(value))
+            else:
+                found[self.visit(key)] = _maybe(self.module, value, self.scope)
+        return found
+
+    def visit_Name(self, node: ast.Name) -> Any:  # noqa: N802
+        value = self.scope[node.id] if node.id in self.scope else self.module.lookup(node.id)
+        if isinstance(value, CannotTell):
+            raise value
+        return value
+
+    def visit_Attribute(self, node: ast.Attribute) -> Any:  # noqa: N802
+        owner = self.visit(node.value)
+        if isinstance(owner, Foreign):
+            path = f"{owner.path}.{node.attr}"
+            return sys.maxsize if path == "sys.maxsize" else Foreign(path)
+        if isinstance(owner, Module):
+            if node.attr in owner.bindings:
+                return owner.lookup(node.attr)
+            return owner.tree.imported(owner.name, node.attr)
+        if isinstance(owner, Class):
+            return owner.attribute(node.attr)
+        if isinstance(owner, Member) and node.attr in ("name", "value"):
+            return getattr(owner, node.attr)
+        if isinstance(owner, Instance):
+            return owner.owner.attribute(node.attr)
+        raise CannotTell(ast.unparse(node))
+
+    def visit_BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
+        left, right = self.visit(node.left), self.visit(node.right)
+        try:
+            return _BINARY[type(node.op)](left, right)
+        except (KeyError, TypeError) as error:
+            raise CannotTell(ast.unparse(node)) from error
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:  # noqa: N802
+        value = self.visit(node.operand)
+        if isinstance(node.op, ast.Not):
+            return not value
+        if isinstance(node.op, ast.USub) and isinstance(value, (int, float)):
+            return -value
+        raise CannotTell(ast.unparse(node))
+
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:  # noqa: N802
+        value: Any = None
+        for part in node.values:
+            value = self.visit(part)
+            if bool(value) == isinstance(node.op, ast.Or):
+                return value
+        return value
+
+    def visit_Compare(self, node: ast.Compare) -> Any:  # noqa: N802
+        left = self.visit(node.left)
+        for op, comparator in zip(node.ops, node.comparators, strict=True):
+            right = self.visit(comparator)
+            if not _COMPARE[type(op)](left, right):
+                return False
+            left = right
+        return True
+
+    def visit_IfExp(self, node: ast.IfExp) -> Any:  # noqa: N802
+        return self.visit(node.body if self.visit(node.test) else node.orelse)
+
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:  # noqa: N802
+        return "".join(str(self.visit(v.value if isinstance(v, ast.FormattedValue) else v)) for v in node.values)
+
+    def visit_ListComp(self, node: ast.ListComp) -> Any:  # noqa: N802
+        return list(self._comprehension(node.elt, node.generators))
+
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:  # noqa: N802
+        return list(self._comprehension(node.elt, node.generators))
+
+    def visit_SetComp(self, node: ast.SetComp) -> Any:  # noqa: N802
+        return set(self._comprehension(node.elt, node.generators))
+
+    def _comprehension(self, element: ast.expr, generators: list[ast.comprehension]) -> Iterator[Any]:
+        first, *rest = generators
+        for value in _iterate(self.visit(first.iter)):
+            inner = _Evaluator(self.module, {**self.scope, **_unpacked(first.target, value)})
+            if all(inner.visit(test) for test in first.ifs):
+                if rest:
+                    yield from inner._comprehension(element, rest)
+                else:
+                    yield inner.visit(element)
+
+    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802
+        return Function(self.module, node, "<lambda>")
+
+    def visit_Subscript(self, node: ast.Subscript) -> Any:  # noqa: N802
+        owner, key = self.visit(node.value), self.visit(node.slice)
+        try:
+            return owner[key]
+        except (KeyError, TypeError, IndexError) as error:
+            raise CannotTell(ast.unparse(node)) from error
+
+    def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802
+        if isinstance(node.func, ast.Attribute):
+            owner = self.visit(node.func.value)
+            found = self._method(owner, node)
+            if found is not _NO_METHOD:
+                return found
+        function = self.visit(node.func)
+        args = self._items(node.args)
+        kwargs = {k.arg: self.visit(k.value) for k in node.keywords if k.arg is not None}
+        if isinstance(function, Foreign):
+            return _foreign_call(self.module.tree, function, args, kwargs)
+        return self.module.tree.call(function, args, kwargs)
+
+    def _method(self, owner: Any, node: ast.Call) -> Any:
+        assert isinstance(node.func, ast.Attribute)
+        name = node.func.attr
+        if isinstance(owner, Instance) and name in ("get", "value") and not node.args:
+            # sglang.srt.environ: EnvBool(False).get() without a variable set gives the default
+            if "default" in owner.kwargs:
+                return owner.kwargs["default"]
+            if owner.args:
+                return owner.args[0]
+            raise CannotTell(ast.unparse(node))
+        if isinstance(owner, (str, dict, list, set, frozenset, tuple)) and name in _METHODS:
+            result = getattr(owner, name)(*self._items(node.args))
+            return list(result) if name in ("keys", "values", "items") else result
+        if isinstance(owner, Class) and owner.is_enum() and name == "keys":
+            raise CannotTell(ast.unparse(node))
+        return _NO_METHOD
+
+
+_NO_METHOD = object()
+_METHODS = frozenset(
+    ("keys", "values", "items", "lower", "upper", "join", "replace", "strip", "split", "union", "get", "copy", "format")
+    + ("lstrip", "rstrip", "startswith", "endswith", "title")
+)
+
+
+def _unpacked(target: ast.expr, value: Any) -> dict[str, Any]:
+    if isinstance(target, ast.Name):
+        return {target.id: value}
+    if isinstance(target, ast.Tuple):
+        found: dict[str, Any] = {}
+        for part, item in zip(target.elts, value, strict=True):
+            found.update(_unpacked(part, item))
+        return found
+    raise CannotTell(ast.unparse(target))
+
+
+def _foreign_call(tree: Tree, function: Foreign, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    name = function.name
+    if function.path == "sys.modules.get":
+        return None  # in a process that has just started, nothing is imported
+    if name in _CONTAINERS and function.path.startswith("builtins."):
+        return _CONTAINERS[name](_iterate(args[0]) if args else ())
+    if name == "sorted":
+        return sorted(_iterate(args[0]))
+    if name == "dict":
+        return dict(*args, **kwargs)
+    if name == "len":
+        return len(args[0])
+    if name == "range":
+        return range(*args)
+    if name in ("str", "int", "float", "bool") and function.path.startswith("builtins.") and args:
+        return {"str": str, "int": int, "float": float, "bool": bool}[name](args[0])
+    if name == "field":  # dataclasses.field, msgspec.field
+        if "default" in kwargs:
+            return kwargs["default"]
+        if "default_factory" in kwargs:
+            factory = kwargs["default_factory"]
+            return _foreign_call(tree, factory, [], {}) if isinstance(factory, Foreign) else tree.call(factory, [], {})
+        raise CannotTell("field without a default")
+    raise CannotTell(f"call of {function.path}")

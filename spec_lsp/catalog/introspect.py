@@ -1,0 +1,64 @@
+"""Run by `build.py` in the interpreter that has SGLang: prints its version and what its argparse parser holds, as JSON.
+
+It stands alone (that interpreter has no spec-lsp) and is called with the folder to put before `sys.path` and, optionally, a script to run first.
+"""
+
+import argparse
+import json
+import runpy
+import sys
+
+PLAIN = (bool, int, float, str, type(None))
+
+
+def plain(value):  # type: ignore[no-untyped-def]
+    if hasattr(value, "value") and not isinstance(value, PLAIN):
+        value = value.value
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in value]
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    return value if isinstance(value, PLAIN) else repr(value)
+
+
+def choices(action):  # type: ignore[no-untyped-def]
+    if action.choices is None:
+        return None
+    values = [plain(c) for c in action.choices]
+    return sorted(values, key=str) if isinstance(action.choices, (set, frozenset)) else values
+
+
+def row(action):  # type: ignore[no-untyped-def]
+    return {
+        "flags": list(action.option_strings),
+        "dest": action.dest,
+        "action": type(action).__name__,
+        "nargs": action.nargs,
+        "const": plain(getattr(action, "const_value", action.const)),
+        "default": plain(action.default),
+        "type": getattr(action.type, "__name__", None) if action.type else None,
+        "choices": choices(action),
+        "required": action.required,
+        "help": action.help or "",
+        "new_flag": getattr(action, "new_flag", None),
+        "error_message": getattr(action, "error_message", None),
+    }
+
+
+def main():  # type: ignore[no-untyped-def]
+    sys.path[:0] = sys.argv[1:2]
+    if len(sys.argv) > 2:
+        runpy.run_path(sys.argv[2])
+    from sglang.srt.server_args import ServerArgs  # type: ignore[import-not-found]
+
+    parser = argparse.ArgumentParser()
+    ServerArgs.add_cli_args(parser)
+    try:
+        from sglang.version import __version__ as version  # type: ignore[import-not-found]
+    except ImportError:
+        version = ""
+    print("\n" + json.dumps({"version": version, "flags": [row(a) for a in parser._actions]}))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,60 @@
+"""SGLang releases: reading their names and telling which comes first."""
+
+from __future__ import annotations
+
+import functools
+import re
+from typing import NamedTuple
+
+_NAME = re.compile(
+    r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.?(post|rc|a|b|dev)(\d+))?(?:\+[0-9A-Za-z.]+)?", re.ASCII | re.IGNORECASE
+)
+_STAGES = {"dev": -4, "a": -3, "b": -2, "rc": -1, "post": 1}
+
+
+class Release(NamedTuple):
+    """One release, ordered as pip orders it: `0.5.5rc1 < 0.5.5 < 0.5.5.post3 < 0.5.6`.
+
+    A plain tuple of integers underneath, so comparing two costs next to nothing and it can be a dictionary key.
+    `stage` is 0 for a final release, 1 for `.postN`, below 0 for pre-releases; `number` is the N.
+    """
+
+    major: int
+    minor: int
+    patch: int
+    stage: int = 0
+    number: int = 0
+
+    @staticmethod
+    def parse(text: str) -> Release:
+        """`0.5.9`, `v0.5.5.post3`, `0.5.6rc1`; a local part (`+cu130`) is ignored. Raises ValueError for anything else."""
+        release = Release.read(text)
+        if release is None:
+            raise ValueError(f"not a release of SGLang: {text!r}")
+        return release
+
+    @staticmethod
+    @functools.lru_cache(maxsize=1024)
+    def read(text: str) -> Release | None:
+        """Like `parse`, but None for anything that is no release."""
+        match = _NAME.fullmatch(text.strip())
+        if match is None:
+            return None
+        major, minor, patch, stage, number = match.groups()
+        return Release(
+            int(major),
+            int(minor),
+            int(patch or 0),
+            _STAGES[stage.lower()] if stage else 0,
+            int(number) if number else 0,
+        )
+
+    def __str__(self) -> str:
+        base = f"{self.major}.{self.minor}.{self.patch}"
+        if self.stage == 0:
+            return base
+        name = next(n for n, s in _STAGES.items() if s == self.stage)
+        return f"{base}.{name}{self.number}" if name in ("post", "dev") else f"{base}{name}{self.number}"
+
+    def __repr__(self) -> str:
+        return f"Release({str(self)!r})"
