@@ -1,10 +1,12 @@
 """The accelerators people run SGLang on, as far as argument resolution can tell them apart.
 
-Capability and memory follow what `torch.cuda.get_device_capability()` and the driver report for the device (memory in MiB).
+Capability and memory follow what `torch.cuda.get_device_capability()` and the driver report for the device (memory in
+MiB).
 """
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -17,7 +19,8 @@ Platform = Literal["cuda", "hip", "cpu", "npu", "xpu"]
 class Hardware:
     """One kind of device, or (with `memory_mib` None) a family of devices that differ in memory.
 
-    `title` is what a person calls it in a sentence.
+    `title` is what a person calls it in a sentence. `memory_span` bounds what the devices of a family have (MiB), so
+    that what depends on memory only coarsely can be told of a family too.
     """
 
     name: str
@@ -26,6 +29,7 @@ class Hardware:
     capability: tuple[int, int] | None = None
     memory_mib: int | None = None
     family: str = ""
+    memory_span: tuple[int, int] | None = None
 
     @property
     def memory(self) -> int:
@@ -33,6 +37,15 @@ class Hardware:
         if self.memory_mib is None:
             raise NotKnown("GPU memory", f"devices of {self.title} differ in memory")
         return self.memory_mib
+
+    @property
+    def memory_bounds(self) -> tuple[int, int]:
+        """The least and the most memory (MiB) this can be. Raises NotKnown where nothing is known (a CPU's memory)."""
+        if self.memory_mib is not None:
+            return self.memory_mib, self.memory_mib
+        if self.memory_span is None:
+            raise NotKnown("device memory", f"{self.title} comes with any amount")
+        return self.memory_span
 
     @property
     def is_cuda(self) -> bool:
@@ -68,6 +81,16 @@ class Hardware:
         return self.is_cuda and self.major == 12
 
     @property
+    def sm110(self) -> bool:
+        """Jetson Thor."""
+        return self.is_cuda and self.major == 11
+
+    @property
+    def blackwell(self) -> bool:
+        """Any Blackwell: SM100, SM103, SM110, SM120, SM121 (is_blackwell_supported)."""
+        return self.is_cuda and self.major in (10, 11, 12)
+
+    @property
     def gfx95(self) -> bool:
         """AMD CDNA 4 (MI350, MI355)."""
         return self.is_hip and self.capability == (9, 5)
@@ -79,19 +102,28 @@ def _cuda(name: str, title: str, capability: tuple[int, int], memory: int, famil
 
 _DEVICES = (
     _cuda("v100", "V100", (7, 0), 32768, "volta"),
+    _cuda("v100-16gb", "V100 16 GB", (7, 0), 16384, "volta"),
     _cuda("t4", "T4", (7, 5), 15360, "turing"),
     _cuda("a100", "A100 80 GB", (8, 0), 81920, "ampere"),
     _cuda("a100-40gb", "A100 40 GB", (8, 0), 40960, "ampere"),
     _cuda("a800", "A800", (8, 0), 81920, "ampere"),
+    _cuda("a30", "A30", (8, 0), 24576, "ampere"),
     _cuda("a10", "A10", (8, 6), 23028, "ampere"),
     _cuda("a40", "A40", (8, 6), 46068, "ampere"),
+    _cuda("rtxa6000", "RTX A6000", (8, 6), 49140, "ampere"),
     _cuda("rtx3090", "RTX 3090", (8, 6), 24576, "ampere"),
     _cuda("l4", "L4", (8, 9), 23034, "ada"),
     _cuda("l40s", "L40S", (8, 9), 46068, "ada"),
+    _cuda("l40", "L40", (8, 9), 46068, "ada"),
+    _cuda("l20", "L20", (8, 9), 46068, "ada"),
+    _cuda("rtx6000ada", "RTX 6000 Ada", (8, 9), 49140, "ada"),
+    _cuda("rtx4080", "RTX 4080", (8, 9), 16376, "ada"),
     _cuda("rtx4090", "RTX 4090", (8, 9), 24564, "ada"),
     _cuda("h100", "H100", (9, 0), 81559, "hopper"),
+    _cuda("h100-nvl", "H100 NVL", (9, 0), 95830, "hopper"),
     _cuda("h800", "H800", (9, 0), 81559, "hopper"),
     _cuda("h20", "H20", (9, 0), 97871, "hopper"),
+    _cuda("h20-141gb", "H20 141 GB", (9, 0), 143771, "hopper"),
     _cuda("h200", "H200", (9, 0), 143771, "hopper"),
     _cuda("gh200", "GH200", (9, 0), 97871, "hopper"),
     _cuda("b200", "B200", (10, 0), 183359, "sm100"),
@@ -100,8 +132,11 @@ _DEVICES = (
     _cuda("gb300", "GB300", (10, 3), 284208, "sm103"),
     _cuda("rtxpro6000", "RTX PRO 6000", (12, 0), 97887, "sm120"),
     _cuda("rtx5090", "RTX 5090", (12, 0), 32607, "sm120"),
+    _cuda("rtx5080", "RTX 5080", (12, 0), 16303, "sm120"),
     _cuda("gb10", "GB10", (12, 1), 122502, "sm120"),
+    _cuda("thor", "Jetson Thor", (11, 0), 125772, "sm110"),
     Hardware("mi300x", "MI300X", "hip", (9, 4), 196592, "mi300"),
+    Hardware("mi308x", "MI308X", "hip", (9, 4), 196592, "mi300"),
     Hardware("mi325x", "MI325X", "hip", (9, 4), 262128, "mi300"),
     Hardware("mi350x", "MI350X", "hip", (9, 5), 294896, "mi355"),
     Hardware("mi355x", "MI355X", "hip", (9, 5), 294896, "mi355"),
@@ -111,26 +146,39 @@ _DEVICES = (
 )
 DEVICES: dict[str, Hardware] = {d.name: d for d in _DEVICES}
 
+
+def _family(name: str, title: str, platform: Platform, capability: tuple[int, int]) -> Hardware:
+    sizes = [d.memory_mib for d in _DEVICES if d.family == name and d.memory_mib is not None]
+    return Hardware(name, title, platform, capability, None, name, (min(sizes), max(sizes)))
+
+
 FAMILIES: dict[str, Hardware] = {
     f.name: f
     for f in (
-        Hardware("ampere", "Ampere (A100)", "cuda", (8, 0), None, "ampere"),
-        Hardware("ada", "Ada (L40S, RTX 4090)", "cuda", (8, 9), None, "ada"),
-        Hardware("hopper", "Hopper (H100, H200)", "cuda", (9, 0), None, "hopper"),
-        Hardware("sm100", "SM100 (B200, GB200)", "cuda", (10, 0), None, "sm100"),
-        Hardware("sm103", "SM103 (B300, GB300)", "cuda", (10, 3), None, "sm103"),
-        Hardware("sm120", "SM120 (RTX 5090, RTX PRO 6000)", "cuda", (12, 0), None, "sm120"),
-        Hardware("mi300", "MI300 (MI300X, MI325X)", "hip", (9, 4), None, "mi300"),
-        Hardware("mi355", "MI355 (MI350X, MI355X)", "hip", (9, 5), None, "mi355"),
+        _family("ampere", "Ampere (A100)", "cuda", (8, 0)),
+        _family("ada", "Ada (L40S, RTX 4090)", "cuda", (8, 9)),
+        _family("hopper", "Hopper (H100, H200)", "cuda", (9, 0)),
+        _family("sm100", "SM100 (B200, GB200)", "cuda", (10, 0)),
+        _family("sm103", "SM103 (B300, GB300)", "cuda", (10, 3)),
+        _family("sm120", "SM120 (RTX 5090, RTX PRO 6000)", "cuda", (12, 0)),
+        _family("mi300", "MI300 (MI300X, MI325X)", "hip", (9, 4)),
+        _family("mi355", "MI355 (MI350X, MI355X)", "hip", (9, 5)),
     )
 }
-"""The hardware worlds of a launch whose hardware nobody named. CPU, NPU and XPU are worlds only where something names them."""
+"""The hardware worlds of a launch whose hardware nobody named. CPU, NPU, XPU are worlds only where they are named."""
+
+
+_NOISE = frozenset({"nvidia", "amd", "instinct", "tesla", "geforce", "intel", "ascend", "jetson", "gpu"})
+_ALIASES = {"sm89": "ada", "sm90": "hopper", "gfx942": "mi300", "gfx950": "mi355"}
 
 
 def find(name: str) -> Hardware | None:
-    """The device or family a person names ("H100", "b200", "nvidia-h200", "hopper"); None when it is not known."""
-    key = name.strip().lower().replace("_", "-").replace(" ", "")
-    for prefix in ("nvidia-", "amd-", "instinct-"):
-        key = key.removeprefix(prefix)
-    key = key.replace("geforce-", "").replace("rtx-pro-", "rtxpro").replace("rtx-", "rtx")
-    return DEVICES.get(key) or FAMILIES.get(key) or DEVICES.get(key.split("-")[0])
+    """The device or family a person names ("H100", "nvidia-h200", "A100-SXM4-40GB", "hopper"); None when unknown."""
+    words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and word not in _NOISE]
+    words = "-".join(words).replace("rtx-pro-", "rtxpro").replace("rtx-", "rtx").split("-")
+    memory = [f"{words[0]}-{word}" for word in words if re.fullmatch(r"\d+gb", word)]
+    for key in ("-".join(words), *memory, "-".join(words[:2]), "".join(words[:2]), words[0]):
+        found = DEVICES.get(key) or FAMILIES.get(_ALIASES.get(key, key))
+        if found is not None:
+            return found
+    return None

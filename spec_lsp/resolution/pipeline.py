@@ -1,9 +1,9 @@
 """SGLang's resolution order, release by release.
 
-Each line names a handler (or a tuple of handlers) of a module of this package, in the order SGLang calls them. Where not
-all releases of an order call it, `since` is the first that does and `until` the first that does not. From 0.5.19 on the
-order is that of arg_groups/pipeline.py (run_resolution_pipeline), before it that of ServerArgs.__post_init__; after it
-come ServerArgs.check_server_args and what the server refuses later, with the weights loaded (`late`).
+Each line names a handler (or a tuple of handlers) of a module of this package, in the order SGLang calls them. Where
+not all releases of an order call it, `since` is the first that does and `until` the first that does not. From 0.5.19
+on the order is that of arg_groups/pipeline.py (run_resolution_pipeline), before it that of ServerArgs.__post_init__;
+after it come ServerArgs.check_server_args and what the server refuses later, with the weights loaded (`late`).
 """
 
 from __future__ import annotations
