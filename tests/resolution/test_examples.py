@@ -1,0 +1,72 @@
+"""Every rule's own examples: each `bad` one must give the rule, each `good` one must not, and must be accepted."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.analysis.direct import Answer, resolve_argv
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import releases
+from spec_lsp.facts.hardware import find
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.resolution.engine import RULES, Rule, in_release
+from spec_lsp.resolution.examples import Example, read_example
+from spec_lsp.resolution.pipeline import pipeline
+
+MODELS = Path(__file__).parent.parent / "models"
+for release in releases():
+    pipeline(release)  # imports every rule
+
+
+@cache
+def model(path: str) -> ModelFacts | None:
+    config = Path(path.replace("{models}", str(MODELS))) / "config.json"
+    return ModelFacts(json.loads(config.read_text())) if config.is_file() else None
+
+
+def newest(rule: Rule) -> Release:
+    return next(r for r in reversed(releases()) if in_release(r, rule.since, rule.until))
+
+
+def answer(example: Example, rule: Rule) -> Answer:
+    release = Release.parse(example.release) if example.release else newest(rule)
+    hardware = find(example.gpu)
+    assert hardware is not None, example.gpu
+    return resolve_argv(example.argv, example.env, release, hardware, models=model, files=lambda _: None)
+
+
+def cases(kind: str) -> list[tuple[str, str]]:
+    return [(rule.name, text) for rule in RULES.values() for text in getattr(rule, kind) if text]
+
+
+@pytest.mark.parametrize(("name", "text"), cases("bad"))
+def test_bad_example_gives_the_rule(name: str, text: str) -> None:
+    rule = RULES[name]
+    said = answer(read_example(text), rule)
+    assert name in [s.merged.found.rule.name for s in said.findings], (said.outcome, said.findings)
+    if rule.severity == "error" and not rule.late:
+        assert said.outcome in ("refused", "bad-arguments")
+
+
+@pytest.mark.parametrize(("name", "text"), cases("good"))
+def test_good_example_is_accepted(name: str, text: str) -> None:
+    said = answer(read_example(text), RULES[name])
+    assert name not in [s.merged.found.rule.name for s in said.findings]
+    assert said.outcome in ("accepted", "unknown"), said.findings
+
+
+@pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
+def test_rule_is_documented(rule: Rule) -> None:
+    assert rule.summary
+    assert rule.summary[-1] in ".!?"
+    assert rule.explanation
+    assert rule.code.startswith("SPC")
+
+
+def test_codes_are_unique() -> None:
+    codes = [rule.code for rule in RULES.values()]
+    assert len(codes) == len(set(codes))
