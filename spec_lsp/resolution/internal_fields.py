@@ -1,0 +1,7 @@
+"""Fields of SGLang's ServerArgs that no flag fills, with what they hold before resolution."""
+
+from __future__ import annotations
+
+from typing import Any
+
+INTERNAL: dict[str, Any] = {}
