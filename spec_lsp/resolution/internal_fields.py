@@ -4,4 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-INTERNAL: dict[str, Any] = {}
+INTERNAL: dict[str, Any] = {
+    # which (phase, key) of cuda_graph_config the user chose
+    "_cuda_graph_config_locked": frozenset(),
+}
