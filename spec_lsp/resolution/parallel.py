@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 
 # --- the layout of ranks, as other topics read it ---------------------------------------------------------------------
 
@@ -118,7 +118,16 @@ def prefill_context_parallel_off_cuda(c: Config) -> Refusal | None:
 
 # --- handle_decode_context_parallelism --------------------------------------------------------------------------------
 
-handle_decode_context_parallelism = Handler("parallel_hook.py:handle_decode_context_parallelism")
+handle_decode_context_parallelism = Handler(
+    "parallel_hook.py:handle_decode_context_parallelism",
+    since="0.5.15",
+    earlier=(
+        Earlier("0.5.19", "server_args.py:_handle_dcp_validation"),
+        Earlier("0.5.20", "parallel_hook.py:handle_dcp_validation"),
+    ),
+)
+handle_dcp_validation = handle_decode_context_parallelism
+"""Its name before 0.5.20."""
 
 
 @handle_decode_context_parallelism.adjusts("dcp_comm_backend", since="0.5.20")
@@ -151,6 +160,28 @@ def decode_context_parallel_size_below_one(c: Config) -> Refusal | None:
             fixes=(dropping("dcp_size"), setting(dcp_size=1)),
         )
     return None
+
+
+@handle_decode_context_parallelism.refuses(
+    "SPC507", "decode-context-parallel-not-available", raises="ValueError", until="0.5.17",
+    bad="sglang=0.5.16 model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --speculative-algorithm EAGLE",
+    good="sglang=0.5.16 model=deepseek-v3 -- --tp-size 8 --dcp-size 2",
+)  # fmt: skip
+def decode_context_parallel_not_available(c: Config) -> Refusal | None:
+    """In this release decode context parallelism runs on NVIDIA and AMD GPUs, on NVIDIA without speculative decoding.
+
+    Verifying draft tokens over a KV cache that is spread over GPUs came in 0.5.17. Drop one of the two or use a newer
+    release.
+    """
+    if c.dcp_size <= 1 or c.gpu.is_hip or (c.gpu.is_cuda and c.speculative_algorithm is None):
+        return None
+    other = "speculative_algorithm" if c.gpu.is_cuda else "device"
+    return Refusal(
+        at="dcp_size",
+        with_=(other,),
+        message=f"{c.shown('dcp_size')} is not available with {c.shown(other)} in SGLang {c.release}. Leave it out.",
+        fixes=(dropping("dcp_size"), dropping(other)),
+    )
 
 
 @handle_decode_context_parallelism.refuses(
@@ -349,7 +380,7 @@ def dwdp_with_moving_experts_or_draft(c: Config) -> Refusal | None:
     "disable_cuda_graph",
 )
 def lay_out_dwdp(c: Config) -> None:
-    """Distributed-weight data parallelism fixes the layout: an attention-DP rank per GPU, no all-to-all, no CUDA graphs."""
+    """Distributed-weight data parallelism fixes the layout: an attention-DP rank per GPU, no exchange, no CUDA graphs."""
     if has_attn_dp_size(c):
         c.set(attn_dp_size=c.dwdp_size, dp_size=1)
     else:
@@ -480,6 +511,24 @@ def split_prefill_chunk_over_dp_ranks(c: Config) -> None:
         c.set(chunked_prefill_size=c.chunked_prefill_size // attention_dp_size(c))
 
 
+@handle_data_parallelism.adjusts("cuda_graph_config", since="0.5.16")
+def capture_no_more_than_a_rank_prefills(c: Config) -> None:
+    """A prefill graph holds no more tokens than an attention-DP rank's share of a chunk."""
+    if not attention_dp(c):
+        return
+    from spec_lsp.resolution import cuda_graph  # reads the layout above
+
+    most = c.cuda_graph_config["prefill"]["max_bs"]
+    if cuda_graph.backend_of(c, "prefill") == "disabled" or most is None or most <= c.chunked_prefill_size:
+        return
+    if cuda_graph.is_locked(c, "prefill", "max_bs"):
+        return
+    sizes = {}
+    if not cuda_graph.is_locked(c, "prefill", "bs"):
+        sizes["bs"] = cuda_graph.prefill_sizes(c.chunked_prefill_size)
+    c.set(cuda_graph_config=cuda_graph.changed(c, "prefill", max_bs=c.chunked_prefill_size, **sizes))
+
+
 @handle_data_parallelism.adjusts("enable_tp_lm_head_all_to_all", since="0.5.18")
 def choose_tp_lm_head_exchange(c: Config) -> None:
     """A decode server whose ranks are all attention-DP ranks keeps its LM head tensor parallel with an all-to-all."""
@@ -566,9 +615,37 @@ def tp_lm_head_exchange_outside_pure_dp_attention(c: Config) -> Refusal | None:
     )
 
 
+# --- handle_legacy_cp_arguments ---------------------------------------------------------------------------------------
+
+handle_legacy_cp_arguments = Handler("parallel_hook.py:handle_legacy_cp_arguments", since="0.5.14", until="0.5.20")
+
+CP_MODES = {"in-seq-split": "zigzag", "round-robin-split": "interleave"}
+
+
+@handle_legacy_cp_arguments.adjusts(
+    "enable_prefill_cp", "cp_strategy", "enable_prefill_context_parallel", "enable_dsa_prefill_context_parallel",
+    "prefill_cp_mode", "dsa_prefill_cp_mode", spelling=True,
+)  # fmt: skip
+def read_legacy_context_parallel_flags(c: Config) -> None:
+    """`--enable-prefill-context-parallel` and its kin are old spellings of `--enable-prefill-cp`, kept in step with it."""
+    plain, sparse = c.enable_prefill_context_parallel, c.enable_dsa_prefill_context_parallel
+    if plain or sparse:
+        c.set(enable_prefill_cp=True)
+        if c.cp_strategy is None:
+            c.set(cp_strategy=CP_MODES[c.prefill_cp_mode if plain else c.dsa_prefill_cp_mode])
+    if (plain and sparse) or not c.enable_prefill_cp or c.cp_strategy is None:
+        return
+    if sparse or c.attention_backend in ("dsa", "dsv4"):
+        c.set(enable_dsa_prefill_context_parallel=True, enable_prefill_context_parallel=False)
+    else:
+        c.set(enable_prefill_context_parallel=True)
+    mode = next(mode for mode, strategy in CP_MODES.items() if strategy == c.cp_strategy)
+    c.set(dsa_prefill_cp_mode=mode, prefill_cp_mode=mode)
+
+
 # --- handle_context_parallelism ---------------------------------------------------------------------------------------
 
-handle_context_parallelism = Handler("parallel_hook.py:handle_context_parallelism")
+handle_context_parallelism = Handler("parallel_hook.py:handle_context_parallelism", since="0.5.9")
 
 NEMOTRON_H = ("nemotron_h", "nemotron_h_puzzle")
 
@@ -639,6 +716,7 @@ def prefill_context_parallel_model_on_rocm(c: Config) -> Refusal | None:
     "SPC532",
     "context-parallel-strategy-the-model-lacks",
     raises="ValueError",
+    since="0.5.16",
     bad="sglang=0.5.23 model=deepseek-v3.2 -- --tp-size 8 --attn-cp-size 8 --enable-prefill-cp --cp-strategy zigzag",
     good="sglang=0.5.23 model=deepseek-v3.2 -- --tp-size 8 --attn-cp-size 8 --enable-prefill-cp --cp-strategy "
     "interleave",
@@ -673,7 +751,7 @@ def _uses_cp_v2(c: Config) -> bool:
 
 
 @handle_context_parallelism.refuses(
-    "SPC533", "context-parallel-images", raises="ValueError",
+    "SPC533", "context-parallel-images", raises="ValueError", since="0.5.16",
     good="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
 )  # fmt: skip
 def context_parallel_images(c: Config) -> Refusal | None:
@@ -776,7 +854,7 @@ def shared_cp_and_tp_group_conflict(c: Config) -> Refusal | None:
 
 
 @handle_context_parallelism.refuses(
-    "SPC535", "prefill-context-parallel-without-strategy", raises="ValueError",
+    "SPC535", "prefill-context-parallel-without-strategy", raises="ValueError", since="0.5.14",
     bad="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp",
     good="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
 )  # fmt: skip
@@ -799,7 +877,7 @@ def prefill_context_parallel_without_strategy(c: Config) -> Refusal | None:
 
 
 @handle_context_parallelism.refuses(
-    "SPC536", "two-kinds-of-prefill-context-parallel", raises="ValueError", since="0.5.10", until="0.5.20",
+    "SPC536", "two-kinds-of-prefill-context-parallel", raises="ValueError", since="0.5.13", until="0.5.20",
     bad="sglang=0.5.19 -- --tp-size 2 --enable-prefill-context-parallel --enable-nsa-prefill-context-parallel",
     good="sglang=0.5.19 -- --tp-size 2 --attn-cp-size 2 --enable-prefill-context-parallel",
 )  # fmt: skip
@@ -809,8 +887,8 @@ def two_kinds_of_prefill_context_parallel(c: Config) -> Refusal | None:
     `--enable-nsa-prefill-context-parallel` is for DeepSeek-V3.2's sparse attention, `--enable-prefill-context-parallel`
     for all other models. Keep the one that fits the model.
     """
-    other = "enable_dsa_prefill_context_parallel" if c.since("0.5.13") else "enable_nsa_prefill_context_parallel"
-    if c.enable_prefill_context_parallel and getattr(c, other):
+    other = "enable_dsa_prefill_context_parallel"
+    if c.enable_prefill_context_parallel and c.enable_dsa_prefill_context_parallel:
         return Refusal(
             at="enable_prefill_context_parallel",
             with_=(other,),
@@ -851,7 +929,7 @@ def tp_size_not_divisible_by_context_parallel_size(c: Config) -> Refusal | None:
 
 
 @handle_context_parallelism.refuses(
-    "SPC538", "aiter-allreduce-fusion-with-context-parallel", raises="AssertionError",
+    "SPC538", "aiter-allreduce-fusion-with-context-parallel", raises="AssertionError", since="0.5.10",
     bad="gpu=mi300x -- --tp-size 2 --attn-cp-size 2 --enable-aiter-allreduce-fusion",
     good="gpu=mi300x -- --tp-size 2 --enable-aiter-allreduce-fusion",
 )  # fmt: skip
@@ -932,13 +1010,14 @@ def moe_dp_with_pipeline(c: Config) -> Refusal | None:
 
     The groups it builds span the whole model; pipeline stages would cut them.
     """
-    if (c.moe_dp_size or 1) > 1 and c.pp_size != 1:
+    other = "attn_cp_size" if c.before("0.5.10") and attention_cp_size(c) > 1 else "moe_dp_size"
+    if (getattr(c, other) or 1) > 1 and c.pp_size != 1:
         return Refusal(
             at="pp_size",
-            with_=("moe_dp_size",),
-            message=f"{c.shown('pp_size')} cannot be combined with {c.shown('moe_dp_size')}: MoE data-parallel groups "
+            with_=(other,),
+            message=f"{c.shown('pp_size')} cannot be combined with {c.shown(other)}: MoE data-parallel groups "
             "span the whole model. Use one of the two.",
-            fixes=(dropping("pp_size"), dropping("moe_dp_size")),
+            fixes=(dropping("pp_size"), dropping(other)),
         )
     return None
 
@@ -947,6 +1026,7 @@ def moe_dp_with_pipeline(c: Config) -> Refusal | None:
     "SPC542",
     "moe-dp-size-other-than-context-parallel-size",
     raises="AssertionError",
+    since="0.5.11",
     bad="model=qwen3-30b-a3b -- --tp-size 2 --moe-dp-size 2",
     good="model=qwen3-30b-a3b -- --tp-size 2 --moe-dp-size 2 --attn-cp-size 2",
 )
@@ -1017,7 +1097,7 @@ def record_experts_for_eplb(c: Config) -> None:
 
 def _needs_same_replica_on_all_ranks(c: Config) -> bool:
     """Without an all-to-all exchange every rank computes the same tokens and has to pick the same copy of an expert."""
-    return c.since("0.5.21") and c.moe_a2a_backend == "none"
+    return c.since("0.5.17") and c.moe_a2a_backend == "none"
 
 
 @handle_eplb_and_dispatch.adjusts("ep_dispatch_algorithm")
@@ -1028,7 +1108,7 @@ def choose_dispatch_algorithm(c: Config) -> None:
 
 
 @handle_eplb_and_dispatch.refuses(
-    "SPC546", "per-rank-expert-copies-without-exchange", raises="ValueError", since="0.5.21",
+    "SPC546", "per-rank-expert-copies-without-exchange", raises="ValueError", since="0.5.17",
     bad="model=deepseek-v3 -- --tp-size 8 --ep-size 8 --ep-dispatch-algorithm static",
     good="model=deepseek-v3 -- --tp-size 8 --ep-size 8 --ep-dispatch-algorithm dynamic",
 )  # fmt: skip
@@ -1083,7 +1163,7 @@ handle_expert_distribution_metrics = Handler("parallel_hook.py:handle_expert_dis
 
 
 @handle_expert_distribution_metrics.refuses(
-    "SPC548", "removed-expert-balancedness-variable", raises="ValueError", since="0.5.20", until="0.5.21",
+    "SPC548", "removed-expert-balancedness-variable", raises="ValueError", since="0.5.18", until="0.5.21",
     bad="sglang=0.5.20 SGLANG_ENABLE_EPLB_BALANCEDNESS_METRIC=1 -- --tp-size 1", good="sglang=0.5.20 -- --tp-size 1",
 )  # fmt: skip
 def removed_expert_balancedness_variable(c: Config) -> Refusal | None:
@@ -1106,8 +1186,7 @@ def record_experts_for_metrics(c: Config) -> None:
     """Reporting how evenly experts are used needs the statistics."""
     if c.expert_distribution_recorder_mode is not None:
         return
-    reports = c.expert_balancedness_report_mode not in (None, "off")
-    if reports or (c.before("0.5.20") and c.enable_expert_distribution_metrics):
+    if c.expert_balancedness_report_mode != "off" if c.since("0.5.18") else c.enable_expert_distribution_metrics:
         c.set(expert_distribution_recorder_mode="stat")
 
 
@@ -1156,7 +1235,7 @@ def elastic_ep_with_fixed_balancer(c: Config) -> Refusal | None:
 
     When a rank dies its experts have to move; only the elasticity-aware algorithms plan for that. `auto` chooses one.
     """
-    allowed = ELASTIC_BALANCERS if c.since("0.5.16") else ELASTIC_BALANCERS[:1]
+    allowed = ELASTIC_BALANCERS if c.since("0.5.10") else ELASTIC_BALANCERS[:1]
     if c.elastic_ep_backend is not None and c.enable_eplb and c.eplb_algorithm not in allowed:
         return Refusal(
             at="eplb_algorithm",
@@ -1169,7 +1248,7 @@ def elastic_ep_with_fixed_balancer(c: Config) -> Refusal | None:
 
 
 @handle_elastic_ep.refuses(
-    "SPC551", "elastic-ep-with-pipeline", raises="AssertionError", since="0.5.8",
+    "SPC551", "elastic-ep-with-pipeline", raises="AssertionError", since="0.5.11",
     bad="model=deepseek-v3 -- --tp-size 8 --ep-size 8 --elastic-ep-backend mooncake --pp-size 2",
     good="model=deepseek-v3 -- --tp-size 8 --ep-size 8 --elastic-ep-backend mooncake",
 )  # fmt: skip
@@ -1189,7 +1268,7 @@ def elastic_ep_with_pipeline(c: Config) -> Refusal | None:
     return None
 
 
-@handle_elastic_ep.adjusts("mooncake_ib_device")
+@handle_elastic_ep.adjusts("mooncake_ib_device", since="0.5.9")
 def normalize_elastic_devices(c: Config) -> None:
     """Mooncake's InfiniBand devices are checked against those of the machine."""
     if c.elastic_ep_backend == "mooncake" and c.mooncake_ib_device is not None:
@@ -1199,6 +1278,9 @@ def normalize_elastic_devices(c: Config) -> None:
 def _elastic_join_conflict(c: Config) -> tuple[str, str] | None:
     """The field that does not fit the way a rank joins or grows an elastic group, and why, in SGLang's order."""
     backend = c.elastic_ep_backend
+    if c.before("0.5.16"):
+        alone = c.elastic_ep_rejoin and backend is None
+        return ("elastic_ep_rejoin", "it needs `--elastic-ep-backend`") if alone else None
     if c.elastic_ep_rejoin and c.ep_join_mode not in (None, "recover"):
         return "elastic_ep_rejoin", f"it means `--elastic-ep-join-mode recover`, not `{c.ep_join_mode}`"
     if c.ep_join_mode is not None:
@@ -1243,7 +1325,7 @@ def _elastic_scaling_conflict(c: Config) -> tuple[str, str] | None:
 
 
 @handle_elastic_ep.refuses(
-    "SPC552", "elastic-ep-group-that-cannot-join", raises="AssertionError", since="0.5.16",
+    "SPC552", "elastic-ep-group-that-cannot-join", raises="AssertionError", since="0.5.11",
     bad="model=deepseek-v3 -- --tp-size 8 --elastic-ep-join-mode recover",
     good="model=deepseek-v3 -- --tp-size 8 --elastic-ep-backend mooncake --elastic-ep-join-mode recover",
 )  # fmt: skip
