@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from math import ceil
 
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution import cuda_graph, parallel
+from spec_lsp.resolution import cuda_graph, mega_moe, parallel
 from spec_lsp.resolution.engine import (
     Change,
     Config,
@@ -1129,7 +1129,7 @@ def prefill_chunk_above_pplx_capacity(c: Config) -> Refusal | None:
     )
 
 
-# --- token budgets, once speculative decoding is resolved ---------------------------------------------------------------
+# --- token budgets, once speculative decoding is resolved -------------------------------------------------------------
 
 validate_deepep_v2_speculative_draft = Handler("moe_hook.py:validate_deepep_v2_speculative_draft", since="0.5.19")
 
@@ -1337,3 +1337,7 @@ def prefill_above_cutedsl_capacity(c: Config) -> Refusal | None:
             setting(max_prefill_tokens=int(capacity)),
         ),
     )
+
+
+handle_moe_runner_backend_alias = mega_moe.handle_mega_moe
+"""What 0.5.18 had of MegaMoE's handler."""

@@ -380,7 +380,7 @@ def dwdp_with_moving_experts_or_draft(c: Config) -> Refusal | None:
     "disable_cuda_graph",
 )
 def lay_out_dwdp(c: Config) -> None:
-    """Distributed-weight data parallelism fixes the layout: an attention-DP rank per GPU, no exchange, no CUDA graphs."""
+    """Distributed-weight data parallelism fixes the layout: one attention-DP rank per GPU, no exchange, no graphs."""
     if has_attn_dp_size(c):
         c.set(attn_dp_size=c.dwdp_size, dp_size=1)
     else:
@@ -627,7 +627,7 @@ CP_MODES = {"in-seq-split": "zigzag", "round-robin-split": "interleave"}
     "prefill_cp_mode", "dsa_prefill_cp_mode", spelling=True,
 )  # fmt: skip
 def read_legacy_context_parallel_flags(c: Config) -> None:
-    """`--enable-prefill-context-parallel` and its kin are old spellings of `--enable-prefill-cp`, kept in step with it."""
+    """`--enable-prefill-context-parallel` and its kin are old spellings of `--enable-prefill-cp`, kept in step."""
     plain, sparse = c.enable_prefill_context_parallel, c.enable_dsa_prefill_context_parallel
     if plain or sparse:
         c.set(enable_prefill_cp=True)
