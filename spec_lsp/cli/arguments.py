@@ -1,0 +1,231 @@
+"""Every command and option of `spec-lsp`, with its help. Imports argparse and nothing else."""
+
+from __future__ import annotations
+
+import argparse
+
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
+
+_Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+
+
+def parser() -> argparse.ArgumentParser:
+    """The parser of the whole command line. The chosen command's module name is left in `command`."""
+    top = argparse.ArgumentParser(
+        prog="spec-lsp",
+        description="Tells you whether SGLang will accept a launch, before a GPU is paid for.",
+        epilog="`spec-lsp COMMAND --help` shows examples of each command.",
+        allow_abbrev=False,
+    )
+    top.add_argument("--version", action="store_true", help="print the version and exit")
+    commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
+    for add in (_check, _resolve, _explain, _rules, _settings, _server, _batch, _catalog):
+        add(commands)
+    return top
+
+
+def _command(commands: _Commands, name: str, summary: str, examples: str, **more: str) -> argparse.ArgumentParser:
+    lines = [f"  {line}" for line in examples.strip().splitlines()]
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=summary[0].upper() + summary[1:] + ".",
+        epilog="\n".join(["examples:", *lines]),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def _check(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "check",
+        "check the launches in files and folders",
+        """
+spec-lsp check launch.sh                          what SGLang would refuse, at the flag
+spec-lsp check .                                  every file that git does not ignore
+spec-lsp check . --sglang 0.5.19 --gpu h100 --gpu b200
+                                                  every release and GPU must accept
+spec-lsp check launch.sh --fix --unsafe-fixes     repair what can be repaired
+spec-lsp check . --format sarif --output spec-lsp.sarif
+cat launch.sh | spec-lsp check - --stdin-filename launch.sh
+""",
+    )
+    p.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; `-` reads standard input (default: .)")
+    p.add_argument("--stdin-filename", metavar="NAME", help="what the text on standard input is called")
+    _worlds(p, "; repeat it to check several: every one must accept")
+    p.add_argument(
+        "--upgrade", metavar="V", help="show only what this release refuses or changes that the present one does not"
+    )
+    show = p.add_argument_group("what is shown")
+    show.add_argument("--format", choices=FORMATS, default="text", help="default: text")
+    show.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
+    show.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
+    show.add_argument(
+        "--ignore-directives", action="store_true", help="show findings that ignore comments silence, too"
+    )
+    show.add_argument("--exit-zero", action="store_true", help="exit with 0 even when there are errors")
+    _color(show)
+    fix = p.add_argument_group("fixes")
+    fix.add_argument("--fix", action="store_true", help="apply the fixes that keep what runs")
+    fix.add_argument(
+        "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that change what runs"
+    )
+    fix.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
+    files = p.add_argument_group("which files")
+    files.add_argument("--exclude", metavar="PATTERN", action="append", default=[], help="leave out, as in .gitignore")
+    files.add_argument("--force-exclude", action="store_true", help="apply `exclude` to files that are named, too")
+    files.add_argument(
+        "--jobs", type=_positive, metavar="N", help="processes at most (default: the CPUs, where it pays)"
+    )
+
+
+def _resolve(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "resolve",
+        "show the configuration that SGLang will run with, and why",
+        """
+spec-lsp resolve --gpu h200 -- --model-path Qwen/Qwen3-8B --speculative-algorithm EAGLE3
+spec-lsp resolve -- python -m sglang.launch_server --model-path deepseek-ai/DeepSeek-V3 --tp 8
+spec-lsp resolve --json --all -- --model-path ./my-model
+""",
+    )
+    _worlds(p, "", once=True)
+    p.add_argument(
+        "--models", metavar="DIR", action="append", default=[], help="folder of model folders (DIR/NAME/config.json)"
+    )
+    p.add_argument(
+        "--env", metavar="NAME=VALUE", action="append", default=[], help="an environment variable of the launch"
+    )
+    p.add_argument("--all", action="store_true", help="also the fields that stay at their default")
+    p.add_argument("--json", action="store_true", help="one JSON object instead of a table")
+    _color(p)
+    p.add_argument(
+        "argv", nargs=argparse.REMAINDER, metavar="-- ARGV", help="the launch, with or without its entry point"
+    )
+
+
+def _explain(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "explain",
+        "explain a rule or a flag of SGLang",
+        """
+spec-lsp explain SPC103
+spec-lsp explain --speculative-eagle-topk
+spec-lsp explain --tp --sglang 0.5.9
+""",
+    )
+    p.add_argument("--sglang", metavar="V", help="the release whose flag is explained (default: the newest known)")
+    _color(p)
+    # A flag to explain looks like an option of our own: `main` hands over what argparse does not know.
+    p.add_argument("topic", nargs="?", metavar="RULE|CODE|FLAG", help="a rule by name or code, or a flag")
+
+
+def _rules(commands: _Commands) -> None:
+    p = _command(commands, "rules", "list all rules by topic", "spec-lsp rules\nspec-lsp rules --json")
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--json", action="store_true", help="a list of objects with all that is known of each rule")
+    form.add_argument("--markdown", action="store_true", help="the page docs/rules.md")
+    _color(p)
+
+
+def _settings(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "settings",
+        "show the settings that hold for a file, and where they come from",
+        "spec-lsp settings launch.sh\nspec-lsp settings --schema",
+    )
+    form = p.add_mutually_exclusive_group()
+    form.add_argument("--schema", action="store_true", help="the JSON schema of spec-lsp.toml")
+    form.add_argument("--markdown", action="store_true", help="the page docs/settings.md")
+    p.add_argument("path", nargs="?", default=".", metavar="PATH", help="the file (default: the current folder)")
+
+
+def _server(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "server",
+        "run the language server",
+        "spec-lsp server --stdio\nspec-lsp server --tcp --port 2087",
+    )
+    how = p.add_mutually_exclusive_group()
+    for transport, summary in (
+        ("stdio", "speak over standard input and output (the default)"),
+        ("tcp", "listen on a TCP port"),
+        ("ws", "listen for WebSockets"),
+    ):
+        how.add_argument(f"--{transport}", dest="transport", action="store_const", const=transport, help=summary)
+    p.set_defaults(transport="stdio")
+    p.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
+    p.add_argument("--port", type=int, default=2087, help="default: 2087")
+    p.add_argument("--log-file", metavar="FILE", help="write the log there instead of to standard error")
+    p.add_argument("-v", "--verbose", action="count", default=0, help="log more; twice for every message")
+
+
+def _batch(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "batch",
+        "judge launches given as JSON lines, one answer a line",
+        """
+echo '{"id": 1, "argv": ["--model-path", "{models}/my-model"], "env": {}, "version": "0.5.19", "gpu": "h100"}' \\
+  | spec-lsp batch --models DIR
+""",
+    )
+    p.add_argument("--models", metavar="DIR", help="what {models} stands for: a folder of model folders")
+    p.add_argument("--jobs", type=_positive, metavar="N", default=1, help="processes (default: 1)")
+
+
+def _catalog(commands: _Commands) -> None:
+    p = commands.add_parser("catalog", help="list the known SGLang releases, or add one", allow_abbrev=False)
+    p.description = "List the SGLang releases that spec-lsp knows, or add one."
+    actions = p.add_subparsers(dest="action", metavar="ACTION", required=True)
+    _command(actions, "list", "list the releases that are known", "spec-lsp catalog list")
+    b = _command(
+        actions,
+        "build",
+        "read the flags of an SGLang and add them to the shipped catalogs",
+        """
+spec-lsp catalog build site-packages/sglang --python ./venv/bin/python     exact: imports it
+spec-lsp catalog build ~/src/sglang                                        reads the sources only
+spec-lsp catalog build ~/src/sglang --dry-run                              shows the differences
+""",
+    )
+    b.add_argument("path", metavar="PATH-TO-SGLANG", help="the package, an unpacked wheel or a checkout")
+    b.add_argument("--release", metavar="V", help="the release, where the package does not say")
+    b.add_argument("--python", metavar="INTERPRETER", help="import SGLang there (exact) instead of reading the sources")
+    b.add_argument("--prelude", metavar="SCRIPT", help="runs first in that interpreter")
+    b.add_argument("--dry-run", action="store_true", help="write nothing")
+
+
+# --- options that several commands have ------------------------------------------------------------------------------
+
+
+def _worlds(p: argparse.ArgumentParser, more: str, *, once: bool = False) -> None:
+    kind: dict[str, object] = {} if once else {"action": "append", "default": []}
+    p.add_argument("--sglang", metavar="V", help=f"the SGLang release that will run, such as 0.5.19{more}", **kind)  # type: ignore[arg-type]
+    p.add_argument("--gpu", metavar="NAME", help=f"the GPU it will run on, such as h200{more}", **kind)  # type: ignore[arg-type]
+
+
+def _color(p: argparse._ActionsContainer) -> None:
+    p.add_argument(
+        "--color",
+        metavar="WHEN",
+        default="auto",
+        choices=("auto", "always", "never"),
+        help="colours: auto (on a terminal, unless NO_COLOR is set), always, never",
+    )
+
+
+def _positive(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError("must be 1 or more")
+    return value

@@ -1,0 +1,172 @@
+"""`spec-lsp check`: finds the files, checks them, writes what was found."""
+
+from __future__ import annotations
+
+import argparse
+import io
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TextIO
+
+from spec_lsp.cli.checker import Checker, Task
+from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
+from spec_lsp.cli.files import UnreadableError, write_text
+from spec_lsp.cli.formats import Run, writer
+from spec_lsp.cli.patterns import Patterns
+from spec_lsp.cli.pool import check_all
+from spec_lsp.cli.progress import Progress
+from spec_lsp.cli.report import FileReport, Found, Totals
+from spec_lsp.cli.style import Style, style_for
+from spec_lsp.cli.surroundings import Folders
+from spec_lsp.cli.walk import Candidate, candidates
+from spec_lsp.cli.worlds import all_rules, read_gpu, read_release
+from spec_lsp.workspace import MAX_BYTES, decode
+
+MAX_FOUND_BYTES = 4 * 1024 * 1024
+"""Larger files are left out when they are found in a folder; one that is named is read up to `workspace.MAX_BYTES`."""
+
+STDIN = "-"
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command; see `arguments._check` for its options."""
+    task = _task(arguments)
+    all_rules()  # settings may name any of them
+    out: TextIO = io.StringIO() if arguments.output else _standard_output(arguments)
+    progress = Progress()
+    style = Style(arguments.color == "always") if arguments.output else style_for(out, arguments.color)
+    run = Run(style, arguments.statistics, task.fix or task.diff, Totals(), progress.clear)
+    reports = _reports(arguments, task, progress)
+    writer(arguments.format)(_watched(reports, run), out, run)
+    progress.clear()
+    if arguments.output:
+        _write(arguments.output, out)
+    return _exit_code(run.totals, arguments)
+
+
+def _task(arguments: argparse.Namespace) -> Task:
+    for release in arguments.sglang:
+        read_release(release)
+    for gpu in arguments.gpu:
+        read_gpu(gpu)
+    if arguments.fix and arguments.diff:
+        raise UsageError("--fix changes files and --diff only shows what it would change: give one of them")
+    return Task(
+        here=str(Path.cwd()),
+        sglang=tuple(arguments.sglang),
+        gpu=tuple(arguments.gpu),
+        honour_ignores=not arguments.ignore_directives,
+        fix=arguments.fix,
+        diff=arguments.diff,
+        unsafe=arguments.unsafe_fixes,
+        fixes=arguments.format != "gitlab" and not arguments.statistics,
+    )
+
+
+def _standard_output(arguments: argparse.Namespace) -> TextIO:
+    """Where findings go: to standard error when the repaired text of standard input goes to standard output."""
+    return sys.stderr if arguments.fix and STDIN in arguments.paths else sys.stdout
+
+
+# --- which files -----------------------------------------------------------------------------------------------------
+
+
+def _reports(arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[FileReport]:
+    paths = arguments.paths or ["."]
+    if STDIN in paths:
+        if paths != [STDIN]:
+            raise UsageError("`-` stands alone: standard input cannot be checked together with files")
+        yield _standard_input(arguments, task)
+        return
+    files = list(_files(paths, arguments, task, progress))
+    for done, report in enumerate(check_all(task, files, arguments.jobs), 1):
+        yield report
+        progress.show(done, len(files), report.file)
+
+
+def _files(paths: Sequence[str], arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[str]:
+    """The files to parse: named ones, and of those in folders the ones that speak of SGLang and are not excluded."""
+    folders = Folders(Path(task.here))
+    more = Patterns(arguments.exclude)
+    for number, candidate in enumerate(candidates(paths)):
+        progress.show(number, 0, "")
+        if not candidate.named and not _speaks_of_sglang(candidate):
+            continue
+        may_be_excluded = not candidate.named or arguments.force_exclude
+        if not (may_be_excluded and _excluded(candidate.path, folders, more, task.here)):
+            yield candidate.path
+
+
+def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
+    return folders.of(path).excludes(path) or more.match(Path(os.path.relpath(path, here)).as_posix())
+
+
+def _speaks_of_sglang(candidate: Candidate) -> bool:
+    """Whether a file found in a folder holds the word; what cannot be read there is passed over."""
+    try:
+        with open(candidate.path, "rb", buffering=0) as file:
+            data = file.read(MAX_FOUND_BYTES + 1) or b""
+    except OSError:
+        return False
+    if len(data) > MAX_FOUND_BYTES:
+        return False
+    return b"sglang" in data or (data.startswith((b"\xff\xfe", b"\xfe\xff")) and "sglang" in decode(data))
+
+
+def _standard_input(arguments: argparse.Namespace, task: Task) -> FileReport:
+    data = sys.stdin.buffer.read(MAX_BYTES + 1)
+    if len(data) > MAX_BYTES:
+        raise UsageError(f"standard input is larger than {MAX_BYTES // 1024 // 1024} MiB")
+    name = arguments.stdin_filename or "<stdin>"
+    report = Checker(task).text(os.path.join(task.here, name), decode(data), on_disk=False)
+    if report.text is not None:
+        sys.stdout.write(report.text)
+    elif task.fix:
+        sys.stdout.write(decode(data))
+    return report
+
+
+# --- what comes out --------------------------------------------------------------------------------------------------
+
+
+def _watched(reports: Iterable[FileReport], run: Run) -> Iterator[FileReport]:
+    """The reports, each finding once (two launches may use the same file), with totals kept and troubles told."""
+    seen: set[Found] = set()
+    told: set[str] = set()
+    for report in reports:
+        fresh = tuple(f for f in dict.fromkeys(report.found) if f not in seen)
+        seen.update(fresh)
+        kept = replace(report, found=fresh)
+        run.totals.add(kept)
+        for line in _troubles(kept):
+            if line not in told:
+                told.add(line)
+                run.before_text()
+                print(line, file=sys.stderr)
+        yield kept
+
+
+def _troubles(report: FileReport) -> Iterator[str]:
+    yield from (f"spec-lsp: warning: {note}" for note in report.notes)
+    if report.problem:
+        yield f"spec-lsp: error: {report.file} {report.problem}"
+    if report.failure:
+        yield f"{report.failure}spec-lsp: internal error in {report.file}; please report it with the lines above"
+
+
+def _write(path: str, out: TextIO) -> None:
+    assert isinstance(out, io.StringIO)
+    try:
+        write_text(path, out.getvalue())
+    except UnreadableError as error:
+        raise UsageError(f"`{path}` {error}") from error
+
+
+def _exit_code(totals: Totals, arguments: argparse.Namespace) -> int:
+    if totals.failed:
+        return FAILED
+    found = totals.severities["error"] or totals.would_change
+    return FINDINGS if found and not arguments.exit_zero else CLEAN

@@ -1,0 +1,207 @@
+"""Checks one file: text to analysis to plain data. One `Checker` lives in each process."""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import re
+import traceback
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.fixes import apply, fix_all, fixes_for
+from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
+from spec_lsp.cli.files import UnreadableError, read_bytes, rewrite, with_line_ends_of
+from spec_lsp.cli.report import FileReport, Found, OfferedFix, Replacement
+from spec_lsp.cli.sources import Sources, shown_name
+from spec_lsp.cli.surroundings import Folders, Surroundings
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.launch import Document, Edit
+from spec_lsp.workspace import decode
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """What a run of `check` does with each file. `fixes`: whether the fixes of each finding are wanted."""
+
+    here: str
+    sglang: tuple[str, ...] = ()
+    gpu: tuple[str, ...] = ()
+    honour_ignores: bool = True
+    fix: bool = False
+    diff: bool = False
+    unsafe: bool = False
+    fixes: bool = True
+
+
+class Recording:
+    """A workspace that remembers the texts it gave: findings may lie in them."""
+
+    def __init__(self, surroundings: Surroundings, name: str, text: str) -> None:
+        self._workspace = surroundings.workspace
+        self.release = self._workspace.release
+        self.model = self._workspace.model
+        self.texts = {name: text}
+
+    def read(self, document: str, path: str) -> tuple[str, str] | None:
+        found = self._workspace.read(document, path)
+        if found is not None:
+            self.texts.setdefault(*found)
+        return found
+
+
+class Checker:
+    """Checks files as a task says."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+        self.folders = Folders(Path(task.here), task.sglang, task.gpu, honour_ignores=task.honour_ignores)
+        self._cache = Cache()
+
+    def file(self, path: str) -> FileReport:
+        """The report of a file; never raises."""
+        name = shown_name(path, self.task.here)
+        try:
+            return self.text(path, decode(read_bytes(path)))
+        except UnreadableError as error:
+            return FileReport(name, problem=str(error))
+        except Exception:
+            return FileReport(name, failure=traceback.format_exc())
+
+    def text(self, path: str, text: str, *, on_disk: bool = True) -> FileReport:
+        """The report of a text that is, or (with `on_disk` False) would be, the file at `path`."""
+        surroundings = self.folders.of(path)
+        workspace = Recording(surroundings, path, text)
+        analysis = self._analyse(path, text, workspace, surroundings)
+        report = FileReport(
+            shown_name(path, self.task.here),
+            launches=len(analysis.launches),
+            ignored=analysis.ignored,
+            notes=surroundings.notes,
+        )
+        if (self.task.fix or self.task.diff) and analysis.diagnostics:
+            return self._repaired(report, analysis, workspace, surroundings, on_disk)
+        return replace(report, found=self._found(analysis, workspace, surroundings))
+
+    def _analyse(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> Analysis:
+        return analyse(_parse(path, text, workspace), surroundings.options, workspace, self._cache)
+
+    # --- findings
+
+    def _found(self, analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> tuple[Found, ...]:
+        sources = Sources(workspace.texts, self.task.here)
+        found = []
+        for diagnostic in analysis.diagnostics:
+            fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace) if self.task.fixes else ()
+            found.append(found_of(diagnostic, fixes, sources))
+        return tuple(found)
+
+    # --- fixes
+
+    def _repaired(
+        self, report: FileReport, before: Analysis, workspace: Recording, surroundings: Surroundings, on_disk: bool
+    ) -> FileReport:
+        """The report after fix-all; what cannot be written is told, and the findings are those that remain."""
+        path, text = before.document.name, before.document.text
+        unsafe = self.task.unsafe or surroundings.settings.unsafe_fixes
+        texts = _changed(fix_all(path, text, surroundings.options, workspace, unsafe=unsafe), workspace.texts)
+        if self.task.diff:
+            diff = "".join(self._diff(name, workspace.texts[name], new) for name, new in sorted(texts.items()))
+            return replace(report, found=self._found(before, workspace, surroundings), diff=diff)
+        problem = _write(texts, path, on_disk)
+        if problem:
+            return replace(report, found=self._found(before, workspace, surroundings), problem=problem)
+        fixed = Recording(surroundings, path, texts.get(path, text))
+        after = self._analyse(path, texts.get(path, text), fixed, surroundings)
+        return replace(
+            report,
+            found=self._found(after, fixed, surroundings),
+            fixed=self._told(before, after, workspace, surroundings) if texts else (),
+            text=None if on_disk else texts.get(path, text),
+        )
+
+    def _told(
+        self, before: Analysis, after: Analysis, workspace: Recording, surroundings: Surroundings
+    ) -> tuple[str, ...]:
+        """One line for each finding that is gone."""
+        sources = Sources(workspace.texts, self.task.here)
+        left = [d.key for d in after.diagnostics]
+        lines = []
+        for diagnostic in before.diagnostics:
+            if diagnostic.key in left:
+                left.remove(diagnostic.key)
+                continue
+            fixes = fixes_for(before, diagnostic, surroundings.options, workspace)
+            where = sources.bare(diagnostic.place)
+            title = f": {fixes[0].title}" if fixes else ""
+            lines.append(f"{where.file}:{where.start.line + 1}: {diagnostic.rule.name}[{diagnostic.rule.code}]{title}")
+        return tuple(lines)
+
+    def _diff(self, name: str, old: str, new: str) -> str:
+        shown = shown_name(name, self.task.here)
+        lines = difflib.unified_diff(_lines(old), _lines(new), shown, shown)
+        return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
+
+
+def found_of(diagnostic: Diagnostic, fixes: Sequence[Fix], sources: Sources) -> Found:
+    """A diagnostic as plain data."""
+    rule = diagnostic.rule
+    location = sources.location(diagnostic.place)
+    print_ = hashlib.sha256(
+        f"{location.file}\0{diagnostic.key}\0{diagnostic.message}".encode(errors="replace")
+    ).hexdigest()
+    return Found(
+        rule.name,
+        rule.code,
+        diagnostic.severity,
+        diagnostic.message,
+        location,
+        diagnostic.late,
+        tuple((sources.location(r.place), r.message) for r in diagnostic.related),
+        tuple(_offered(fix, sources) for fix in fixes),
+        print_[:32],
+    )
+
+
+def _offered(fix: Fix, sources: Sources) -> OfferedFix:
+    edits = tuple(Replacement(sources.bare(e.place), e.text) for e in fix.edits)
+    return OfferedFix(fix.title, fix.applicability, edits, fix.preferred)
+
+
+def _parse(path: str, text: str, workspace: Recording) -> Document:
+    def read(other: str) -> str | None:
+        found = workspace.read(path, other)
+        return found[1] if found else None
+
+    return parse(path, text, read, None)
+
+
+def _changed(edits: Sequence[Edit], texts: Mapping[str, str]) -> dict[str, str]:
+    """The new texts of the documents that the edits change."""
+    new = {}
+    for document in dict.fromkeys(e.place.document for e in edits):
+        old = texts[document]
+        own = [replace(e, text=with_line_ends_of(old, e.text)) for e in edits if e.place.document == document]
+        changed = apply(old, own)
+        if changed is not None and changed != old:
+            new[document] = changed
+    return new
+
+
+def _write(texts: Mapping[str, str], path: str, on_disk: bool) -> str:
+    """Write the changed files, but for the checked one when it is not on disk; what went wrong, if anything."""
+    for name, text in texts.items():
+        if name == path and not on_disk:
+            continue
+        try:
+            rewrite(name, text)
+        except UnreadableError as error:
+            return str(error)
+    return ""
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as diff and patch count them: a line ends at a line feed and nowhere else."""
+    return re.findall(r"[^\n]*\n|[^\n]+", text)

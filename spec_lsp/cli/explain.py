@@ -1,0 +1,168 @@
+"""`spec-lsp explain`: a rule or a flag, for a person at a terminal."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from spec_lsp.catalog import SUPPRESS, Flag, Release, nearest, releases
+from spec_lsp.cli.errors import UsageError, did_you_mean
+from spec_lsp.cli.flags import find_flag, readers, releases_with, span, spellings
+from spec_lsp.cli.style import Style, style_for
+from spec_lsp.cli.table import fold, paragraphs, width
+from spec_lsp.cli.worlds import all_rules, find_rule, read_release
+from spec_lsp.resolution.engine import Rule
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what is known of the topic. Unknown ones end with what was probably meant."""
+    topic: str | None = arguments.topic
+    if not topic:
+        raise UsageError("name a rule, a code or a flag; `spec-lsp rules` lists the rules")
+    style = style_for(sys.stdout, arguments.color)
+    rule = find_rule(topic)
+    if rule is not None:
+        print("\n".join(explain_rule(rule, style)))
+        return 0
+    release = nearest(read_release(arguments.sglang)) if arguments.sglang else None
+    print("\n".join(_explain_flag(topic, release, style)))
+    return 0
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def explain_rule(rule: Rule, style: Style) -> Iterator[str]:
+    """Summary, explanation, facts and examples of a rule."""
+    yield f"{style.paint(f'{rule.name}[{rule.code}]', 'bold')}  {style.paint(rule.severity, rule.severity)}"
+    yield ""
+    yield from paragraphs(rule.summary, style)
+    if rule.explanation:
+        yield ""
+        yield from paragraphs(rule.explanation, style)
+    yield ""
+    for label, value in facts(rule):
+        yield f"{label + ':':<10} {value}"
+    for label, examples in (("refused", rule.bad), ("accepted", rule.good)):
+        shown = [e for e in examples if e]
+        if shown:
+            word = label if rule.severity == "error" else {"refused": "reported", "accepted": "not reported"}[label]
+            yield ""
+            yield style.paint(f"{word}:", "bold")
+            for example in shown:
+                yield from (f"    {line}" for line in fold(example, width() - 4))
+    yield ""
+    yield style.prose(f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`")
+
+
+def facts(rule: Rule) -> Iterator[tuple[str, str]]:
+    """What a table says of a rule."""
+    yield "topic", rule.topic
+    yield "releases", _bounds(rule.since, rule.until)
+    if rule.sglang:
+        yield "SGLang", rule.sglang + (f" raises {rule.raises}" if rule.raises else "")
+    for earlier in rule.earlier:
+        yield f"before {earlier.before}", earlier.sglang + (f" raises {earlier.raises}" if earlier.raises else "")
+    if rule.late:
+        yield "when", "late: after the weights are loaded, minutes after start"
+
+
+def _bounds(since: str, until: str) -> str:
+    if since and until:
+        return f"since {since}, before {until}"
+    return f"since {since}" if since else f"before {until}" if until else "all"
+
+
+# --- flags -----------------------------------------------------------------------------------------------------------
+
+
+def _explain_flag(topic: str, release: Release | None, style: Style) -> Iterator[str]:
+    spelling = topic if topic.startswith("-") else "--" + topic.replace("_", "-")
+    found = find_flag(spelling, release)
+    if found is None:
+        raise UsageError(_unknown(topic, spelling, release))
+    flag, at = found
+    yield from explain_flag(flag, at, style)
+
+
+def explain_flag(flag: Flag, release: Release, style: Style) -> Iterator[str]:
+    """What a flag is in a release, where it exists, and which rules read it."""
+    yield f"{style.paint(', '.join(flag.spellings), 'bold')}  (SGLang {release})"
+    text = description(flag)
+    if text:
+        yield ""
+        yield from paragraphs(text, style)
+    yield ""
+    for label, value in _flag_facts(flag):
+        first, *more = fold(value, width() - 12) or [""]
+        yield f"{label + ':':<11} {first}"
+        yield from (f"{'':11} {line}" for line in more)
+    rules = readers().get(flag.field, ())
+    if rules:
+        yield ""
+        yield style.paint("rules that read it:", "bold")
+        yield from (f"  {rule.code}  {rule.name}" for rule in rules)
+
+
+def _flag_facts(flag: Flag) -> Iterator[tuple[str, str]]:
+    yield "field", flag.field
+    yield "type", type_of(flag)
+    yield "default", shown_default(flag)
+    if flag.choices:
+        yield "choices", ", ".join(str(c) for c in flag.choices)
+    yield "releases", span(releases_with(flag.name))
+    if flag.deprecated:
+        yield "deprecated", f"use {flag.replacement}" if flag.replacement else "yes"
+
+
+def description(flag: Flag) -> str:
+    """Our own description of a flag; empty while there is none."""
+    from importlib import import_module
+
+    try:
+        described: Any = import_module("spec_lsp.catalog.descriptions")
+    except ModuleNotFoundError:
+        return ""
+    return str(described.describe(flag.dest) or "")
+
+
+def type_of(flag: Flag) -> str:
+    """What the flag takes, in words."""
+    if flag.nargs == 0:
+        return "switch"
+    if flag.action == "boolean":
+        return "switch, with a --no- form"
+    names = {
+        "int": "whole number",
+        "float": "number",
+        "str": "text",
+        "loads": "JSON",
+        "human_readable_int": "whole number (64k, 1M)",
+    }
+    one = names.get(flag.type or "str", (flag.type or "text").replace("_", " "))
+    return f"{one}, {'one or more' if flag.nargs == '+' else 'any number'}" if flag.nargs in ("+", "*") else one
+
+
+def shown_default(flag: Flag) -> str:
+    """The default as one would type it."""
+    if flag.required:
+        return "required"
+    if flag.default is None or flag.default == SUPPRESS:
+        return "not set"
+    return (
+        {True: "on", False: "off"}.get(flag.default, str(flag.default))
+        if isinstance(flag.default, bool)
+        else str(flag.default)
+    )
+
+
+def _unknown(topic: str, spelling: str, release: Release | None) -> str:
+    if release is not None and (others := releases_with(spelling)):
+        return f"SGLang {release} has no `{spelling}`; it exists in {span(others)}"
+    if topic.startswith("-"):
+        return f"no known SGLang release has `{topic}`.{did_you_mean(spelling, spellings())}"
+    names = [n for rule in all_rules() for n in (rule.name, rule.code)]
+    near = did_you_mean(topic, names) or did_you_mean(spelling, spellings())
+    return f"`{topic}` is no rule, no code, and no flag of SGLang {releases()[0]} to {releases()[-1]}.{near}"

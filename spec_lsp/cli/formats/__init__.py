@@ -1,0 +1,34 @@
+"""Output formats of `check`. Each module has `write(reports, out, run)`, which consumes the reports as they come."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import TextIO
+
+from spec_lsp.cli.report import FileReport, Totals
+from spec_lsp.cli.style import Style
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What a format may want to know of the run. `totals` are complete once the reports are consumed.
+
+    `before_text` is called before anything is written to a terminal that shows progress.
+    """
+
+    style: Style = field(default_factory=Style)
+    statistics: bool = False
+    fixing: bool = False
+    totals: Totals = field(default_factory=Totals)
+    before_text: Callable[[], None] = lambda: None
+
+
+Writer = Callable[[Iterable[FileReport], TextIO, Run], None]
+
+
+def writer(name: str) -> Writer:
+    """The writer of a format named in `arguments.FORMATS`."""
+    found: Writer = import_module(f"{__name__}.{name}").write
+    return found

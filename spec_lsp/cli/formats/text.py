@@ -1,0 +1,116 @@
+"""For people: each finding as a compiler shows it, then one line that sums up."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import TextIO
+
+from spec_lsp.cli.excerpt import excerpt
+from spec_lsp.cli.formats import Run
+from spec_lsp.cli.report import FileReport, Found, Totals
+from spec_lsp.cli.style import Style, harmless
+
+SEVERITIES = ("error", "warning", "information", "hint")
+
+
+def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
+    """Each finding when it is known; at the end the sum."""
+    rules: Counter[tuple[str, str]] = Counter()
+    for report in reports:
+        lines = [*_repairs(report, run.style)]
+        for found in report.found:
+            if run.statistics:
+                rules[(found.severity, found.name)] += 1
+            else:
+                lines += [*finding(found, run.style), ""]
+        if report.diff:
+            lines += [_painted_diff(report.diff, run.style)]
+        if lines:
+            run.before_text()
+            out.write("\n".join(lines) + "\n")
+            out.flush()
+    run.before_text()
+    out.writelines(
+        f"{line}\n" for line in [*_statistics(rules, run.style), *summary(run.totals, run.style, run.fixing)]
+    )
+
+
+def finding(found: Found, style: Style) -> Iterator[str]:
+    """The lines that show one finding."""
+    yield headline(found.severity, found.name, found.message, style)
+    yield from excerpt(found.location, found.related, found.severity, style)
+    for number, fix in enumerate(found.fixes):
+        kind = {"safe": "", "unsafe": " (changes what runs)", "display": " (to be done by hand)"}[fix.applicability]
+        yield _note("or" if number else "fix", fix.title + kind, style)
+
+
+def headline(severity: str, name: str, message: str, style: Style) -> str:
+    """The first line of a finding: `error: name[CODE]: message`."""
+    label = "info" if severity == "information" else severity
+    return f"{style.paint(label, severity)}: {style.paint(name, 'bold')}: {style.prose(harmless(message))}"
+
+
+def _note(label: str, text: str, style: Style) -> str:
+    return f"  {style.paint('=', 'frame')} {style.paint(label, 'bold')}: {style.prose(harmless(text))}"
+
+
+def _repairs(report: FileReport, style: Style) -> Iterator[str]:
+    for line in report.fixed:
+        yield f"{style.paint('fixed', 'good')}: {style.prose(harmless(line))}"
+
+
+def _painted_diff(diff: str, style: Style) -> str:
+    if not style.on:
+        return diff.rstrip("\n")
+    kinds = {"+": "good", "-": "error", "@": "frame"}
+    return "\n".join(
+        style.paint(line, kinds[line[0]]) if line[:1] in kinds else line for line in diff.rstrip("\n").split("\n")
+    )
+
+
+def _statistics(rules: Counter[tuple[str, str]], style: Style) -> Iterator[str]:
+    width = len(str(max(rules.values(), default=0)))
+    ordered = sorted(rules.items(), key=lambda item: (-item[1], SEVERITIES.index(item[0][0]), item[0][1]))
+    for (severity, name), count in ordered:
+        label = "info" if severity == "information" else severity
+        yield f"{count:>{width}}  {style.paint(f'{label:<7}', severity)}  {name}"
+
+
+# --- the sum ---------------------------------------------------------------------------------------------------------
+
+
+def summary(totals: Totals, style: Style, fixing: bool) -> list[str]:
+    """What was checked and found, and what to do about it."""
+    checked = f"{plural(totals.launches, 'launch', 'launches')} in {plural(totals.files, 'file')}"
+    named = {"information": ("remark", "remarks"), "hint": ("hint", "hints")}
+    parts = [
+        style.paint(plural(n, *named.get(s, (s, ""))), s) for s in SEVERITIES if (n := totals.severities[s])
+    ] or [style.paint("nothing to report", "good")]  # fmt: skip
+    if totals.fixed:
+        parts.append(style.paint(f"{totals.fixed} fixed", "good"))
+    if totals.ignored:
+        parts.append(f"{totals.ignored} ignored by comments")
+    if totals.failed:
+        parts.append(style.paint(f"{plural(totals.failed, 'file')} not checked", "error"))
+    lines = [f"Checked {checked}: {', '.join(parts)}."]
+    hint = _fix_hint(totals, fixing)
+    return [*lines, style.prose(hint)] if hint else lines
+
+
+def _fix_hint(totals: Totals, fixing: bool) -> str:
+    safe, unsafe = totals.fixable["safe"], totals.fixable["unsafe"]
+    if not safe and not unsafe:
+        return ""
+    if fixing:
+        return f"{unsafe} more can be fixed with `--unsafe-fixes`, which changes what runs." if unsafe else ""
+    if not unsafe:
+        return f"{safe} can be fixed with `--fix`."
+    if not safe:
+        return f"{unsafe} can be fixed with `--fix --unsafe-fixes`, which changes what runs."
+    return f"{safe} can be fixed with `--fix`, {unsafe} more with `--unsafe-fixes`, which changes what runs."
+
+
+def plural(n: int, one: str, many: str = "") -> str:
+    """`1 file`, `2 files`."""
+    return f"{n} {one if n == 1 else many or one + 's'}"

@@ -1,0 +1,76 @@
+"""Runs one command and turns what goes wrong into a sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+
+from spec_lsp import __version__
+from spec_lsp.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, UsageError
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run `spec-lsp ARGV` (default: the process's own) and return its exit code."""
+    words = list(sys.argv[1:] if argv is None else argv)
+    try:
+        code = _version() if words in (["--version"], ["-V"]) else _run(words)
+        sys.stdout.flush()
+        return code
+    except UsageError as error:
+        print(f"spec-lsp: error: {error}", file=sys.stderr)
+        return FAILED
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        # The reader has gone. Whatever is still buffered goes nowhere, or Python complains at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return BROKEN_PIPE
+    except Exception as error:
+        import traceback
+
+        traceback.print_exc()
+        print(
+            f"spec-lsp: internal error: {error} (a bug of spec-lsp: please report it with the lines above)",
+            file=sys.stderr,
+        )
+        return FAILED
+
+
+def _version() -> int:
+    print(f"spec-lsp {__version__}")
+    return 0
+
+
+def _run(words: list[str]) -> int:
+    from importlib import import_module
+
+    from spec_lsp.cli.arguments import parser
+
+    top = parser()
+    try:
+        arguments, rest = top.parse_known_args(words)
+        if arguments.command == "explain" and arguments.topic is None and rest:
+            arguments.topic = rest.pop(0)
+        if rest and arguments.command == "resolve":
+            top.error("put `--` before the launch: spec-lsp resolve [OPTIONS] -- " + " ".join(rest))
+        if rest:
+            top.error(f"unrecognized arguments: {' '.join(rest)}")
+    except SystemExit as end:  # argparse has said why, or shown the help
+        return int(end.code or 0)
+    if arguments.version:
+        return _version()
+    if arguments.command is None:
+        top.print_help()
+        return FAILED
+    _write_any_text()
+    code: int = import_module(f"spec_lsp.cli.{arguments.command}").run(arguments)
+    return code
+
+
+def _write_any_text() -> None:
+    """What a terminal's encoding cannot show is escaped, never an error."""
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")

@@ -1,0 +1,39 @@
+"""One line on the terminal that tells how far a long run is."""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+
+PATIENCE = 0.4
+"""Seconds before it shows at all: short runs stay quiet."""
+PACE = 0.1
+
+
+class Progress:
+    """`Checking 120/300 ━━━━────── scripts/launch.sh` on standard error, when that is a terminal."""
+
+    def __init__(self) -> None:
+        self.on = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+        self._next = time.monotonic() + PATIENCE
+        self._shown = False
+
+    def show(self, done: int, total: int, what: str) -> None:
+        """Tell where the run is; most calls do nothing."""
+        if not self.on or (now := time.monotonic()) < self._next:
+            return
+        self._next = now + PACE
+        self._shown = True
+        width = os.get_terminal_size(sys.stderr.fileno()).columns
+        bar = "━" * (20 * done // total) if total else ""
+        line = f"Checking {done}/{total} {bar:─<20} {what}" if total else f"Looking for launches: {done} files"
+        sys.stderr.write(f"\r\x1b[K{line[: width - 1]}")
+        sys.stderr.flush()
+
+    def clear(self) -> None:
+        """Take the line away, before anything else is written."""
+        if self._shown:
+            sys.stderr.write("\r\x1b[K")
+            sys.stderr.flush()
+            self._shown = False

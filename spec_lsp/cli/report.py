@@ -1,0 +1,123 @@
+"""What `check` found, as plain data that every output format reads and that can go from one process to another.
+
+Lines and characters count from 0, characters in code points. Files are named as they are shown: relative to the current
+folder where they lie below it, with `/` between folders.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from spec_lsp.analysis.report import Applicability
+from spec_lsp.resolution.engine import Severity
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Position:
+    line: int
+    character: int
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLine:
+    """A line to show, without its end. Of a very long one only a part: `cut` characters are missing before it."""
+
+    number: int
+    text: str
+    cut: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """The characters from `start` to `end` (exclusive) of a file, with the lines to show."""
+
+    file: str
+    start: Position
+    end: Position
+    lines: tuple[SourceLine, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """One edit of a fix."""
+
+    location: Location
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedFix:
+    title: str
+    applicability: Applicability
+    edits: tuple[Replacement, ...]
+    preferred: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding. `fingerprint` stays the same when only lines above it change."""
+
+    rule: str
+    code: str
+    severity: Severity
+    message: str
+    location: Location
+    late: bool = False
+    related: tuple[tuple[Location, str], ...] = ()
+    fixes: tuple[OfferedFix, ...] = ()
+    fingerprint: str = ""
+
+    @property
+    def file(self) -> str:
+        return self.location.file
+
+    @property
+    def name(self) -> str:
+        """How a person reads the rule: `tree-drafting-on-paged-backend[SPC104]`."""
+        return f"{self.rule}[{self.code}]"
+
+
+@dataclass(frozen=True, slots=True)
+class FileReport:
+    """One checked file. `problem` says why it could not be read, `failure` holds the traceback of a bug of ours."""
+
+    file: str
+    found: tuple[Found, ...] = ()
+    launches: int = 0
+    ignored: int = 0
+    fixed: tuple[str, ...] = ()
+    """What was repaired, a line for each finding that is gone."""
+    diff: str = ""
+    text: str | None = None
+    """The repaired text of standard input."""
+    notes: tuple[str, ...] = ()
+    problem: str = ""
+    failure: str = ""
+
+
+@dataclass(slots=True)
+class Totals:
+    """The sum of a run."""
+
+    files: int = 0
+    launches: int = 0
+    ignored: int = 0
+    fixed: int = 0
+    would_change: int = 0
+    failed: int = 0
+    severities: Counter[str] = field(default_factory=Counter)
+    fixable: Counter[str] = field(default_factory=Counter)
+    """How many findings have a preferred fix, by its applicability."""
+
+    def add(self, report: FileReport) -> None:
+        self.files += 1
+        self.launches += report.launches
+        self.ignored += report.ignored
+        self.fixed += len(report.fixed)
+        self.would_change += bool(report.diff)
+        self.failed += bool(report.problem or report.failure)
+        for found in report.found:
+            self.severities[found.severity] += 1
+            if found.fixes:
+                self.fixable[found.fixes[0].applicability] += 1

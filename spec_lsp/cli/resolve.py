@@ -1,0 +1,280 @@
+"""`spec-lsp resolve`: what SGLang will run with for a launch typed at the prompt, and why."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from spec_lsp.analysis.direct import Answer, Said, resolve_argv
+from spec_lsp.analysis.judge import Judged
+from spec_lsp.analysis.report import World
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import load, nearest
+from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
+from spec_lsp.cli.formats.text import headline
+from spec_lsp.cli.style import Style, style_for
+from spec_lsp.cli.surroundings import Folders, Surroundings
+from spec_lsp.cli.table import table
+from spec_lsp.cli.worlds import all_rules, read_gpu, read_release
+from spec_lsp.facts.hardware import Hardware
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.syntax.launch import Program
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The launch and the world it is asked for; `…_from` says who named release and hardware (empty: nobody)."""
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    program: Program
+    release: Release | None
+    release_from: str
+    hardware: Hardware | None
+    hardware_from: str
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One field: its value and why it has it. `typed` and `differs` (from the default) decide whether it is shown."""
+
+    field: str
+    value: Any
+    known: bool
+    why: tuple[str, ...]
+    typed: bool
+    differs: bool
+    agreed: bool
+    """Whether every possible world agrees on the value."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the resolved configuration. Exit code 1 when SGLang refuses the launch."""
+    all_rules()
+    document = str(Path.cwd() / "argv")
+    around = Folders(Path.cwd(), models=arguments.models).of(document)
+    asked = _asked(arguments, around, document)
+    answer = resolve_argv(
+        asked.argv,
+        asked.env,
+        asked.release,
+        asked.hardware,
+        models=partial(around.workspace.model, document),
+        files=partial(_file, around, document),
+        program=asked.program,
+    )
+    rows = list(_rows(answer, arguments.all))
+    if arguments.json:
+        print(json.dumps(_as_json(asked, answer, rows), indent=1, ensure_ascii=False, default=str))
+    else:
+        print("\n".join(_lines(asked, answer, rows, style_for(sys.stdout, arguments.color))))
+    return FINDINGS if answer.outcome in ("refused", "bad-arguments") else CLEAN
+
+
+# --- what is asked ---------------------------------------------------------------------------------------------------
+
+
+def _asked(arguments: argparse.Namespace, around: Surroundings, document: str) -> Asked:
+    words = [*arguments.argv]
+    if words[:1] == ["--"]:
+        words.pop(0)
+    env = dict(_pair(text) for text in arguments.env)
+    env.update(_leading_variables(words))
+    program, argv = entry_point(words)
+    if not argv:
+        raise UsageError("there is no launch; write it after `--`: spec-lsp resolve -- --model-path MODEL …")
+    release, release_from = _release(arguments.sglang, around, document)
+    gpu, gpu_from = (arguments.gpu, "--gpu") if arguments.gpu else (around.settings.gpu, "settings")
+    hardware = read_gpu(gpu) if gpu else None
+    return Asked(tuple(argv), env, program, release, release_from, hardware, gpu_from if hardware else "")
+
+
+def _pair(text: str) -> tuple[str, str]:
+    if not _VARIABLE.fullmatch(text):
+        raise UsageError(f"`--env {text}`: write it as NAME=VALUE")
+    name, _, value = text.partition("=")
+    return name, value
+
+
+def _leading_variables(words: list[str]) -> Iterator[tuple[str, str]]:
+    """Variables before the command, as in a shell; they are taken off `words`."""
+    while words and (words[0] == "env" or _VARIABLE.fullmatch(words[0])):
+        word = words.pop(0)
+        if word != "env":
+            yield _pair(word)
+
+
+def entry_point(words: list[str]) -> tuple[Program, list[str]]:
+    """The program and its own words: all of them when no entry point leads."""
+    match words:
+        case [python, "-m", "sglang.launch_server", *argv] if os.path.basename(python).startswith("python"):
+            return "launch_server", argv
+        case ["sglang", "serve", *argv]:
+            return "serve", argv
+        case ["sglang.launch_server", *argv]:
+            return "launch_server", argv
+    return "launch_server", words
+
+
+def _release(named: str | None, around: Surroundings, document: str) -> tuple[Release | None, str]:
+    """The release, and who names it: the command line, the settings, the workspace's pins; None when nobody does."""
+    if named:
+        return read_release(named), "--sglang"
+    if around.settings.sglang:
+        return read_release(around.settings.sglang), "settings"
+    pinned = around.workspace.release(document)
+    return pinned if pinned else (None, "")
+
+
+def _file(around: Surroundings, document: str, path: str) -> str | None:
+    found = around.workspace.read(document, path)
+    return found[1] if found else None
+
+
+# --- what comes out of it --------------------------------------------------------------------------------------------
+
+
+def _rows(answer: Answer, every: bool) -> Iterator[Row]:
+    """The fields of the likeliest run, typed ones first, then what SGLang chose, by name."""
+    judged = answer.main
+    if judged is None or judged.resolution is None:
+        return
+    rows = [_row(judged, answer, name) for name in _fields(judged)]
+    shown = [r for r in rows if every or r.typed or r.differs]
+    yield from sorted(shown, key=lambda r: (not r.typed, not r.differs, r.field))
+
+
+def _fields(judged: Judged) -> list[str]:
+    assert judged.resolution is not None
+    names = {**judged.resolution.config.fields(), **judged.binding.settings, **judged.resolution.config.history}
+    return list(dict.fromkeys([*_defaults(judged), *names]))
+
+
+def _defaults(judged: Judged) -> Mapping[str, Any]:
+    return load(nearest(judged.world.release)).defaults
+
+
+def _row(judged: Judged, answer: Answer, name: str) -> Row:
+    assert judged.resolution is not None
+    config, defaults = judged.resolution.config, _defaults(judged)
+    known = config.known(name)
+    value = getattr(config, name) if known else None
+    why = _why(judged, name)
+    typed = name in judged.binding.settings
+    differs = known and name in defaults and (value != defaults[name] or type(value) is not type(defaults[name]))
+    return Row(name, value, known, why, typed, differs, not known or name in answer.resolved)
+
+
+def _why(judged: Judged, name: str) -> tuple[str, ...]:
+    """The chain of reasons, first to last."""
+    assert judged.resolution is not None
+    config = judged.resolution.config
+    setting = judged.binding.settings.get(name)
+    chain = [f"`{setting.flag.known_start or config.flag(name)}`"] if setting else ["default"]
+    chain += [decision.step.reason for decision in config.history.get(name, ())]
+    try:
+        getattr(config, name)
+    except NotKnown as lacking:
+        chain.append(f"not known: {lacking.why}")
+    return tuple(dict.fromkeys(chain))
+
+
+def _lines(asked: Asked, answer: Answer, rows: list[Row], style: Style) -> Iterator[str]:
+    yield from (f"{label:<10}{text}" for label, text in _assumed(asked, answer))
+    yield ""
+    for said in answer.findings:
+        yield _finding(said, style)
+    if answer.findings:
+        yield ""
+    if rows:
+        shown = [[r.field, _shown(r) + ("" if r.agreed else " *"), _because(r)] for r in rows]
+        yield from table(shown, style, ("field", "value", "why"))
+        yield ""
+        if not all(r.agreed for r in rows):
+            yield "* other hardware or releases give another value: name them with --gpu and --sglang"
+    yield _verdict(answer, style)
+
+
+def _because(row: Row) -> str:
+    chain = row.why[1:] if len(row.why) > 1 and row.why[0] == "default" else row.why
+    return "; ".join(c.rstrip(".") for c in chain)
+
+
+def _finding(said: Said, style: Style) -> str:
+    rule, severity = said.merged.found.rule, said.merged.severity
+    return headline(severity, f"{rule.name}[{rule.code}]", said.message, style)
+
+
+def _shown(row: Row) -> str:
+    if not row.known:
+        return "?"
+    if isinstance(row.value, bool):
+        return "on" if row.value else "off"
+    if isinstance(row.value, (dict, list, tuple)):
+        return json.dumps(row.value, default=str)
+    return "-" if row.value is None else str(row.value)
+
+
+def _assumed(asked: Asked, answer: Answer) -> Iterator[tuple[str, str]]:
+    """Release, hardware and model that the answer is for, and who named them."""
+    world = answer.main.world if answer.main else None
+    release = asked.release or (world.release if world else None)
+    if release:
+        stand_in = nearest(release)
+        how = asked.release_from or "the newest known; name one with --sglang"
+        taken = f"; read as {stand_in}, the nearest known" if stand_in != release else ""
+        yield "SGLang", f"{release}  ({how}{taken})"
+    yield "hardware", _hardware(asked, world)
+
+
+def _hardware(asked: Asked, world: World | None) -> str:
+    if asked.hardware:
+        return f"{asked.hardware.title}  ({asked.hardware_from})"
+    shown = f"not named; shown for {world.hardware.title}" if world and world.hardware else "not named"
+    return f"{shown}  (name it with --gpu)"
+
+
+def _verdict(answer: Answer, style: Style) -> str:
+    text, kind = {
+        "accepted": ("SGLang accepts this launch.", "good"),
+        "refused": ("SGLang refuses this launch.", "error"),
+        "bad-arguments": ("SGLang's command line refuses this launch.", "error"),
+        "depends": (
+            "SGLang accepts this launch in some of the possible worlds only; name release and hardware.",
+            "warning",
+        ),
+    }.get(
+        answer.outcome, ("Nothing speaks against this launch, but not all of it is known to spec-lsp.", "information")
+    )
+    return style.paint(text, kind)
+
+
+def _as_json(asked: Asked, answer: Answer, rows: list[Row]) -> dict[str, Any]:
+    from spec_lsp.cli.batch import finding_as_json
+
+    world = answer.main.world if answer.main else None
+    refused = answer.outcome in ("refused", "bad-arguments")
+    return {
+        "outcome": answer.outcome,
+        "assumed": {
+            "sglang": str(asked.release or (world.release if world else "")) or None,
+            "sglang_from": asked.release_from or None,
+            "gpu": asked.hardware.name if asked.hardware else world.hardware.name if world and world.hardware else None,
+            "gpu_from": asked.hardware_from or None,
+        },
+        "findings": [finding_as_json(said, asked.release, refused) for said in answer.findings],
+        "fields": {
+            r.field: {"value": r.value, "known": r.known, "typed": r.typed, "agreed": r.agreed, "why": list(r.why)}
+            for r in rows
+        },
+    }

@@ -1,0 +1,31 @@
+"""`spec-lsp server`: the language server, and where its log goes."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from spec_lsp.cli.errors import UsageError
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Serve until the client leaves. Standard output belongs to the protocol, so the log never goes there."""
+    try:
+        handler = (
+            logging.FileHandler(arguments.log_file, encoding="utf-8")
+            if arguments.log_file
+            else logging.StreamHandler(sys.stderr)
+        )
+    except OSError as error:
+        raise UsageError(f"cannot write the log to `{arguments.log_file}`: {error.strerror}") from error
+    handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    level = {0: logging.WARNING, 1: logging.INFO}.get(arguments.verbose, logging.DEBUG)
+    logging.basicConfig(level=level, handlers=[handler])
+    from spec_lsp import server
+
+    try:
+        server.run(arguments.transport, arguments.host, arguments.port)
+    except OSError as error:
+        raise UsageError(f"cannot listen on {arguments.host}:{arguments.port}: {error.strerror}") from error
+    return 0

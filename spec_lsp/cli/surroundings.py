@@ -1,0 +1,93 @@
+"""What holds for the files of one folder: settings, options of analysis, the workspace."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from spec_lsp.analysis.report import Options
+from spec_lsp.cli.patterns import Patterns
+from spec_lsp.settings import Settings, merge, options, read_settings, targets
+from spec_lsp.workspace import DiskWorkspace
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """`notes` are what is wrong with the settings file, a line each; `base` is the folder its paths are relative to."""
+
+    settings: Settings
+    settings_file: Path | None
+    options: Options
+    workspace: DiskWorkspace
+    excluded: Patterns
+    base: Path
+    notes: tuple[str, ...] = ()
+
+    def excludes(self, path: str) -> bool:
+        """Whether the setting `exclude` leaves a file out."""
+        try:
+            relative = Path(path).relative_to(self.base).as_posix()
+        except ValueError:
+            return False
+        return self.excluded.match(relative)
+
+
+class Folders:
+    """The surroundings of folders, each found once. `sglang` and `gpu` are the command line's and win over settings."""
+
+    def __init__(
+        self,
+        here: Path,
+        sglang: Sequence[str] = (),
+        gpu: Sequence[str] = (),
+        *,
+        honour_ignores: bool = True,
+        models: Sequence[str] = (),
+    ) -> None:
+        self._here = here
+        self._named = targets(sglang, gpu)
+        self._honour_ignores = honour_ignores
+        self._models = tuple(Path(m) for m in models)
+        self._by_folder: dict[str, Surroundings] = {}
+        self._by_base: dict[tuple[Path, Path | None], Surroundings] = {}
+
+    def of(self, document: str) -> Surroundings:
+        """What holds for a document (an absolute path)."""
+        folder = os.path.dirname(document)
+        if folder not in self._by_folder:
+            self._by_folder[folder] = self._look(Path(document))
+        return self._by_folder[folder]
+
+    def _look(self, document: Path) -> Surroundings:
+        root = self._root(document.parent)
+        finder = DiskWorkspace((root,))
+        table, file, problem = finder.settings(str(document))
+        key = (root, file)
+        if key not in self._by_base:
+            self._by_base[key] = self._read(root, dict(table), file, problem)
+        return self._by_base[key]
+
+    def _read(self, root: Path, table: dict[str, object], file: Path | None, problem: str) -> Surroundings:
+        named = {"targets": [dict(t) for t in self._named]} if self._named else {}
+        settings, problems = read_settings(merge(table, named))
+        base = file.parent if file else self._here
+        models = (*self._models, *(base / m for m in settings.models))
+        notes = tuple(f"{file}: {p}" for p in ([problem] if problem else problems)) if file else ()
+        return Surroundings(
+            settings,
+            file,
+            options(settings, honour_ignores=self._honour_ignores),
+            DiskWorkspace((root,), models=models),
+            Patterns(settings.exclude),
+            base,
+            notes,
+        )
+
+    def _root(self, folder: Path) -> Path:
+        """The workspace of a folder: its checkout, else the current folder where that is above it, else itself."""
+        for parent in (folder, *folder.parents):
+            if (parent / ".git").exists():
+                return parent
+        return self._here if self._here in (folder, *folder.parents) else folder

@@ -1,0 +1,66 @@
+"""Plain tables and paragraphs for a terminal."""
+
+from __future__ import annotations
+
+import shutil
+import textwrap
+from collections.abc import Sequence
+
+from spec_lsp.cli.excerpt import columns
+from spec_lsp.cli.style import Style, plain
+
+
+def width() -> int:
+    """How wide text may be: the terminal, within reason."""
+    return max(60, min(shutil.get_terminal_size((100, 24)).columns, 120))
+
+
+def table(rows: Sequence[Sequence[str]], style: Style, heads: Sequence[str] = ()) -> list[str]:
+    """Columns side by side; the last one is folded to the terminal's width."""
+    if not rows:
+        return []
+    every = [heads, *rows] if heads else rows
+    widths = [max(columns(plain(row[i])) for row in every) for i in range(len(rows[0]) - 1)]
+    indent = sum(w + 2 for w in widths)
+    room = max(width() - indent, 24)
+    lines = []
+    for number, row in enumerate(every):
+        cells = [cell + " " * (w - columns(plain(cell))) for cell, w in zip(row, widths, strict=False)]
+        first, *more = fold(row[-1], room) or [""]
+        line = "  ".join([*cells, first]).rstrip()
+        lines += [style.paint(line, "bold") if heads and not number else line, *(" " * indent + m for m in more)]
+    return lines
+
+
+def fold(text: str, room: int) -> list[str]:
+    """A text in lines of at most `room` columns; words are kept whole."""
+    return textwrap.wrap(text, room, break_long_words=False, break_on_hyphens=False)
+
+
+def paragraphs(text: str, style: Style, indent: str = "") -> list[str]:
+    """Markdown prose for a terminal: paragraphs folded, lists and code kept, `code` bold."""
+    lines: list[str] = []
+    for block in text.strip().split("\n\n"):
+        if lines:
+            lines.append("")
+        if block.startswith(("    ", "```", "|")):
+            lines += [indent + line for line in block.split("\n")]
+            continue
+        for item in _items(block):
+            lead = "  " if item.startswith(("- ", "* ")) else ""
+            folded = textwrap.wrap(
+                item, width() - len(indent), subsequent_indent=lead, break_long_words=False, break_on_hyphens=False
+            )
+            lines += [indent + style.prose(line) for line in folded]
+    return lines
+
+
+def _items(block: str) -> list[str]:
+    """The items of a list, or the one paragraph."""
+    items: list[str] = []
+    for line in block.split("\n"):
+        if items and not line.lstrip().startswith(("- ", "* ")):
+            items[-1] += " " + line.strip()
+        else:
+            items.append(line.strip())
+    return items
