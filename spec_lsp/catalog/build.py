@@ -139,7 +139,7 @@ def imported_flag(row: dict[str, Any]) -> Flag:
         row["required"],
         is_deprecated(action, row["help"]),
         row["new_flag"] or "",
-        action == "deprecated" and row["error_message"] is not None,
+        action == "deprecated" and row["fatal"],
     )
 
 

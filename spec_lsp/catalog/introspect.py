@@ -3,15 +3,19 @@
 It stands alone (that interpreter has no spec-lsp) and is called with the folder to put before `sys.path` and, optionally, a script to run first.
 """
 
+# mypy: ignore-errors
 import argparse
+import ast
+import inspect
 import json
 import runpy
 import sys
+import textwrap
 
 PLAIN = (bool, int, float, str, type(None))
 
 
-def plain(value):  # type: ignore[no-untyped-def]
+def plain(value):
     if hasattr(value, "value") and not isinstance(value, PLAIN):
         value = value.value
     if isinstance(value, (list, tuple)):
@@ -21,14 +25,22 @@ def plain(value):  # type: ignore[no-untyped-def]
     return value if isinstance(value, PLAIN) else repr(value)
 
 
-def choices(action):  # type: ignore[no-untyped-def]
+def choices(action):
     if action.choices is None:
         return None
     values = [plain(c) for c in action.choices]
     return sorted(values, key=str) if isinstance(action.choices, (set, frozenset)) else values
 
 
-def row(action):  # type: ignore[no-untyped-def]
+def always_raises(action):
+    try:
+        tree = ast.parse(textwrap.dedent(inspect.getsource(type(action).__call__)))
+    except (OSError, TypeError):
+        return False
+    return any(isinstance(statement, ast.Raise) for statement in tree.body[0].body)
+
+
+def row(action):
     return {
         "flags": list(action.option_strings),
         "dest": action.dest,
@@ -41,20 +53,20 @@ def row(action):  # type: ignore[no-untyped-def]
         "required": action.required,
         "help": action.help or "",
         "new_flag": getattr(action, "new_flag", None),
-        "error_message": getattr(action, "error_message", None),
+        "fatal": getattr(action, "error_message", None) is not None or always_raises(action),
     }
 
 
-def main():  # type: ignore[no-untyped-def]
+def main():
     sys.path[:0] = sys.argv[1:2]
     if len(sys.argv) > 2:
         runpy.run_path(sys.argv[2])
-    from sglang.srt.server_args import ServerArgs  # type: ignore[import-not-found]
+    from sglang.srt.server_args import ServerArgs
 
     parser = argparse.ArgumentParser()
     ServerArgs.add_cli_args(parser)
     try:
-        from sglang.version import __version__ as version  # type: ignore[import-not-found]
+        from sglang.version import __version__ as version
     except ImportError:
         version = ""
     print("\n" + json.dumps({"version": version, "flags": [row(a) for a in parser._actions]}))

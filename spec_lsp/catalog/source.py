@@ -150,8 +150,14 @@ def _flag(names: list[str], given: dict[str, Any], help_text: str) -> Flag:
         bool(given.get("required", False)),
         is_deprecated(action, help_text),
         given.get("new_flag") or "",
-        action == "deprecated" and given.get("error_message") is not None,
+        action == "deprecated" and (given.get("error_message") is not None or _always_raises(given["action"])),
     )
+
+
+def _always_raises(action: Any) -> bool:
+    """Until 0.5.7 SGLang's DeprecatedAction stopped every launch; later only with an `error_message`."""
+    methods = [n for n in action.node.body if isinstance(n, ast.FunctionDef) and n.name == "__call__"]
+    return any(isinstance(statement, ast.Raise) for method in methods for statement in method.body)
 
 
 def _action(action: Any) -> Action:

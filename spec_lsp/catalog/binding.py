@@ -1,0 +1,507 @@
+"""What the words of a launch mean to one release of SGLang: fields with typed values, and what its command line refuses.
+
+This is `prepare_server_args` up to `ServerArgs(…)`: `sglang serve`'s own words, the `--config` file, then argparse, bug for bug.
+Where the document does not know a word, neither do we, and past words that may be anything nothing is invented.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Literal
+
+from spec_lsp.catalog import config_file
+from spec_lsp.catalog.argparse_rules import Arg, Fault, Occurrence, Outcome, parse
+from spec_lsp.catalog.config_file import ConfigFileLike
+from spec_lsp.catalog.messages import Wording
+from spec_lsp.catalog.model import Catalog, Flag
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.suggest import suggest_flag, suggest_value
+from spec_lsp.catalog.unknown import Unknown
+from spec_lsp.syntax.launch import Program
+from spec_lsp.syntax.word import Place, Word, literal
+
+__all__ = ["BindError", "Binding", "ErrorKind", "Note", "NoteKind", "Setting", "Unknown", "bind"]
+
+ErrorKind = Literal[
+    "unknown-flag",
+    "ambiguous-prefix",
+    "invalid-choice",
+    "invalid-value",
+    "missing-value",
+    "unexpected-value",
+    "stray-argument",
+    "required",
+    "removed-flag",
+    "config-missing",
+    "config-not-mapping",
+    "config-twice",
+    "config-ignored",
+]
+NoteKind = Literal["prefix", "deprecated", "repeated", "help", "no-serve"]
+
+ReadConfig = Callable[[str], "tuple[str, str] | None"]
+"""Gives (document name, text) of a `--config` file by its path as typed; None if that cannot be told from here. Raises
+FileNotFoundError if there certainly is no such file."""
+
+_STRICT: frozenset[Program] = frozenset(("launch_server", "serve"))
+"""Programs that take nothing but `ServerArgs`. Others have flags of their own, which the catalog does not hold."""
+
+_SERVE = Release(0, 5, 5)
+_SERVE_MODEL_TYPE = Release(0, 5, 10)
+_SERVE_MODEL_ALIAS = Release(0, 5, 11)
+_SERVE_POSITIONAL = Release(0, 5, 16)
+_LOG_LEVEL_CHECKED = Release(0, 5, 11)
+_LOG_LEVELS = frozenset(("CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET"))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A field that the launch sets, by its last flag.
+
+    `spelled` is the flag with its value as written (`--tp 8`, `tp-size: 8` in a config file), `spelling` the flag alone. `flag` is
+    the word it is in (with the value, for `--tp=8`), `values` the words of its value. `losers` came earlier, the latest of them last.
+    """
+
+    field: str
+    value: Any
+    spelled: str
+    spelling: str
+    flag: Word
+    values: tuple[Word, ...]
+    definition: Flag
+    from_config: bool = False
+    index: int = 0
+    losers: tuple[Setting, ...] = ()
+
+    @property
+    def known(self) -> bool:
+        return not isinstance(self.value, Unknown)
+
+
+@dataclass(frozen=True, slots=True)
+class BindError:
+    """Something that SGLang's command line refuses (`fatal`), or silently ignores.
+
+    `place` is None where nothing is written that is wrong (a missing flag). `says` is what SGLang or argparse prints. `typed` is the flag
+    as typed, `text` the value; `candidates` are the flags an abbreviation may mean or the values a flag takes; `suggestion` is the flag or value
+    that was probably meant. `words` are the words at fault, the flag's first.
+    """
+
+    kind: ErrorKind
+    message: str
+    place: Place | None
+    fatal: bool = True
+    says: str = ""
+    words: tuple[Word, ...] = ()
+    definition: Flag | None = None
+    typed: str = ""
+    text: str = ""
+    candidates: tuple[str, ...] = ()
+    suggestion: str | None = None
+    from_config: bool = False
+    related: tuple[tuple[Place, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """Something that SGLang accepts but a person should know."""
+
+    kind: NoteKind
+    message: str
+    place: Place
+    definition: Flag | None = None
+    typed: str = ""
+    suggestion: str | None = None
+    related: tuple[tuple[Place, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Binding:
+    """What a launch sets. `errors` are in the order in which SGLang would meet them; a real launch dies of the first fatal one.
+
+    `open` holds the words that may stand for any flag; `open_after` is the index of the last of them in the merged words (a setting with
+    a greater `index` cannot be changed by them), -1 if there is none. `config` is the file that was asked for.
+    """
+
+    catalog: Catalog
+    settings: Mapping[str, Setting]
+    errors: tuple[BindError, ...] = ()
+    notes: tuple[Note, ...] = ()
+    open: tuple[Word, ...] = ()
+    open_after: int = -1
+    config: Word | None = None
+
+    @property
+    def fatal(self) -> bool:
+        """Whether the real launch dies before its arguments are resolved."""
+        return any(e.fatal for e in self.errors)
+
+    def may_differ(self, field: str) -> bool:
+        """Whether words that the document does not tell may set this field after all that is known."""
+        setting = self.settings.get(field)
+        return self.open_after >= 0 and (setting is None or setting.index < self.open_after)
+
+
+def bind(
+    catalog: Catalog,
+    words: Sequence[Word],
+    *,
+    program: Program = "launch_server",
+    read_config: ReadConfig | None = None,
+) -> Binding:
+    """Bind the words that follow the entry point.
+
+    For programs that take flags of their own besides SGLang's (bench, router, dynamo), words that SGLang does not know are no errors.
+    """
+    return _Binder(catalog, program, read_config).bind(words)
+
+
+class _Binder:
+    def __init__(self, catalog: Catalog, program: Program, read_config: ReadConfig | None) -> None:
+        self.catalog = catalog
+        self.release = catalog.release
+        self.program = program
+        self.read_config = read_config
+        self.strict = program in _STRICT
+        self.wording = Wording(catalog)
+        self.errors: list[BindError] = []
+        self.notes: list[Note] = []
+        self.config: Word | None = None
+        self.unread = False
+
+    def bind(self, words: Sequence[Word]) -> Binding:
+        args = [Arg(w, w.text) for w in words]
+        if self.program == "serve":
+            args = self._serve(args)
+        args = self._with_config(args)
+        outcome = parse(self.catalog, args)
+        settings = self._settings(outcome)
+        self._faults(outcome, args)
+        self._note_flags(outcome)
+        self._check_log_level(settings)
+        opened = [args[i].word for i in outcome.open]
+        if self.unread and self.config is not None:
+            opened.append(self.config)
+        return Binding(
+            self.catalog,
+            MappingProxyType(settings),
+            tuple(self.errors),
+            tuple(self.notes),
+            tuple(opened),
+            max(outcome.open, default=0 if self.unread else -1),
+            self.config,
+        )
+
+    # --- sglang serve --------------------------------------------------------------------------------------------------
+
+    def _serve(self, args: list[Arg]) -> list[Arg]:
+        """What `sglang serve` does to its words before it hands them on (`sglang/cli/serve.py`)."""
+        if self.release < _SERVE:
+            if args:
+                message = f"SGLang {self.release} has no `sglang serve`; it came with 0.5.5. Use `python -m sglang.launch_server`."
+                self.notes.append(Note("no-serve", message, args[0].word.place))
+            return args
+        if self.release >= _SERVE_MODEL_TYPE:
+            args = _without_model_type(args)
+        first = args[0].word if args else None
+        positional = first is not None and not first.splat and bool(first.fragments) and first.known_start[:1] != "-"
+        if positional and self.release >= _SERVE_POSITIONAL:
+            assert first is not None
+            flag = Word((), Place(first.place.document, first.place.start, first.place.start))
+            return [Arg(flag, "--model-path"), *args]
+        known = all(a.text is not None or (a.word.known_start and not a.word.splat) for a in args)
+        if known and not self._names_model([a.text or a.word.known_start for a in args]):
+            place = first.place if positional and first is not None else None
+            definition = self.catalog.by_field["model_path"]
+            message = self.wording.serve_without_model(positional and first is not None, first.text if first else None)
+            says = "Error: --model-path is required. Please provide the path to the model."
+            self.errors.append(
+                BindError("required", message, place, says=says, definition=definition, typed="--model-path")
+            )
+        return args
+
+    def _names_model(self, texts: Sequence[str]) -> bool:
+        """Whether `sglang serve` finds the model: it looks for the exact flag, not in a `--config` file."""
+        names = ("--model-path", "--model") if self.release >= _SERVE_MODEL_ALIAS else ("--model-path",)
+        equals = tuple(n + "=" for n in names)
+        return any(t.startswith(equals) or (t in names and i + 1 < len(texts)) for i, t in enumerate(texts)) or any(
+            t in ("-h", "--help") for t in texts
+        )
+
+    # --- the config file -----------------------------------------------------------------------------------------------
+
+    def _with_config(self, args: list[Arg]) -> list[Arg]:
+        """The words after SGLang has put those of the `--config` file before them."""
+        places = [i for i, a in enumerate(args) if a.text == "--config"]
+        if not places or "--config" not in self.catalog.by_spelling:
+            return args
+        at = places[0]
+        if len(places) > 1:
+            self._config_error("config-twice", args[places[1]].word, self.wording.config_twice, related=args[at].word)
+            return _without_config(args)
+        if at == len(args) - 1:
+            self._config_error("missing-value", args[at].word, self.wording.config_without_path)
+            return args[:at]
+        path = args[at + 1].word
+        self.config = path
+        return self._config_words(path) + args[:at] + args[at + 2 :]
+
+    def _config_words(self, path: Word) -> list[Arg]:
+        name = path.text
+        if name is None:
+            self.unread = True
+            return []
+        if not name.lower().endswith((".yaml", ".yml")) or name.rsplit("/", 1)[-1].lower() in (".yaml", ".yml"):
+            self._config_error("config-missing", path, self.wording.config_not_yaml(name))
+            return []
+        try:
+            read = self.read_config(name) if self.read_config is not None else None
+        except FileNotFoundError:
+            self._config_error("config-missing", path, self.wording.config_missing(name))
+            return []
+        if read is None:
+            self.unread = True
+            return []
+        return self._merge(path, _parse_config(*read))
+
+    def _merge(self, path: Word, file: ConfigFileLike) -> list[Arg]:
+        if file.problem:
+            place = file.problem_place or path.place
+            message = self.wording.config_unusable(path.text or "", file.problem)
+            self.unread = True
+            related = ((path.place, "the launch reads it here"),) if place != path.place else ()
+            self.errors.append(
+                BindError(
+                    "config-not-mapping",
+                    message,
+                    place,
+                    words=(path,),
+                    text=path.text or "",
+                    from_config=True,
+                    related=related,
+                )
+            )
+            return []
+        args, bad = config_file.words_of(self.catalog, file)
+        for key in bad:
+            message = self.wording.config_key(key.word.text or "", key.flag)
+            self.errors.append(
+                BindError(
+                    "config-not-mapping",
+                    message,
+                    key.word.place,
+                    words=(key.word,),
+                    definition=key.flag,
+                    typed=key.word.text or "",
+                    from_config=True,
+                )
+            )
+        return args
+
+    def _config_error(self, kind: ErrorKind, word: Word, message: str, related: Word | None = None) -> None:
+        self.unread = True
+        others = ((related.place, "the first one"),) if related is not None else ()
+        self.errors.append(
+            BindError(kind, message, word.place, words=(word,), typed="--config", text=word.text or "", related=others)
+        )
+
+    # --- fields --------------------------------------------------------------------------------------------------------
+
+    def _settings(self, outcome: Outcome) -> dict[str, Setting]:
+        found: dict[str, Setting] = {}
+        for occurrence in outcome.occurrences:
+            field = occurrence.flag.field
+            if not occurrence.sets or field == "config":
+                continue
+            before = found.get(field)
+            losers = (*before.losers, before) if before is not None else ()
+            found[field] = _setting(occurrence, losers)
+        return found
+
+    def _note_flags(self, outcome: Outcome) -> None:
+        for occurrence in outcome.occurrences:
+            flag, place = occurrence.flag, occurrence.arg.word.place
+            if flag.dest == "config":
+                message = self.wording.config_ignored(occurrence.arg.text or occurrence.typed)
+                self.errors.append(
+                    BindError(
+                        "config-ignored",
+                        message,
+                        place,
+                        fatal=False,
+                        words=(occurrence.arg.word, *occurrence.values),
+                        definition=flag,
+                        typed=occurrence.typed,
+                        suggestion="--config",
+                    )
+                )
+            if occurrence.typed != occurrence.matched:
+                message = f"`{occurrence.typed}` is read as `{occurrence.matched}`."
+                self.notes.append(Note("prefix", message, place, flag, occurrence.typed, occurrence.matched))
+            if flag.deprecated and not flag.fatal:
+                message, instead = self.wording.deprecated(flag, occurrence.matched)
+                self.notes.append(Note("deprecated", message, place, flag, occurrence.typed, instead))
+        self._note_repeats(outcome)
+        if outcome.help is not None:
+            message = "SGLang prints its help and exits; no server starts."
+            self.notes.append(Note("help", message, outcome.help.word.place))
+
+    def _note_repeats(self, outcome: Outcome) -> None:
+        """A flag that is given again later on the command line with another value."""
+        last: dict[str, Occurrence] = {}
+        for occurrence in reversed(outcome.occurrences):
+            if not occurrence.sets or occurrence.arg.config:
+                continue
+            winner = last.setdefault(occurrence.flag.field, occurrence)
+            if winner is occurrence or isinstance(winner.value, Unknown) or isinstance(occurrence.value, Unknown):
+                continue
+            if winner.value != occurrence.value or type(winner.value) is not type(occurrence.value):
+                message = f"`{_spelled(occurrence)}` has no effect: `{_spelled(winner)}` comes later and wins."
+                related = ((winner.arg.word.place, "this one wins"),)
+                self.notes.append(
+                    Note(
+                        "repeated",
+                        message,
+                        occurrence.arg.word.place,
+                        occurrence.flag,
+                        occurrence.typed,
+                        related=related,
+                    )
+                )
+
+    # --- errors --------------------------------------------------------------------------------------------------------
+
+    def _faults(self, outcome: Outcome, args: Sequence[Arg]) -> None:
+        for fault in outcome.faults:
+            own = ("unknown-flag", "stray-argument", "ambiguous-prefix", "required")
+            if (not self.strict and fault.kind in own) or (fault.kind == "required" and self._model_elsewhere(fault)):
+                continue
+            self.errors.append(self._error(fault, args))
+
+    def _model_elsewhere(self, fault: Fault) -> bool:
+        """Whether a missing flag may come from a file that was not read, or is reported already."""
+        return self.unread or any(e.kind == "required" and e.definition is fault.flag for e in self.errors)
+
+    def _error(self, fault: Fault, args: Sequence[Arg]) -> BindError:
+        suggestion: str | None = None
+        if fault.kind == "unknown-flag":
+            suggestion = suggest_flag(self.release, fault.typed)
+        elif fault.kind == "invalid-choice":
+            suggestion = suggest_value(fault.text, fault.candidates)
+        previous = args[fault.index - 1].text if 0 < fault.index <= len(args) else None
+        word = fault.words[0] if fault.words else None
+        shown = fault.words[-1] if fault.kind in ("invalid-choice", "invalid-value") else word
+        return BindError(
+            fault.kind,
+            self.wording.fault(fault, suggestion, previous),
+            shown.place if shown is not None else None,
+            True,
+            fault.says,
+            fault.words,
+            fault.flag,
+            fault.typed,
+            fault.text,
+            fault.candidates,
+            suggestion,
+            fault.config,
+        )
+
+    def _check_log_level(self, settings: Mapping[str, Setting]) -> None:
+        """Since 0.5.11 `prepare_server_args` looks the level up in Python's logging module."""
+        setting = settings.get("log_level")
+        if self.release < _LOG_LEVEL_CHECKED or setting is None or not isinstance(setting.value, str):
+            return
+        level = setting.value.upper()
+        if level not in _LOG_LEVELS:
+            message = f"`{setting.value}` is no log level of Python; SGLang crashes at it. Use debug, info, warning, error or critical."
+            word = setting.values[-1] if setting.values else setting.flag
+            says = f"module 'logging' has no attribute '{level}'"
+            self.errors.append(
+                BindError(
+                    "invalid-value",
+                    message,
+                    word.place,
+                    True,
+                    says,
+                    (setting.flag, word),
+                    setting.definition,
+                    setting.spelling,
+                    setting.value,
+                    suggestion=suggest_value(setting.value, ("debug", "info", "warning", "error", "critical")),
+                    from_config=setting.from_config,
+                )
+            )
+
+
+def _parse_config(name: str, text: str) -> ConfigFileLike:
+    from spec_lsp.syntax.yaml import read_config
+
+    return read_config(name, text)
+
+
+def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
+    return Setting(
+        occurrence.flag.field,
+        occurrence.value,
+        _spelled(occurrence),
+        occurrence.typed,
+        occurrence.arg.word,
+        occurrence.values,
+        occurrence.flag,
+        occurrence.arg.config,
+        occurrence.index,
+        losers,
+    )
+
+
+def _spelled(occurrence: Occurrence) -> str:
+    """The flag with its value as a reader sees it."""
+    values = " ".join("…" if w.text is None else w.text for w in occurrence.values)
+    if occurrence.arg.config:
+        key = occurrence.typed.removeprefix("--")
+        return f"{key}: {values}" if values else f"{key}: true"
+    if not occurrence.values:
+        return occurrence.typed
+    equals = occurrence.values[0].place != occurrence.arg.word.place and occurrence.arg.word.place.contains(
+        occurrence.values[0].place
+    )
+    return f"{occurrence.typed}{'=' if equals else ' '}{values}"
+
+
+def _without_model_type(args: list[Arg]) -> list[Arg]:
+    """`sglang serve` keeps `--model-type` for itself."""
+    found: list[Arg] = []
+    skip = False
+    for arg in args:
+        if skip:
+            skip = False
+        elif arg.text == "--model-type":
+            skip = True
+        elif not arg.word.known_start.startswith("--model-type="):
+            found.append(arg)
+    return found
+
+
+def _without_config(args: list[Arg]) -> list[Arg]:
+    found: list[Arg] = []
+    skip = False
+    for arg in args:
+        if skip:
+            skip = False
+        elif arg.text == "--config":
+            skip = True
+        else:
+            found.append(arg)
+    return found
+
+
+def words_from(argv: Sequence[str], document: str = "argv") -> tuple[Word, ...]:
+    """Words that stand in no file: character n of the argv joined by single spaces."""
+    found: list[Word] = []
+    position = 0
+    for text in argv:
+        found.append(literal(text, Place(document, position, position + len(text))))
+        position += len(text) + 1
+    return tuple(found)

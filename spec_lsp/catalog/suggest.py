@@ -1,0 +1,75 @@
+"""What was probably meant by a flag that does not exist or a value that is not taken."""
+
+from __future__ import annotations
+
+import difflib
+import functools
+from collections.abc import Sequence
+
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import load
+
+FOREIGN = {
+    # vLLM
+    "--tensor-parallel": "--tensor-parallel-size",
+    "--pipeline-parallel": "--pipeline-parallel-size",
+    "--data-parallel": "--data-parallel-size",
+    "--max-model-len": "--context-length",
+    "--max-num-seqs": "--max-running-requests",
+    "--max-num-batched-tokens": "--chunked-prefill-size",
+    "--gpu-memory-utilization": "--mem-fraction-static",
+    "--block-size": "--page-size",
+    "--tokenizer": "--tokenizer-path",
+    "--enforce-eager": "--disable-cuda-graph",
+    "--no-enable-prefix-caching": "--disable-radix-cache",
+    "--speculative-model": "--speculative-draft-model-path",
+    "--num-speculative-tokens": "--speculative-num-draft-tokens",
+    "--speculative-num-tokens": "--speculative-num-draft-tokens",
+    "--spec-method": "--speculative-algorithm",
+    "--lora-modules": "--lora-paths",
+    "--guided-decoding-backend": "--grammar-backend",
+    "--distributed-init-addr": "--dist-init-addr",
+    # TGI and TensorRT-LLM
+    "--model-id": "--model-path",
+    "--num-shard": "--tensor-parallel-size",
+    "--max-total-tokens-per-batch": "--max-total-tokens",
+    "--kv-cache-free-gpu-mem-fraction": "--mem-fraction-static",
+    # SGLang's own, under another name
+    "--speculative-topk": "--speculative-eagle-topk",
+    "--eagle-topk": "--speculative-eagle-topk",
+    "--draft-model-path": "--speculative-draft-model-path",
+    "--mem-fraction": "--mem-fraction-static",
+    "--max-seq-len": "--context-length",
+    "--max-total-token-num": "--max-total-tokens",
+}
+"""Flags of other servers and near misses that no likeness of letters finds, to the SGLang flag that does the same."""
+
+
+@functools.lru_cache(maxsize=512)
+def suggest_flag(release: Release, typed: str) -> str | None:
+    """The flag of a shipped release that somebody probably meant by `typed` (without a `=value`); None if nothing is near."""
+    catalog = load(release)
+    dashed = typed.replace("_", "-")
+    if not dashed.startswith("--"):
+        dashed = "--" + dashed.lstrip("-")
+    if dashed in catalog.by_spelling:
+        return dashed
+    foreign = FOREIGN.get(dashed)
+    if foreign in catalog.by_spelling:
+        return foreign
+    starting = [s for s in catalog.by_spelling if s.startswith(dashed)] if len(dashed) > 4 else []
+    if len(starting) == 1:
+        return starting[0]
+    return _closest(dashed, [s for s in catalog.by_spelling if s.startswith("--")])
+
+
+def suggest_value(text: str, choices: Sequence[str]) -> str | None:
+    """The choice that somebody probably meant."""
+    by_folded = {c.lower().replace("-", "_"): c for c in choices}
+    folded = text.lower().replace("-", "_")
+    return by_folded.get(folded) or _closest(folded, list(by_folded), by_folded)
+
+
+def _closest(text: str, among: list[str], names: dict[str, str] | None = None) -> str | None:
+    found = difflib.get_close_matches(text, among, n=1, cutoff=0.75)
+    return (names[found[0]] if names else found[0]) if found else None

@@ -1,0 +1,12 @@
+"""A value that the document does not tell."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """`reason` continues "unknown: " ("from the environment")."""
+
+    reason: str
