@@ -93,7 +93,7 @@ def _settings() -> Iterator[str]:
     yield from (NOTE, "", "# Settings", "")
     yield (
         "Settings stand in `spec-lsp.toml` or in `[tool.spec-lsp]` of `pyproject.toml`; the nearest file above a "
-        "launch wins. In an editor the same names are written in camelCase. [spec-lsp.schema.json](spec-lsp.schema.json) "
+        "launch wins. In an editor the same names are in camelCase. [spec-lsp.schema.json](spec-lsp.schema.json) "
         "describes the file to editors that complete TOML. `spec-lsp settings FILE` shows what holds for a file."
     )
     for f in fields(Settings):

@@ -1,0 +1,95 @@
+"""Files are written back in their own encoding, line ends and mode, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.cli.files import UnreadableError, encoding_of, read_bytes, rewrite, with_line_ends_of, write_text
+from spec_lsp.workspace import decode
+
+TEXTS = [
+    ("plain", b"a=1\nb=2\n"),
+    ("utf-8", "name=Zoë 😀\n".encode()),
+    ("byte order mark", b"\xef\xbb\xbfa=1\n"),
+    ("crlf", b"a=1\r\nb=2\r\n"),
+    ("utf-16-le", "a=1 é\n".encode("utf-16-le")),
+    ("utf-16 with mark", b"\xff\xfe" + "a=1 é\n".encode("utf-16-le")),
+    ("utf-16-be with mark", b"\xfe\xff" + "a=1 é\n".encode("utf-16-be")),
+    ("latin-1", "caf\xe9=1\n".encode("latin-1")),
+    ("no last line end", b"a=1"),
+    ("empty", b""),
+]
+
+
+@pytest.mark.parametrize(("name", "data"), TEXTS, ids=[n for n, _ in TEXTS])
+def test_reading_and_encoding_are_inverse(name: str, data: bytes) -> None:
+    assert encoding_of(data).encode(decode(data)) == data
+
+
+@pytest.mark.parametrize(("name", "data"), TEXTS, ids=[n for n, _ in TEXTS])
+def test_rewriting_changes_only_what_is_changed(name: str, data: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "f.sh"
+    path.write_bytes(data)
+    rewrite(str(path), decode(data).replace("1", "3"))
+    assert decode(path.read_bytes()) == decode(data).replace("1", "3")
+    rewrite(str(path), decode(data))
+    assert path.read_bytes() == data
+    assert os.listdir(tmp_path) == ["f.sh"]
+
+
+def test_mode_and_link_stay(tmp_path: Path) -> None:
+    real, link = tmp_path / "real.sh", tmp_path / "link.sh"
+    real.write_text("a=1\n")
+    real.chmod(0o754)
+    link.symlink_to(real)
+    rewrite(str(link), "a=2\n")
+    assert link.is_symlink()
+    assert real.read_text() == "a=2\n"
+    assert real.stat().st_mode & 0o777 == 0o754
+
+
+def test_a_character_the_encoding_lacks_is_refused_and_nothing_changes(tmp_path: Path) -> None:
+    path = tmp_path / "f.sh"
+    path.write_bytes("caf\xe9\n".encode("latin-1"))
+    with pytest.raises(UnreadableError, match="latin-1"):
+        rewrite(str(path), "→")
+    assert path.read_bytes() == "caf\xe9\n".encode("latin-1")
+
+
+def test_broken_utf_16_is_not_rewritten(tmp_path: Path) -> None:
+    path = tmp_path / "f.sh"
+    path.write_bytes(b"\xff\xfea\x00\x00\xd8x")
+    with pytest.raises(UnreadableError, match="not valid text"):
+        rewrite(str(path), "b")
+
+
+@pytest.mark.parametrize(("make", "says"), [(lambda p: None, "does not exist"), (lambda p: p.mkdir(), "is not a file")])
+def test_what_cannot_be_read_says_why(make: object, says: str, tmp_path: Path) -> None:
+    path = tmp_path / "x"
+    make(path)  # type: ignore[operator]
+    with pytest.raises(UnreadableError, match=says):
+        read_bytes(str(path))
+
+
+def test_a_report_gets_the_usual_mode(tmp_path: Path) -> None:
+    path = tmp_path / "r.json"
+    write_text(str(path), "[]\n")
+    umask = os.umask(0)
+    os.umask(umask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_a_report_into_a_missing_folder_says_so(tmp_path: Path) -> None:
+    with pytest.raises(UnreadableError, match="cannot be written"):
+        write_text(str(tmp_path / "no/r.json"), "")
+
+
+@pytest.mark.parametrize(
+    ("text", "insertion", "expected"),
+    [("a\r\nb\r\n", "x\ny", "x\r\ny"), ("a\r\nb\r\n", "x\r\ny", "x\r\ny"), ("a\nb\n", "x\ny", "x\ny"), ("a\r\nb\n", "x\ny", "x\ny")],
+)
+def test_inserted_lines_end_as_the_file_s_do(text: str, insertion: str, expected: str) -> None:
+    assert with_line_ends_of(text, insertion) == expected

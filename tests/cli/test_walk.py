@@ -1,0 +1,92 @@
+"""Which files a folder holds for `check`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.cli.errors import UsageError
+from spec_lsp.cli.walk import candidates
+
+needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
+
+
+def tree(root: Path, *names: str) -> None:
+    for name in names:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("sglang\n")
+
+
+def found(*paths: Path) -> list[str]:
+    return [c.path for c in candidates([str(p) for p in paths])]
+
+
+def relative(root: Path, *paths: Path) -> list[str]:
+    return [os.path.relpath(p, root) for p in found(*(paths or (root,)))]
+
+
+def git(folder: Path, *words: str) -> None:
+    subprocess.run(["git", "-C", str(folder), *words], check=True, capture_output=True)
+
+
+def test_without_a_checkout_caches_and_environments_are_left_out(tmp_path: Path) -> None:
+    tree(tmp_path, "b.sh", "a.sh", ".github/workflows/x.yml", "node_modules/x.sh", ".venv/x.sh", "sub/c.yaml", "logo.png")
+    assert relative(tmp_path) == [".github/workflows/x.yml", "a.sh", "b.sh", "sub/c.yaml"]
+
+
+@needs_git
+def test_what_git_ignores_is_left_out(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    tree(tmp_path, "a.sh", "out/b.sh", "sub/c.sh", "sub/d.log", "node_modules/kept.sh")
+    (tmp_path / ".gitignore").write_text("out/\n")
+    (tmp_path / "sub/.gitignore").write_text("*.log\n")
+    assert relative(tmp_path) == [".gitignore", "a.sh", "node_modules/kept.sh", "sub/.gitignore", "sub/c.sh"]
+    assert relative(tmp_path, tmp_path / "sub") == ["sub/.gitignore", "sub/c.sh"]
+
+
+@needs_git
+def test_an_ignored_folder_that_is_named_is_walked(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    tree(tmp_path, "out/b.sh")
+    (tmp_path / ".gitignore").write_text("out/\n")
+    assert relative(tmp_path, tmp_path / "out") == ["out/b.sh"]
+    assert relative(tmp_path, tmp_path / "out/b.sh") == ["out/b.sh"]
+
+
+@needs_git
+def test_a_repository_inside_a_repository_is_walked(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q")
+    tree(tmp_path, "inner/a.sh", "inner/skip.sh")
+    git(tmp_path / "inner", "init", "-q")
+    (tmp_path / "inner/.gitignore").write_text("skip.sh\n")
+    assert "inner/a.sh" in relative(tmp_path)
+    assert "inner/skip.sh" not in relative(tmp_path)
+
+
+@needs_git
+def test_a_hook_s_own_git_variables_do_not_mislead(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    git(tmp_path, "init", "-q")
+    tree(tmp_path, "a.sh")
+    monkeypatch.setenv("GIT_DIR", "/nowhere")
+    assert relative(tmp_path) == ["a.sh"]
+
+
+def test_each_file_comes_once_and_order_is_kept(tmp_path: Path) -> None:
+    tree(tmp_path, "x/b.sh", "x/a.sh", "c.sh")
+    assert relative(tmp_path, tmp_path / "c.sh", tmp_path / "x", tmp_path / "x/a.sh", tmp_path / "c.sh") == ["c.sh", "x/a.sh", "x/b.sh"]
+
+
+def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
+    tree(tmp_path, "a/x.sh")
+    (tmp_path / "a/loop").symlink_to(tmp_path / "a")
+    assert relative(tmp_path) == ["a/x.sh"]
+
+
+def test_a_path_that_does_not_exist_is_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="does not exist"):
+        found(tmp_path / "gone.sh")
