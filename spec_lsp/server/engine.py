@@ -1,0 +1,83 @@
+"""The door to analysis. Imported late: the client gets its answer to `initialize` before tree-sitter, YAML and the
+rules are loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.hover import HoverText
+    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, Options, Workspace
+    from spec_lsp.syntax.launch import Edit
+
+
+class Engine(Protocol):
+    """What the server needs of analysis; tests put another in its place."""
+
+    def new_cache(self) -> Any:
+        """A cache of verdicts for one session, with `clear()`."""
+
+    def analyse(
+        self, name: str, text: str, language: str, options: Options, workspace: Workspace, cache: Any
+    ) -> Analysis:
+        """All that is said of one document."""
+
+    def fixes(
+        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
+    ) -> tuple[Fix, ...]:
+        """The verified fixes of one diagnostic, best first."""
+
+    def fix_all(
+        self, name: str, text: str, language: str, options: Options, workspace: Workspace, unsafe: bool
+    ) -> tuple[Edit, ...]:
+        """One minimal list of edits."""
+
+    def hover(self, analysis: Analysis, offset: int, name: str) -> HoverText | None:
+        """What is said of the word at an offset."""
+
+
+class RealEngine:
+    """spec_lsp.analysis."""
+
+    def new_cache(self) -> Any:
+        from spec_lsp.analysis import Cache
+
+        return Cache()
+
+    def analyse(
+        self, name: str, text: str, language: str, options: Options, workspace: Workspace, cache: Any
+    ) -> Analysis:
+        from spec_lsp.analysis import analyse
+        from spec_lsp.syntax import parse
+
+        return analyse(parse(name, text, _reader(name, workspace), language), options, workspace, cache)
+
+    def fixes(
+        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
+    ) -> tuple[Fix, ...]:
+        from spec_lsp.analysis import fixes_for
+
+        return fixes_for(analysis, diagnostic, options, workspace)
+
+    def fix_all(
+        self, name: str, text: str, language: str, options: Options, workspace: Workspace, unsafe: bool
+    ) -> tuple[Edit, ...]:
+        from spec_lsp.analysis import fix_all
+
+        return fix_all(name, text, options, workspace, unsafe=unsafe)
+
+    def hover(self, analysis: Analysis, offset: int, name: str) -> HoverText | None:
+        from spec_lsp.analysis.hover import hover
+
+        return hover(analysis, offset, name)
+
+
+def _reader(name: str, workspace: Workspace) -> Callable[[str], str | None]:
+    """The workspace's files as a parser asks for them."""
+
+    def read(path: str) -> str | None:
+        found = workspace.read(name, path)
+        return None if found is None else found[1]
+
+    return read

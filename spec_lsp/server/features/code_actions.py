@@ -1,0 +1,198 @@
+"""Quick fixes of diagnostics, "ignore here", and `source.fixAll.spec-lsp`.
+
+A diagnostic's `data` says which finding of which document it is. The finding is looked up in the analysis of the
+present text, so an action is never stale: what is gone has no fix, and every edit carries the version it is meant for.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from spec_lsp.server.features.edits import workspace_edit
+from spec_lsp.server.features.ignoring import NOT_IGNORED, ignore_here
+from spec_lsp.server.protocol import ContentModified
+from spec_lsp.server.uris import name_of
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
+    from spec_lsp.server.server import Server
+    from spec_lsp.server.session import Session
+    from spec_lsp.syntax.launch import Edit
+
+QUICKFIX = "quickfix"
+FIX_ALL = "source.fixAll.spec-lsp"
+
+
+class CodeActions:
+    """Makes code actions of a session's documents."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._fixes: dict[tuple[str, int, str], tuple[Fix, ...]] = {}
+        """Verified fixes, by document, analysis and finding."""
+
+    async def actions(self, params: types.CodeActionParams) -> list[dict[str, Any]]:
+        """What `textDocument/codeAction` answers. Raises ContentModified when the text changes meanwhile."""
+        name = name_of(params.text_document.uri)
+        text = self._session.text(name)
+        if text is None or not self._session.client.action_literals:
+            return []
+        version = text.version
+        only = params.context.only
+        actions: list[dict[str, Any]] = []
+        if _wanted(QUICKFIX, only):
+            for shown, analysis, diagnostic in self._chosen(name, params):
+                await asyncio.sleep(0)  # somebody may be typing
+                if text.version != version or self._session.text(name) is not text:
+                    raise ContentModified
+                actions += self._quick_fixes(shown, analysis, diagnostic)
+        if _wanted(FIX_ALL, only):
+            await asyncio.sleep(0)
+            if text.version != version:
+                raise ContentModified
+            actions += self._fix_all(name, explicit=only is not None)
+        return sorted(actions, key=lambda a: not a.get("isPreferred", False))
+
+    def resolve(self, action: types.CodeAction) -> types.CodeAction:
+        """Fill in the edit of an action that was sent without it."""
+        data = action.data
+        if not isinstance(data, dict):
+            return action
+        name = data.get("document")
+        if not isinstance(name, str) or self._session.text(name) is None:
+            return action
+        edits = self._fix_all_edits(name) if data.get("fixAll") else self._ignore_edits(name, str(data.get("ignore")))
+        edit = workspace_edit(self._session, edits) if edits else None
+        if edit is None:
+            raise ContentModified
+        action.edit = edit  # type: ignore[assignment]
+        return action
+
+    # quick fixes
+
+    def _chosen(self, name: str, params: types.CodeActionParams) -> list[tuple[Any, Analysis, Diagnostic]]:
+        """The findings that are asked for: the client's diagnostic, the analysis it comes from, and what it is there."""
+        chosen = []
+        for shown in params.context.diagnostics:
+            found = self._by_data(shown.data) or self._by_place(name, shown)
+            if found is not None:
+                chosen.append((shown, *found))
+        return chosen
+
+    def _by_data(self, data: Any) -> tuple[Analysis, Diagnostic] | None:
+        if not isinstance(data, dict) or not isinstance(data.get("document"), str):
+            return None
+        analysis = self._session.analysis(data["document"])
+        found = next((d for d in analysis.diagnostics if d.key == data.get("key")), None) if analysis else None
+        return (analysis, found) if analysis and found else None
+
+    def _by_place(self, name: str, shown: types.Diagnostic) -> tuple[Analysis, Diagnostic] | None:
+        """For clients that do not give `data` back."""
+        if shown.data is not None or shown.source != "spec-lsp":
+            return None
+        analysis, lines = self._session.analysis(name), self._session.lines(name)
+        if analysis is None or lines is None:
+            return None
+        at = (shown.range.start.line, shown.range.start.character)
+        for diagnostic in analysis.diagnostics:
+            if diagnostic.rule.name == shown.code and diagnostic.place.document == name:
+                start = lines.position(diagnostic.place.start)
+                if (start["line"], start["character"]) == at:
+                    return analysis, diagnostic
+        return None
+
+    def _quick_fixes(self, shown: Any, analysis: Analysis, diagnostic: Diagnostic) -> list[dict[str, Any]]:
+        actions = []
+        for fix in self._fixes_of(analysis, diagnostic):
+            edit = workspace_edit(self._session, fix.edits)
+            if edit is not None:
+                action = {"title": fix.title, "kind": QUICKFIX, "diagnostics": [shown], "edit": edit}
+                actions.append({**action, "isPreferred": True} if fix.preferred else action)
+        return actions + self._ignore(shown, analysis, diagnostic)
+
+    def _fixes_of(self, analysis: Analysis, diagnostic: Diagnostic) -> tuple[Fix, ...]:
+        name = analysis.document.name
+        key = (name, self._session.stamp(name), diagnostic.key)
+        if key not in self._fixes:
+            if len(self._fixes) > 256:
+                self._fixes.clear()
+            scope = self._session.scope(name)
+            self._fixes[key] = self._session.engine.fixes(analysis, diagnostic, scope.options, scope.workspace)
+        return self._fixes[key]
+
+    # ignore here
+
+    def _ignore(self, shown: Any, analysis: Analysis, diagnostic: Diagnostic) -> list[dict[str, Any]]:
+        if diagnostic.rule.name in NOT_IGNORED:
+            return []
+        name = analysis.document.name
+        action: dict[str, Any] = {
+            "title": f"Ignore `{diagnostic.rule.name}` here",
+            "kind": QUICKFIX,
+            "diagnostics": [shown],
+        }
+        if self._session.client.resolves_edits:
+            return [{**action, "data": {"document": name, "ignore": diagnostic.key}}]
+        edit = workspace_edit(self._session, self._ignore_edits(name, diagnostic.key))
+        return [{**action, "edit": edit}] if edit and any(edit.values()) else []
+
+    def _ignore_edits(self, name: str, key: str) -> tuple[Edit, ...]:
+        analysis, text = self._session.analysis(name), self._session.text(name)
+        diagnostic = next((d for d in analysis.diagnostics if d.key == key), None) if analysis else None
+        if analysis is None or text is None or diagnostic is None:
+            return ()
+        return ignore_here(self._session, analysis, diagnostic, text)
+
+    # fix all
+
+    def _fix_all(self, name: str, *, explicit: bool) -> list[dict[str, Any]]:
+        analysis = self._session.analysis(name)
+        if analysis is None or not analysis.diagnostics:
+            return []
+        action: dict[str, Any] = {"title": "Fix all spec-lsp problems that have a safe fix", "kind": FIX_ALL}
+        if self._session.scope(name).settings.unsafe_fixes:
+            action["title"] = "Fix all spec-lsp problems"
+        if self._session.client.resolves_edits and not explicit:
+            return [{**action, "data": {"document": name, "fixAll": True}}]
+        edits = self._fix_all_edits(name)
+        edit = workspace_edit(self._session, edits) if edits else None
+        return [{**action, "edit": edit}] if edit else []
+
+    def _fix_all_edits(self, name: str) -> tuple[Edit, ...]:
+        text = self._session.text(name)
+        if text is None:
+            return ()
+        scope = self._session.scope(name)
+        unsafe = scope.settings.unsafe_fixes
+        return self._session.engine.fix_all(name, text.text, text.language, scope.options, scope.workspace, unsafe)
+
+
+def _wanted(kind: str, only: Iterable[Any] | None) -> bool:
+    """Whether the client asks for this kind: for everything, for it, or for one that it is a kind of."""
+    if only is None:
+        return True
+    names = [str(getattr(o, "value", o)) for o in only]
+    return any(not name or kind == name or kind.startswith(name + ".") for name in names)
+
+
+def register(ls: Server) -> dict[str, Any]:
+    actions = CodeActions(ls.session)
+
+    @ls.feature(types.TEXT_DOCUMENT_CODE_ACTION)
+    async def code_action(params: types.CodeActionParams) -> list[dict[str, Any]]:
+        return await actions.actions(params)
+
+    provider: dict[str, Any] = {"codeActionKinds": [QUICKFIX, FIX_ALL]}
+    if ls.client.resolves_edits:
+
+        @ls.feature(types.CODE_ACTION_RESOLVE)
+        async def resolve(params: types.CodeAction) -> types.CodeAction:
+            await asyncio.sleep(0)
+            return actions.resolve(params)
+
+        provider["resolveProvider"] = True
+    return {"codeActionProvider": provider}

@@ -1,0 +1,59 @@
+"""Settings from the client: `initializationOptions`, `workspace/configuration`, `didChangeConfiguration`.
+
+The first diagnostics do not wait for them: texts are analysed with what is known, and again when the client has
+answered.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from spec_lsp.server.session import settings_table
+from spec_lsp.server.uris import name_of
+
+if TYPE_CHECKING:
+    from spec_lsp.server.server import Server
+
+SECTION = "spec-lsp"
+
+
+async def pull_settings(ls: Server) -> None:
+    """Ask for the settings of the workspace and of each of its folders; look at everything again if they are others
+    now."""
+    uris = [None, *(root.as_uri() for root in ls.session.roots)]
+    items = [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in uris]
+    answer = await ls.ask(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=items))
+    if not isinstance(answer, (list, tuple)):
+        return
+    tables = {name_of(uri) if uri else "": settings_table(table) for uri, table in zip(uris, answer, strict=False)}
+    take_settings(ls, tables)
+
+
+def take_settings(ls: Server, tables: dict[str, Any]) -> None:
+    """Use these settings from now on."""
+    if tables == ls.session.pulled:
+        return
+    ls.session.pulled = tables
+    ls.session.settings_changed()
+    ls.everything_changed()
+
+
+def register(ls: Server) -> dict[str, Any]:
+    @ls.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+    async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
+        if ls.client.configuration:
+            await pull_settings(ls)
+        elif isinstance(params.settings, dict):
+            take_settings(ls, {"": settings_table(params.settings)})
+
+    async def begin() -> None:
+        if ls.client.dynamic_configuration:
+            options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
+            await ls.register_dynamically(types.WORKSPACE_DID_CHANGE_CONFIGURATION, options)
+        if ls.client.configuration:
+            await pull_settings(ls)
+
+    ls.when_initialized(begin)
+    return {}

@@ -1,0 +1,307 @@
+"""Diagnostics: pulled where the client offers it, pushed where it does not, never both.
+
+A document's report holds the findings of its own analysis, and those that other open documents' launches have in it (a flaw written in
+a `--config` file). A launch whose flaw lies in another file says so at the launch too, with the place as related
+information.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from spec_lsp.server.positions import Lines
+from spec_lsp.server.text import OpenText
+from spec_lsp.server.uris import name_of
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Analysis, Diagnostic
+    from spec_lsp.server.server import Server
+    from spec_lsp.server.session import Session
+    from spec_lsp.syntax.word import Place
+
+Item = dict[str, Any]
+"""A diagnostic as the protocol writes it. Plain: this is the hot path, and lsprotocol's objects cost more than the
+analysis."""
+
+SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
+UNNECESSARY, DEPRECATED = 1, 2
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What is said of one document, and a hash of everything that decides it."""
+
+    items: list[Item]
+    result_id: str
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+class Reporter:
+    """Makes reports of a session's documents."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def report(self, name: str) -> Report:
+        """All that is said of a document, open or not."""
+        items = list(self._items(name))
+        text = self._session.text(name)
+        digest = hashlib.blake2b((text.text if text else "").encode("utf-8", "surrogatepass"), digest_size=12)
+        digest.update(json.dumps(items, sort_keys=True).encode())
+        return Report(items, digest.hexdigest())
+
+    def _items(self, name: str) -> Iterator[Item]:
+        lines = self._session.lines(name)
+        if lines is None:
+            return
+        users = self.users(name)
+        seen: set[tuple[str, str]] = set()
+        own = self._session.analysis(name)
+        if own is not None:
+            for diagnostic in own.diagnostics:
+                if diagnostic.place.document != name:
+                    yield self._at_launch(diagnostic, own, lines)
+                elif not (users and _of_config_alone(diagnostic, own)):
+                    yield self._item(diagnostic, own, diagnostic.place, lines)
+        for user in users:
+            analysis = self._session.analysis(user)
+            for diagnostic in analysis.diagnostics if analysis else ():
+                if diagnostic.place.document == name:
+                    item = self._item(diagnostic, analysis, diagnostic.place, lines)
+                    key = (diagnostic.rule.name, str(item["range"]))
+                    if key not in seen:
+                        seen.add(key)
+                        yield item
+
+    def users(self, name: str) -> list[str]:
+        """The other open documents with launches that read this one, in order of their names."""
+        for text in self._session.texts:
+            self._session.analysis(text.name)
+        return sorted(self._session.dependants(name))
+
+    def _at_launch(self, diagnostic: Diagnostic, analysis: Analysis, lines: Lines) -> Item:
+        """A finding that lies in another file, told at the launch that uses the file."""
+        launch = analysis.launches[diagnostic.launch or 0].launch if analysis.launches else None
+        place = launch.place if launch else diagnostic.place
+        return self._item(diagnostic, analysis, place, lines)
+
+    def _item(self, diagnostic: Diagnostic, analysis: Any, place: Place, lines: Lines) -> Item:
+        client = self._session.client
+        item: Item = {
+            "range": lines.range(place.start, place.end),
+            "severity": SEVERITY[diagnostic.severity],
+            "code": diagnostic.rule.name,
+            "source": "spec-lsp",
+            "message": diagnostic.message,
+        }
+        tags = [
+            t
+            for t, on in ((UNNECESSARY, diagnostic.unnecessary), (DEPRECATED, diagnostic.deprecated))
+            if on and t in client.tags
+        ]
+        if tags:
+            item["tags"] = tags
+        if client.related_information:
+            related = self._related(diagnostic, place)
+            if related:
+                item["relatedInformation"] = related
+        if client.diagnostic_data:
+            item["data"] = {"key": diagnostic.key, "document": analysis.document.name}
+        return item
+
+    def _related(self, diagnostic: Diagnostic, place: Place) -> list[dict[str, Any]]:
+        told = [(r.place, r.message) for r in diagnostic.related if r.place != place]
+        if diagnostic.place != place:
+            told.insert(0, (diagnostic.place, "the value is written here"))
+        found = []
+        for where, message in told:
+            lines = self._session.lines(where.document)
+            if lines is not None:
+                location = {"uri": self._session.uri(where.document), "range": lines.range(where.start, where.end)}
+                found.append({"location": location, "message": message})
+        return found
+
+
+def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis) -> bool:
+    """Whether this is said of a `--config` file read by itself: the launches that use it know better."""
+    if diagnostic.launch is None or diagnostic.launch >= len(analysis.launches):
+        return False
+    return analysis.launches[diagnostic.launch].launch.program == "config"
+
+
+# --- how it is told ---------------------------------------------------------------------------------------------------
+
+
+class Diagnostics:
+    """Sends reports, or answers with them."""
+
+    def __init__(self, ls: Server) -> None:
+        self._ls = ls
+        self._session = ls.session
+        self.reporter = Reporter(ls.session)
+        self._edited: dict[str, None] = {}
+        self._affected: dict[str, None] = {}
+        """Documents to look at again: those edited, and those that something around them was."""
+        self._scheduled = False
+        self._sent: dict[str, list[Item]] = {}
+        """What was last pushed, by document."""
+        self._targets: dict[str, set[str]] = {}
+        """For each open document the others in which it has findings, or which it reads."""
+        self._answered: dict[str, str] = {}
+        """The result id of the last pull, by document."""
+        self._refreshing: asyncio.Task[None] | None = None
+        self._refresh_again = False
+
+    # what happened
+
+    def changed(self, name: str, affected: Iterable[str] = ()) -> None:
+        """A document was opened or edited. All are analysed once the messages that have come by now are read."""
+        self._edited[name] = None
+        self._look_again(affected)
+
+    def surroundings_changed(self, affected: Iterable[str]) -> None:
+        """Settings, or files that these open documents read, changed."""
+        self._look_again(affected)
+
+    def closed(self, text: OpenText, affected: Iterable[str]) -> None:
+        """A document was closed: its own findings go, those that others have in it stay."""
+        self._answered.pop(text.name, None)
+        self._edited.pop(text.name, None)
+        targets = self._targets.pop(text.name, set())
+        if not self._ls.client.pull:
+            self._publish(text.name, text.uri)
+        self._look_again([*targets, *affected])
+
+    def _look_again(self, affected: Iterable[str]) -> None:
+        self._affected.update(dict.fromkeys(affected))
+        if not self._scheduled and (self._edited or self._affected):
+            self._scheduled = True
+            asyncio.get_running_loop().call_soon(self._run)
+
+    def _run(self) -> None:
+        self._scheduled = False
+        edited, affected = list(self._edited), list(self._affected)
+        self._edited.clear()
+        self._affected.clear()
+        concerned = dict.fromkeys((*edited, *affected))
+        for name in list(concerned):
+            concerned.update(dict.fromkeys(self._follow(name)))
+        if self._ls.client.pull:
+            self._refresh_where_different(name for name in concerned if name not in edited)
+        else:
+            for name in concerned:
+                self._publish(name, self._session.uri(name))
+
+    def _follow(self, name: str) -> set[str]:
+        """The other documents of which something else may be said because this one's analysis is another."""
+        before = self._targets.pop(name, set())
+        if self._session.text(name) is None:
+            return before
+        if self._ls.client.pull and not before and not self._others_open():
+            return set()  # nobody else to tell: the analysis waits until it is pulled
+        analysis = self._session.analysis(name)
+        found = {d.place.document for d in analysis.diagnostics} - {name} if analysis else set()
+        now = found | set(self._session.reads(name))
+        if now:
+            self._targets[name] = now
+        return before | now
+
+    def _others_open(self) -> bool:
+        return len(self._session.texts) > 1
+
+    # push
+
+    def _publish(self, name: str, uri: str) -> None:
+        text = self._session.text(name)
+        items = self.reporter.report(name).items if text or self._is_target(name) else []
+        last = self._sent.get(name, None if text else [])
+        if items == last and (not items or text is None or not _moved(text, items)):
+            if text is not None:
+                text.touched.clear()
+            return
+        if text is None and not items:
+            self._sent.pop(name, None)
+        else:
+            self._sent[name] = items
+        params: dict[str, Any] = {"uri": uri, "diagnostics": items}
+        if text is not None:
+            text.touched.clear()
+            if text.version is not None:
+                params["version"] = text.version
+        self._ls.wire.notify_plain(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+
+    def _is_target(self, name: str) -> bool:
+        return any(name in targets for targets in self._targets.values())
+
+    # pull
+
+    def pull(self, name: str, previous: str | None) -> dict[str, Any]:
+        """The answer to `textDocument/diagnostic`."""
+        if self._session.text(name) is None:
+            report = Report([], "closed")
+        else:
+            report = self.reporter.report(name)
+            self._answered[name] = report.result_id
+        if previous == report.result_id:
+            return {"kind": "unchanged", "resultId": report.result_id}
+        return {"kind": "full", "resultId": report.result_id, "items": report.items}
+
+    def _refresh_where_different(self, names: Iterable[str]) -> None:
+        """Ask the client to pull again if other things are to be said of documents that it did not edit."""
+        for name in names:
+            answered = self._answered.get(name)
+            if answered is not None and self.reporter.report(name).result_id != answered:
+                self._refresh()
+                return
+
+    def _refresh(self) -> None:
+        """One refresh at a time: a client that answers slowly is not asked twice."""
+        if "diagnostics" not in self._ls.client.refreshes:
+            return
+        if self._refreshing is not None and not self._refreshing.done():
+            self._refresh_again = True
+            return
+        self._refreshing = asyncio.get_running_loop().create_task(self._ask_to_pull())
+
+    async def _ask_to_pull(self) -> None:
+        while True:
+            self._refresh_again = False
+            await self._ls.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH, None)
+            if not self._refresh_again:
+                return
+
+
+def _moved(text: OpenText, items: list[Item]) -> bool:
+    """Whether the edits since the last publication may have moved or swallowed the client's own marks of these items."""
+    first = min(item["range"]["start"]["line"] for item in items)
+    last = max(item["range"]["end"]["line"] for item in items)
+    for start, end, shifted in text.touched:
+        if start > last or (end < first and not shifted):
+            continue
+        return True
+    return False
+
+
+def register(ls: Server) -> dict[str, Any]:
+    ls.diagnostics = Diagnostics(ls)
+    if not ls.client.pull:
+        return {}
+
+    @ls.feature(types.TEXT_DOCUMENT_DIAGNOSTIC)
+    async def diagnostic(params: types.DocumentDiagnosticParams) -> dict[str, Any]:
+        """Waits until the messages that have come by now are read: a later edit or a cancellation saves the work."""
+        await asyncio.sleep(0)
+        return ls.diagnostics.pull(name_of(params.text_document.uri), params.previous_result_id)
+
+    return {
+        "diagnosticProvider": {"identifier": "spec-lsp", "interFileDependencies": True, "workspaceDiagnostics": False}
+    }

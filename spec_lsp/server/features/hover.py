@@ -1,0 +1,44 @@
+"""Hover: what `spec_lsp.analysis.hover` says of the word under the cursor."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from spec_lsp.server.uris import name_of
+
+if TYPE_CHECKING:
+    from spec_lsp.server.server import Server
+
+
+def plain(markdown: str) -> str:
+    """Our Markdown for a client that shows none: without marks, tables as lines of words."""
+    text = re.sub(r"^\|[\s:|-]+\|\n", "", markdown, flags=re.MULTILINE)
+    text = re.sub(r"^\|\s*(.*?)\s*\|$", lambda m: re.sub(r"\s*\|\s*", "  ", m[1]), text, flags=re.MULTILINE)
+    text = re.sub(r"^```\w*\n?", "", text, flags=re.MULTILINE)
+    return text.replace("**", "").replace("`", "").replace("\\|", "|")
+
+
+def register(ls: Server) -> dict[str, Any]:
+    session = ls.session
+
+    @ls.feature(types.TEXT_DOCUMENT_HOVER)
+    def hover(params: types.HoverParams) -> dict[str, Any] | None:
+        name = name_of(params.text_document.uri)
+        text, analysis = session.text(name), session.analysis(name)
+        if text is None or analysis is None:
+            return None
+        offset = text.index.offset(params.position.line, params.position.character)
+        found = session.engine.hover(analysis, offset, name)
+        if found is None:
+            return None
+        markdown = session.client.hover_markdown
+        contents = {
+            "kind": "markdown" if markdown else "plaintext",
+            "value": found.markdown if markdown else plain(found.markdown),
+        }
+        return {"contents": contents, "range": text.index.range(found.place.start, found.place.end)}
+
+    return {"hoverProvider": True}

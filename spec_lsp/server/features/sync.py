@@ -1,0 +1,59 @@
+"""didOpen, didChange, didClose, didSave: keeps the open texts, and tells who wants to know that one changed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from spec_lsp.server.text import Change
+from spec_lsp.server.uris import name_of
+
+if TYPE_CHECKING:
+    from spec_lsp.server.server import Server
+
+
+class Sync:
+    """Handlers of the text notifications. They only edit the text: analysis comes when the queue of messages is empty."""
+
+    def __init__(self, ls: Server) -> None:
+        self._ls = ls
+
+    def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        item = params.text_document
+        opened = self._ls.session.open(item.uri, str(item.language_id), item.version, item.text)
+        self._ls.diagnostics.changed(opened.name, self._ls.session.edited(opened.name))
+
+    def did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        name = name_of(params.text_document.uri)
+        text = self._ls.session.text(name)
+        if text is None:
+            return  # a client that edits what it never opened: there is nothing to keep in step
+        text.apply(map(_change, params.content_changes), params.text_document.version)
+        self._ls.diagnostics.changed(name, self._ls.session.edited(name))
+
+    def did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        name = name_of(params.text_document.uri)
+        read = self._ls.session.reads(name)
+        closed = self._ls.session.close(name)
+        if closed is not None:
+            self._ls.diagnostics.closed(closed, [*read, *self._ls.session.edited(name)])
+
+
+def _change(event: Any) -> Change:
+    span = getattr(event, "range", None)
+    if span is None:
+        return Change(event.text)
+    return Change(event.text, (span.start.line, span.start.character, span.end.line, span.end.character))
+
+
+def register(ls: Server) -> dict[str, Any]:
+    ls.texts = Sync(ls)
+
+    @ls.feature(types.TEXT_DOCUMENT_DID_SAVE)
+    def did_save(params: types.DidSaveTextDocumentParams) -> None:
+        """Clients that watch no files tell at least what they saved themselves."""
+        if not ls.client.dynamic_watching:
+            ls.files_changed([name_of(params.text_document.uri)])
+
+    return {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}}}

@@ -1,0 +1,262 @@
+"""JSON-RPC on top of pygls, without its traps: every request is answered, whatever it holds, and nothing is kept once
+it is done.
+
+pygls 2.1 leaves requests unanswered whose parameters or results do not fit their types, dies of enum values it does not
+know in `initialize`, shows a popup for each error, keeps a future for every notification, and shares one state among
+all TCP clients. This module is the way around each; `spec_lsp.server.transports` makes one protocol for each
+connection.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+import inspect
+import json
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import cattrs
+from lsprotocol import converters, types
+from pygls.exceptions import JsonRpcException
+from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.language_server import lsp_method
+
+log = logging.getLogger(__name__)
+
+NOT_INITIALIZED = -32002
+INVALID_REQUEST = -32600
+INVALID_PARAMS = -32602
+PARSE_ERROR = -32700
+INTERNAL_ERROR = -32603
+CONTENT_MODIFIED = -32801
+
+
+class ContentModified(JsonRpcException):
+    """The document changed while the answer was being made; the client asks again if it still wants it."""
+
+    CODE = CONTENT_MODIFIED
+    MESSAGE = "content modified"
+
+
+def converter() -> cattrs.Converter:
+    """lsprotocol's converter, which takes enum values that it does not know as they are."""
+    made = converters.get_converter()
+    for cls in vars(types).values():
+        if isinstance(cls, type) and issubclass(cls, enum.Enum) and cls.__module__ == types.__name__:
+            made.register_structure_hook(cls, _lenient)
+    return made
+
+
+def _lenient(value: Any, cls: Any) -> Any:
+    try:
+        return cls(value)
+    except ValueError:
+        return value
+
+
+class Protocol(LanguageServerProtocol):
+    """One connection's protocol. `on_exit` is called once with the exit code when the client says `exit`."""
+
+    def __init__(self, server: Any, converter: cattrs.Converter) -> None:
+        self.on_exit: Callable[[int], None] = lambda _: None
+        self.send_bytes: Callable[[bytes], None] | None = None
+        self._initialized = False
+        super().__init__(server, converter)
+
+    # --- in
+
+    def receive(self, body: bytes) -> None:
+        """Handle one message body. Never raises; whatever has an id is answered."""
+        try:
+            message = json.loads(body)
+        except (ValueError, RecursionError) as error:
+            self._answer_error(None, PARSE_ERROR, f"not JSON: {error}")
+            return
+        if not isinstance(message, dict):
+            self._answer_error(None, INVALID_REQUEST, "a message is a JSON object")
+            return
+        id_ = message.get("id")
+        if "method" not in message and ("result" in message or "error" in message):
+            self._receive_response(message)
+        elif not isinstance(message.get("method"), str) or message.get("jsonrpc") != "2.0":
+            self._answer_error(_usable(id_), INVALID_REQUEST, 'a message has `"jsonrpc": "2.0"` and a method')
+        elif "id" not in message:
+            self._receive_notification(message)
+        elif _usable(id_) is None:
+            self._answer_error(None, INVALID_REQUEST, "an id is a number or a string")
+        else:
+            self._receive_request(message)
+
+    def _receive_request(self, message: dict[str, Any]) -> None:
+        id_, method = message["id"], message["method"]
+        if self._shutdown:
+            self._answer_error(id_, INVALID_REQUEST, "the server is shutting down")
+        elif method == types.INITIALIZE and self._initialized:
+            self._answer_error(id_, INVALID_REQUEST, "the server is initialized already")
+        elif method != types.INITIALIZE and not self._initialized:
+            self._answer_error(id_, NOT_INITIALIZED, "the server is not initialized yet")
+        else:
+            self._structure_and_handle(message)
+
+    def _receive_notification(self, message: dict[str, Any]) -> None:
+        if message["method"] == types.EXIT or (self._initialized and not self._shutdown):
+            self._structure_and_handle(message)
+
+    def _structure_and_handle(self, message: dict[str, Any]) -> None:
+        id_, method = message.get("id"), message["method"]
+        if method == types.SHUTDOWN or method == types.EXIT:
+            message = {**message, "params": None}
+        try:
+            structured = self.structure_message(message)
+        except JsonRpcException as error:
+            log.warning("%s: %s", method, error)
+            if id_ is not None:
+                self._answer_error(id_, INVALID_PARAMS, f"invalid parameters of {method}: {_cause(error)}")
+            return
+        try:
+            self.handle_message(structured)
+        except Exception as error:  # pygls answers what handlers raise; this is what it does not catch itself
+            log.exception("%s", method)
+            if id_ is not None:
+                self._answer_error(id_, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+
+    def _receive_response(self, message: dict[str, Any]) -> None:
+        future = self._request_futures.pop(message.get("id"), None)  # type: ignore[arg-type]
+        self._result_types.pop(message.get("id"), None)  # type: ignore[arg-type]
+        if future is None or future.done():
+            return
+        error = message.get("error")
+        if error is not None:
+            text = error.get("message") if isinstance(error, dict) else error
+            future.set_exception(JsonRpcException(str(text)))
+        else:
+            future.set_result(message.get("result"))
+
+    # --- handlers
+
+    def _execute_handler(
+        self,
+        msg_id: Any,
+        handler: Callable[..., Any],
+        callback: Callable[[Any], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        super()._execute_handler(msg_id, handler, callback, args, kwargs)
+        future = self._request_futures.get(msg_id)
+        if future is None:
+            return
+        if future.done():
+            self._request_futures.pop(msg_id, None)
+        else:
+            future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
+
+    def _handle_cancel_notification(self, msg_id: Any) -> None:
+        if msg_id in self._request_futures:  # else it is answered already: nothing to say
+            super()._handle_cancel_notification(msg_id)
+
+    @lsp_method(types.INITIALIZE)
+    def lsp_initialize(self, params: types.InitializeParams) -> dict[str, Any]:  # type: ignore[override]
+        """Answers with what the features of this server offer to this client."""
+        self._server.process_id = params.process_id
+        self.client_capabilities = params.capabilities
+        result: dict[str, Any] = self._server.greet(params)  # type: ignore[attr-defined]
+        self._initialized = True
+        return result
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:  # type: ignore[override]
+        """The features keep the texts; pygls' workspace is not used."""
+        self._server.texts.did_open(params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:  # type: ignore[override]
+        self._server.texts.did_change(params)
+
+    @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:  # type: ignore[override]
+        self._server.texts.did_close(params)
+
+    @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
+    def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        self._server.folders_changed(params)  # type: ignore[attr-defined]
+
+    @lsp_method(types.SHUTDOWN)
+    def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
+        """Cancels what is under way; only `exit` is heard from now on."""
+        for future in list(self._request_futures.values()):
+            if not future.done():
+                future.cancel()
+        self._shutdown = True
+
+    @lsp_method(types.EXIT)
+    def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
+        """Ends this connection, not other clients'."""
+        self.on_exit(0 if self._shutdown else 1)
+
+    # --- out
+
+    def _send_data(self, data: Any) -> None:
+        try:
+            body = self.encode(data)
+        except Exception:  # a notification or request of ours that does not serialise: a bug, not the client's business
+            log.exception("cannot send %s", type(data).__name__)
+            return
+        self._send_body(body)
+
+    def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
+        if error is not None:
+            # pygls puts a traceback into the error's data: that is for our log, not for the client
+            self._answer_error(msg_id, error.code, error.message)
+            return
+        try:
+            body = self.encode({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
+        except Exception as problem:
+            log.exception("the result of request %r does not serialise", msg_id)
+            self._answer_error(msg_id, INTERNAL_ERROR, f"the result does not serialise: {problem}")
+            return
+        self._send_body(body)
+
+    def _answer_error(self, id_: Any, code: int, message: str) -> None:
+        error = {"code": code, "message": message}
+        self._send_body(self.encode({"jsonrpc": self.VERSION, "id": id_, "error": error}))
+
+    def notify_plain(self, method: str, params: dict[str, Any]) -> None:
+        """Send a notification made of plain dictionaries: no conversion, for the hot path."""
+        self._send_body(self.encode({"jsonrpc": self.VERSION, "method": method, "params": params}))
+
+    def encode(self, data: Any) -> bytes:
+        """A message as JSON. Raises TypeError or ValueError when it cannot be."""
+        return json.dumps(data, default=self._plain, separators=(",", ":"), allow_nan=False).encode()
+
+    def _plain(self, data: Any) -> Any:
+        if hasattr(data, "__attrs_attrs__"):
+            return self._converter.unstructure(data)
+        if isinstance(data, enum.Enum):
+            return data.value
+        if isinstance(data, (frozenset, set)):
+            return sorted(data)
+        raise TypeError(f"{type(data).__name__} is no part of a message")
+
+    def _send_body(self, body: bytes) -> None:
+        if self.send_bytes is not None:
+            self.send_bytes(body)
+
+
+def _usable(id_: Any) -> int | str | None:
+    return id_ if isinstance(id_, (int, str)) and not isinstance(id_, bool) else None
+
+
+def _cause(error: JsonRpcException) -> str:
+    """What does not fit, in a line."""
+    cause: BaseException | None = error.__cause__
+    while isinstance(cause, BaseException) and getattr(cause, "exceptions", None):
+        cause = cause.exceptions[0]  # type: ignore[attr-defined]
+    return " ".join(str(cause or error).split())[:200]
+
+
+async def settled(awaitable: Any) -> Any:
+    """Await a request to the client so that cancelling us does not cancel it: its late answer would meet a dead future."""
+    return await asyncio.shield(awaitable) if inspect.isawaitable(awaitable) else awaitable

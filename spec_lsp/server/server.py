@@ -1,0 +1,123 @@
+"""One connection's server: its session and its features, wired together here and nowhere else."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+from pygls.exceptions import JsonRpcException
+from pygls.lsp.server import LanguageServer
+
+from spec_lsp import __version__
+from spec_lsp.server.client import Client, read_client
+from spec_lsp.server.engine import Engine, RealEngine
+from spec_lsp.server.features import code_actions, configuration, diagnostics, hover, sync, watching
+from spec_lsp.server.protocol import Protocol, converter, settled
+from spec_lsp.server.session import Session
+from spec_lsp.server.warm import warm_up
+
+if TYPE_CHECKING:
+    from spec_lsp.server.features.diagnostics import Diagnostics
+    from spec_lsp.server.features.sync import Sync
+
+log = logging.getLogger(__name__)
+
+FEATURES = (sync, diagnostics, code_actions, hover, configuration, watching)
+
+MAX_POPUPS = 3
+"""Distinct errors that are shown in a session; the log has them all."""
+
+
+class Server(LanguageServer):
+    """One client's server. `session`, `texts` and `diagnostics` are there once the client has said `initialize`."""
+
+    session: Session
+    texts: Sync
+    diagnostics: Diagnostics
+
+    def __init__(self, engine: Engine | None = None) -> None:
+        super().__init__("spec-lsp", __version__, protocol_cls=Protocol, converter_factory=converter)
+        self.engine = engine or RealEngine()
+        self._shown: set[str] = set()
+        self._beginnings: list[Callable[[], Awaitable[None]]] = []
+
+    @property
+    def client(self) -> Client:
+        return self.session.client
+
+    @property
+    def wire(self) -> Protocol:
+        """The connection."""
+        assert isinstance(self.protocol, Protocol)
+        return self.protocol
+
+    def greet(self, params: types.InitializeParams) -> dict[str, Any]:
+        """The answer to `initialize`: what the features offer to this client."""
+        self.session = Session(read_client(params), self.engine, self.log_line)
+        capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding}
+        for feature in FEATURES:
+            capabilities.update(feature.register(self))
+
+        @self.feature(types.INITIALIZED)
+        async def begin(_: types.InitializedParams) -> None:
+            for beginning in self._beginnings:
+                await beginning()
+            await warm_up(self)
+
+        return {"capabilities": capabilities, "serverInfo": {"name": self.name, "version": self.version}}
+
+    def when_initialized(self, begin: Callable[[], Awaitable[None]]) -> None:
+        """Run this once the client has said `initialized`."""
+        self._beginnings.append(begin)
+
+    # --- what happens around the texts
+
+    def files_changed(self, names: Iterable[str]) -> None:
+        """Files changed on disk (document names)."""
+        self.diagnostics.surroundings_changed(self.session.files_changed(names))
+
+    def folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        """Workspace folders came or went."""
+        event = params.event
+        self.session.folders_changed((f.uri for f in event.added), (f.uri for f in event.removed))
+        self.everything_changed()
+
+    def everything_changed(self) -> None:
+        """All open documents are to be looked at again."""
+        self.diagnostics.surroundings_changed([text.name for text in self.session.texts])
+
+    # --- asking the client
+
+    async def ask(self, method: str, params: Any) -> Any:
+        """A request to the client; None when it refuses or does not know it."""
+        try:
+            return await settled(self.wire.send_request_async(method, params))
+        except JsonRpcException as error:
+            log.warning("%s: %s", method, error)
+            return None
+
+    async def register_dynamically(self, method: str, options: Any) -> None:
+        """Register for a method whose registration cannot be in the answer to `initialize`."""
+        registration = types.Registration(id=f"spec-lsp {method}", method=method, register_options=options)
+        await self.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams(registrations=[registration]))
+
+    # --- words to the person
+
+    def log_line(self, line: str) -> None:
+        """A line in the client's log."""
+        self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 3, "message": line})
+
+    def report_server_error(self, error: Exception, source: Any) -> None:
+        """A line in the client's log for every error of ours, and a message for the first of its kind.
+
+        An error in a request is in its answer already.
+        """
+        kind = f"{type(error).__name__}: {error}".strip()
+        self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 1, "message": kind})
+        first_line = kind.partition("\n")[0]
+        in_answer = getattr(source, "__name__", "") == "FeatureRequestError"
+        if not in_answer and first_line not in self._shown and len(self._shown) < MAX_POPUPS:
+            self._shown.add(first_line)
+            self.wire.notify_plain(types.WINDOW_SHOW_MESSAGE, {"type": 1, "message": f"spec-lsp: {first_line}"})

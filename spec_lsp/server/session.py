@@ -1,0 +1,277 @@
+"""What one connection knows: open texts, settings, and the analyses of the texts, each made at most once for what it
+depends on."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from spec_lsp.server.client import Client
+from spec_lsp.server.positions import Lines, split_lines
+from spec_lsp.server.text import OpenText, TextStore
+from spec_lsp.server.uris import is_file, name_of, uri_of
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Analysis, Options
+    from spec_lsp.server.engine import Engine
+    from spec_lsp.settings import Settings
+    from spec_lsp.workspace import DiskWorkspace
+
+log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What settings decide for the documents of one folder."""
+
+    settings: Settings
+    options: Options
+    workspace: DiskWorkspace
+    excluded: Callable[[str], bool]
+
+
+@dataclass(slots=True)
+class _Made:
+    """An analysis and the version of the text it was made of."""
+
+    version: int
+    analysis: Analysis
+
+
+class Session:
+    """The state of one connection. Everything in it is used from the event loop only."""
+
+    def __init__(self, client: Client, engine: Engine, report: Callable[[str], None]) -> None:
+        """`report` shows a line in the client's log."""
+        self.client = client
+        self.engine = engine
+        self.texts = TextStore()
+        self.roots: tuple[Path, ...] = tuple(Path(name_of(f)) for f in client.folders if is_file(name_of(f)))
+        self.given: Mapping[str, Any] = settings_table(client.initialization_options)
+        """Settings from `initialize`."""
+        self.pulled: dict[str, Mapping[str, Any]] = {}
+        """Settings the client gave since, by workspace folder name; "" for those of all folders."""
+        self._report = report
+        self._reported: set[str] = set()
+        self._made: dict[str, _Made] = {}
+        self._scopes: dict[str, Scope] = {}
+        self._workspaces: dict[tuple[Path, ...], DiskWorkspace] = {}
+        self._cache: Any = None
+        self._edits = 0
+
+    # --- texts
+
+    def text(self, name: str) -> OpenText | None:
+        return self.texts.get(name)
+
+    def open(self, uri: str, language: str, version: int | None, text: str) -> OpenText:
+        opened = OpenText(name_of(uri), uri, language, version, text, self.client.encoding)
+        self.texts.open(opened)
+        return opened
+
+    def close(self, name: str) -> OpenText | None:
+        return self.texts.close(name)
+
+    def edited(self, name: str) -> list[str]:
+        """The text of a document is another one now: forget what was made of it, and of the documents given back, which
+        read it."""
+        dependants = self.dependants(name)
+        for concerned in (name, *dependants):
+            self._made.pop(concerned, None)
+        return dependants
+
+    def uri(self, name: str) -> str:
+        """The URI the client uses for a document, as far as we know one."""
+        opened = self.texts.get(name)
+        return opened.uri if opened else uri_of(name)
+
+    def lines(self, name: str) -> Lines | None:
+        """The lines of any document, open or on disk."""
+        opened = self.texts.get(name)
+        if opened is not None:
+            return opened.index
+        text = self._read(name)
+        return None if text is None else Lines(split_lines(text), self.client.encoding)
+
+    def _read(self, name: str) -> str | None:
+        found = self.scope(name).workspace.read(name, name) if is_file(name) else None
+        return None if found is None else found[1]
+
+    def _open_text(self, name: str) -> str | None:
+        opened = self.texts.get(name)
+        return opened.text if opened else None
+
+    # --- analyses
+
+    def analysis(self, name: str) -> Analysis | None:
+        """The analysis of an open document, None when it is not open or excluded."""
+        opened = self.texts.get(name)
+        if opened is None:
+            return None
+        made = self._made.get(name)
+        if made is None:
+            scope = self.scope(name)
+            if scope.excluded(name):
+                return None
+            if self._cache is None:
+                self._cache = self.engine.new_cache()
+            analysis = self.engine.analyse(
+                name, opened.text, opened.language, scope.options, scope.workspace, self._cache
+            )
+            made = self._made[name] = _Made(self._next_edit(), analysis)
+        return made.analysis
+
+    def stamp(self, name: str) -> int:
+        """A number that changes whenever the document is analysed anew."""
+        made = self._made.get(name)
+        return made.version if made else -1
+
+    def _next_edit(self) -> int:
+        self._edits += 1
+        return self._edits
+
+    def dependants(self, name: str) -> list[str]:
+        """The other open documents whose analysis reads this one."""
+        return [other for other, made in self._made.items() if other != name and self._depends(other, made, name)]
+
+    def reads(self, name: str) -> list[str]:
+        """The other open documents that this one's analysis reads, as far as it is made."""
+        made = self._made.get(name)
+        if made is None:
+            return []
+        return [text.name for text in self.texts if text.name != name and self._depends(name, made, text.name)]
+
+    @staticmethod
+    def _depends(other: str, made: _Made, name: str) -> bool:
+        needed = made.analysis.depends_on
+        if name in needed:
+            return True
+        folder = os.path.dirname(other)  # a file that is not there (yet) is named as it is written
+        return any(os.path.normpath(os.path.join(folder, n)) == name for n in needed if not os.path.isabs(n))
+
+    # --- settings
+
+    def scope(self, name: str) -> Scope:
+        """Settings, options and workspace of a document."""
+        folder = name.rpartition("/")[0] if is_file(name) else ""
+        scope = self._scopes.get(folder)
+        if scope is None:
+            scope = self._scopes[folder] = self._scope(name)
+        return scope
+
+    def _scope(self, name: str) -> Scope:
+        from spec_lsp import settings as declared
+
+        in_file, path, problem = self._workspace(()).settings(name) if is_file(name) else ({}, None, "")
+        merged = declared.merge(in_file, self._from_editor(name, declared.Settings()))
+        values, problems = declared.read_settings(merged)
+        for said in filter(None, (problem, *problems)):
+            self.report_once(f"{path}: {said}" if said == problem else said)
+        base = path.parent if path else (self.roots[0] if self.roots else Path("/"))
+        models = tuple(base / folder for folder in values.models)
+        return Scope(values, declared.options(values), self._workspace(models), _exclusion(base, values.exclude))
+
+    def _from_editor(self, name: str, defaults: Settings) -> Mapping[str, Any]:
+        """The editor's settings for a document. Editors send defaults too; a default is nobody's wish."""
+        from spec_lsp import settings as declared
+
+        layers = [self.given, self.pulled.get("", {})]
+        layers += [table for folder, table in self.pulled.items() if folder and name.startswith(folder + "/")]
+        wished: dict[str, Any] = declared.merge(*layers)
+        return {k: v for k, v in wished.items() if not _is_default(v, getattr(defaults, k, _NONE))}
+
+    def _workspace(self, models: tuple[Path, ...]) -> DiskWorkspace:
+        from spec_lsp.workspace import DiskWorkspace
+
+        if models not in self._workspaces:
+            self._workspaces[models] = DiskWorkspace(self.roots, models=models, overlay=self._open_text)
+        return self._workspaces[models]
+
+    def report_once(self, line: str) -> None:
+        if line not in self._reported:
+            self._reported.add(line)
+            self._report(line)
+
+    # --- changes around the texts
+
+    def settings_changed(self) -> None:
+        """Settings, pins, models or folders are others now: everything is made anew when it is asked for."""
+        self._scopes.clear()
+        self._made.clear()
+        for workspace in self._workspaces.values():
+            workspace.forget()
+        if self._cache is not None:
+            self._cache.clear()
+
+    def folders_changed(self, added: Iterable[str], removed: Iterable[str]) -> None:
+        """Workspace folders came or went (URIs)."""
+        gone = {name_of(uri) for uri in removed}
+        kept = [root for root in self.roots if str(root) not in gone]
+        kept += [Path(name_of(uri)) for uri in added if is_file(name_of(uri))]
+        self.roots = tuple(dict.fromkeys(kept))
+        self._workspaces.clear()
+        self.settings_changed()
+
+    def files_changed(self, names: Iterable[str]) -> list[str]:
+        """Files changed on disk. The open documents of which something else may be said now."""
+        concerned: dict[str, None] = {}
+        for name in names:
+            base = os.path.basename(name)
+            if is_settings(base) or is_facts(base):
+                self.settings_changed()
+                return [text.name for text in self.texts]
+            if self.texts.get(name) is None:
+                concerned.update(dict.fromkeys(self.edited(name)))
+        return list(concerned)
+
+
+SETTINGS_FILES = ("spec-lsp.toml", "pyproject.toml")
+PIN_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "environment.yml", "environment.yaml")
+
+
+def is_settings(base: str) -> bool:
+    """Whether a file of this name may hold settings."""
+    return base in SETTINGS_FILES
+
+
+def is_facts(base: str) -> bool:
+    """Whether a file of this name may pin a release or describe a model."""
+    return base == "config.json" or base in PIN_FILES or (base.startswith("requirements") and base.endswith(".txt"))
+
+
+_NONE = object()
+
+
+def _is_default(value: Any, default: Any) -> bool:
+    if value is None:
+        return True
+    if isinstance(value, (list, tuple)) and isinstance(default, (list, tuple)):
+        return list(value) == list(default)
+    return default is not _NONE and type(value) is type(default) and value == default
+
+
+def settings_table(options: Any) -> Mapping[str, Any]:
+    """The settings in what a client sends: plain, or under `spec-lsp` (or `specLsp`), or under `settings`."""
+    if not isinstance(options, Mapping):
+        return {}
+    for key in ("settings", "spec-lsp", "specLsp", "spec_lsp"):
+        inner = options.get(key)
+        if isinstance(inner, Mapping):
+            return settings_table(inner)
+    return options
+
+
+def _exclusion(base: Path, patterns: tuple[str, ...]) -> Callable[[str], bool]:
+    """Whether a document is excluded."""
+    if not patterns:
+        return lambda _: False
+    import spec_lsp.workspace as disk
+
+    matcher = getattr(disk, "excluded", None)
+    if matcher is None:
+        return lambda _: False
+    return lambda name: bool(matcher(base, patterns, name))

@@ -1,0 +1,53 @@
+"""What makes the first keystroke as quick as the others: loaded after the client has its answer, in small steps between
+messages."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from spec_lsp.server.lean import ignoring_errors, settle
+
+if TYPE_CHECKING:
+    from spec_lsp.server.server import Server
+
+_HERE = {"textDocument": {"uri": "file:///warm.sh", "version": 1}}
+_AT = {"line": 0, "character": 0}
+_RANGE = {"start": _AT, "end": _AT}
+_MESSAGES = (
+    ("textDocument/didOpen", {"textDocument": {**_HERE["textDocument"], "languageId": "sh", "text": ""}}),
+    ("textDocument/didChange", {**_HERE, "contentChanges": [{"range": _RANGE, "text": ""}]}),
+    ("textDocument/hover", {**_HERE, "position": _AT}),
+    ("textDocument/diagnostic", {**_HERE}),
+    (
+        "textDocument/codeAction",
+        {
+            **_HERE,
+            "range": _RANGE,
+            "context": {"diagnostics": [{"range": _RANGE, "message": "", "data": {}}], "only": ["quickfix"]},
+        },
+    ),
+)
+_SCRIPT = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
+
+
+async def warm_up(ls: Server) -> None:
+    """Import analysis, make it read a small launch, and let the converter compile what it needs for the usual messages."""
+    steps: list[Callable[[], object]] = [lambda: _analyse(ls)]
+    steps += [lambda m=m: ls.wire.structure_message(json.loads(_request(*m))) for m in _MESSAGES]  # type: ignore[misc]
+    steps += [settle]
+    for step in steps:
+        await asyncio.sleep(0)
+        ignoring_errors(step)
+
+
+def _request(method: str, params: object) -> str:
+    identity = {} if method.startswith("textDocument/did") else {"id": 0}
+    return json.dumps({"jsonrpc": "2.0", **identity, "method": method, "params": params})
+
+
+def _analyse(ls: Server) -> None:
+    scope = ls.session.scope("untitled:warm")
+    ls.engine.analyse("untitled:warm", _SCRIPT, "sh", scope.options, scope.workspace, ls.engine.new_cache())
