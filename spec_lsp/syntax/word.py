@@ -6,7 +6,7 @@ All offsets are in characters (code points) of the document's text as a Python s
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -38,6 +38,9 @@ class Fragment:
     `text` is None where the document cannot tell the value; `reason` then says why, in words that continue
     "unknown: " ("from the environment", "command substitution"). `via` holds the expansions through which the text came,
     outermost first: for `TOPK=4; … --topk $TOPK` the fragment's place is the `4` and `via` is the place of `$TOPK`.
+
+    `fixed` text is not written to be a value: the pattern of the `case` arm that is taken, a computed number. It can be shown
+    but not rewritten.
     """
 
     text: str | None
@@ -45,6 +48,17 @@ class Fragment:
     verbatim: bool = True
     reason: str = ""
     via: tuple[Place, ...] = ()
+    fixed: bool = False
+
+
+def cut(fragment: Fragment, start: int, end: int) -> Fragment:
+    """The characters [start, end) of a known fragment; a verbatim one keeps their exact place, any other the whole."""
+    if fragment.text is None:
+        return fragment
+    place = fragment.place
+    if fragment.verbatim:
+        place = Place(place.document, place.start + start, place.start + end)
+    return replace(fragment, text=fragment.text[start:end], place=place)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,11 +67,15 @@ class Word:
 
     `place` is where a reader sees the word: in the command itself for a written word or a single expanded value (`$TOPK`),
     at the place where the text is written for words that an array or a whole-flag string brings in.
+
+    A splat is `scalar` when it is one unquoted variable: a single word unless the variable is empty or holds blanks. Behind a flag that
+    takes a value (`--tp $TP`) it is that value; elsewhere it may be flags.
     """
 
     fragments: tuple[Fragment, ...]
     place: Place
     splat: bool = False
+    scalar: bool = False
 
     @property
     def text(self) -> str | None:
@@ -103,6 +121,20 @@ class Word:
             return None
         return hull(found)
 
+    def slice(self, start: int, end: int) -> tuple[Fragment, ...]:
+        """The fragments of the characters [start, end), an unknown fragment counting as one character."""
+        found: list[Fragment] = []
+        position = 0
+        for fragment in self.fragments:
+            length = 1 if fragment.text is None else len(fragment.text)
+            low, high = max(start - position, 0), min(end - position, length)
+            if low < high or (length == 0 and start <= position <= end):
+                found.append(fragment if high - low == length else cut(fragment, low, high))
+            position += length
+            if position >= end:
+                break
+        return tuple(found)
+
     def split(self, at: int) -> tuple[Word, Word]:
         """The word cut before character `at` of its known start (`--tp=8` into `--tp=` and `8`); both keep their places."""
         left: list[Fragment] = []
@@ -115,14 +147,9 @@ class Word:
             elif position + length <= at:
                 left.append(fragment)
             else:
-                cut = at - position
-                head, tail = fragment.place, fragment.place
-                if fragment.verbatim:
-                    middle = fragment.place.start + cut
-                    head = Place(head.document, head.start, middle)
-                    tail = Place(tail.document, middle, tail.end)
-                left.append(Fragment(fragment.text[:cut], head, fragment.verbatim, "", fragment.via))
-                right.append(Fragment(fragment.text[cut:], tail, fragment.verbatim, "", fragment.via))
+                middle = at - position
+                left.append(cut(fragment, 0, middle))
+                right.append(cut(fragment, middle, length))
             position += length
         return (
             Word(tuple(left), self._seen(left), False),

@@ -1,0 +1,267 @@
+"""The shell, as far as launches need it: plain nodes, whose offsets are characters of the text they were parsed from.
+
+A node never changes after the parser made it, so nodes are shared between documents: the same statement in another
+place (or in another version of a file) is the same node, read through another `Source`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, Union
+
+
+@dataclass(slots=True, eq=False)
+class Lit:
+    """Literal text. Verbatim when it is the source's own characters [start, end); an escape maps as a whole."""
+
+    start: int
+    end: int
+    text: str
+    quoted: bool
+    verbatim: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class Param:
+    """`$X`, `${X:-4}`, `${A[@]}`, `${#X}`, `${!X}`. `index` is "@", "*", a word, or None."""
+
+    start: int
+    end: int
+    name: str
+    quoted: bool
+    op: str = ""
+    arg: WordNode | None = None
+    second: WordNode | None = None
+    """What `${X/pattern/second}` puts in, or the length in `${X:1:2}`."""
+    index: WordNode | Literal["@", "*"] | None = None
+    length: bool = False
+    indirect: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Substitution:
+    """`$(…)` or backticks; `body` is None where it cannot be read."""
+
+    start: int
+    end: int
+    quoted: bool
+    body: Script | None
+
+
+@dataclass(slots=True, eq=False)
+class Arithmetic:
+    """`$((…))`."""
+
+    start: int
+    end: int
+    quoted: bool
+    expression: WordNode
+
+
+@dataclass(slots=True, eq=False)
+class Opaque:
+    """An expansion whose value nobody can tell: `<(…)`, `${X@Q}`."""
+
+    start: int
+    end: int
+    quoted: bool
+    reason: str
+
+
+Part = Union[Lit, Param, Substitution, Arithmetic, Opaque]
+
+
+@dataclass(slots=True, eq=False)
+class WordNode:
+    """A word as written, [start, end) with its quotes. `literal` is its text when no expansion is in it."""
+
+    start: int
+    end: int
+    parts: tuple[Part, ...]
+    literal: str | None = None
+    quoted: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Element:
+    """One element of an array literal, `[key]=` included."""
+
+    value: WordNode
+    key: WordNode | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Assign:
+    start: int
+    end: int
+    name: str
+    append: bool
+    value: WordNode | None
+    elements: tuple[Element, ...] | None = None
+    index: WordNode | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Redirect:
+    """`> file`, `<<EOF`. `body` is the text of a here-document or here-string."""
+
+    op: str
+    target: WordNode
+    body: WordNode | None = None
+    descriptor: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Simple:
+    """`A=b command word … > file`. [start, end) runs from the first assignment or word to the last."""
+
+    start: int
+    end: int
+    assigns: tuple[Assign, ...]
+    words: tuple[WordNode, ...]
+    redirects: tuple[Redirect, ...]
+    assigning: bool = False
+    """Some word holds `${X:=…}`."""
+
+
+@dataclass(slots=True, eq=False)
+class Pipeline:
+    start: int
+    end: int
+    commands: tuple[Command, ...]
+    negated: bool
+
+
+@dataclass(slots=True, eq=False)
+class AndOr:
+    """`a && b || c &`: the first command, then pairs of operator and command."""
+
+    start: int
+    end: int
+    first: Command
+    rest: tuple[tuple[str, Command], ...]
+    background: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Script:
+    """Commands one after the other."""
+
+    start: int
+    end: int
+    items: tuple[Command, ...]
+
+
+@dataclass(slots=True, eq=False)
+class If:
+    start: int
+    end: int
+    arms: tuple[tuple[Script, Script], ...]
+    otherwise: Script | None
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class For:
+    """`for name in words`; `words` is None for the positional parameters. `name` is "" for `for ((…))`."""
+
+    start: int
+    end: int
+    name: str
+    words: tuple[WordNode, ...] | None
+    body: Script
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class While:
+    start: int
+    end: int
+    condition: Script
+    body: Script
+    until: bool
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Case:
+    start: int
+    end: int
+    subject: WordNode
+    arms: tuple[CaseArm, ...]
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class CaseArm:
+    patterns: tuple[WordNode, ...]
+    body: Script
+    falls_through: bool
+
+
+@dataclass(slots=True, eq=False)
+class Function:
+    start: int
+    end: int
+    name: str
+    body: Command
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """`{ …; }`, or `( … )` when `subshell`."""
+
+    start: int
+    end: int
+    body: Script
+    subshell: bool
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Test:
+    """`[[ … ]]`."""
+
+    start: int
+    end: int
+    expression: Expression
+    redirects: tuple[Redirect, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class ArithmeticCommand:
+    """`(( … ))`."""
+
+    start: int
+    end: int
+    expression: WordNode
+    redirects: tuple[Redirect, ...] = ()
+
+
+Command = Union[Simple, Pipeline, AndOr, Script, If, For, While, Case, Function, Group, Test, ArithmeticCommand]
+
+
+@dataclass(slots=True, eq=False)
+class Both:
+    """`left && right`, or `left || right` when `either`."""
+
+    left: Expression
+    right: Expression
+    either: bool
+
+
+@dataclass(slots=True, eq=False)
+class Not:
+    inner: Expression
+
+
+@dataclass(slots=True, eq=False)
+class Compare:
+    """`left op right`; a unary test has no `left`. A bare word tests `-n`."""
+
+    op: str
+    left: WordNode | None
+    right: WordNode
+
+
+Expression = Union[Both, Not, Compare]

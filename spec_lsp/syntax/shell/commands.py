@@ -1,0 +1,447 @@
+"""What an argv starts: SGLang, a wrapper that starts SGLang, or a text that a shell will read.
+
+`recognise` takes the words of one command as the shell made them and looks through wrappers. It knows entry points and
+wrappers, and no flag of SGLang's.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Union
+
+from spec_lsp.syntax.launch import Clue, Program
+from spec_lsp.syntax.word import Fragment, Place, Word, hull
+
+MODULES: dict[str, Program] = {
+    "sglang.launch_server": "launch_server",
+    "sglang.bench_one_batch": "bench",
+    "sglang.bench_one_batch_server": "bench",
+    "sglang.bench_offline_throughput": "bench",
+    "sglang.compile_deep_gemm": "bench",
+    "sglang_router.launch_server": "router",
+    "dynamo.sglang": "dynamo",
+}
+SCRIPTS: dict[str, Program] = {
+    "sglang/launch_server.py": "launch_server",
+    "sglang/bench_one_batch.py": "bench",
+    "sglang/bench_offline_throughput.py": "bench",
+}
+
+PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)?)?t?\Z")
+ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+PIN = re.compile(r"sglang(?:\[[^\]]*\])?\s*[=~<>!]=?=?\s*[\w.*+!]+")
+SGLANG_IMAGE = re.compile(r"sglang|lmsys", re.I)
+
+TEXT_COMMANDS = frozenset(
+    "echo printf pgrep pkill grep egrep fgrep rg kill killall cat sed awk head tail less ps log info warn error die usage logger "
+    "trap alias test [ true false : read which type hash man help wait sleep mkdir rm cp mv ln ls cd pushd popd curl wget jq "
+    "git date tr cut sort uniq wc chmod chown touch basename dirname realpath readlink".split()
+)
+"""Commands whose words are text: a launch in them is not started."""
+
+PREFIXES = frozenset(
+    "nohup exec setsid command builtin time nice ionice taskset numactl chrt timeout stdbuf unbuffer catchsegv strace ltrace perf "
+    "nsys ncu rocprof rocprofv3 rocprofv2 valgrind gdb sudo doas env srun mpirun mpiexec torchrun accelerate uv uvx pipx poetry pixi conda mamba micromamba "
+    "hatch rye pdm singularity apptainer enroot screen xargs flock proxychains proxychains4 tini dumb-init catatonit s6-setuidgid gosu su-exec "
+    "kubectl oc ray podman docker nerdctl docker-compose bash sh zsh dash ksh ssh tmux sbatch salloc su runuser script tsp pm2 "
+    "parallel watch caffeinate".split()
+)
+SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash"})
+CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
+DOCKER_SWITCHES = frozenset(
+    "--rm --detach --interactive --tty --privileged --init --read-only --no-healthcheck --oom-kill-disable --publish-all --quiet "
+    "--sig-proxy --disable-content-trust --replace --rmi --tls-verify --no-hosts --no-hostname".split()
+)
+SSH_VALUES = frozenset("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w".split())
+SLURM_CLUES = {
+    "gres": "gpu", "constraint": "gpu", "C": "gpu", "gpus": "gpu", "G": "gpu", "gpus-per-node": "gpu", "gpus-per-task": "gpu",
+    "nodes": "nodes", "N": "nodes", "container-image": "image",
+}  # fmt: skip
+MAX_WRAPPERS = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What wrappers say about the process they start."""
+
+    env: tuple[tuple[str, Word | None], ...] = ()
+    """Variables given, in order; None passes the caller's own on."""
+    fresh: bool = False
+    """The process does not inherit the caller's environment (a container, another host)."""
+    clues: tuple[Clue, ...] = ()
+
+    def add_env(self, word: Word) -> Surroundings:
+        name, separator, _ = word.known_start.partition("=")
+        if not re.fullmatch(r"[A-Za-z_]\w*", name):
+            return self
+        value = word.split(len(name) + 1)[1] if separator else None
+        return replace(self, env=(*self.env, (name, value)))
+
+    def add_clue(self, clue: Clue) -> Surroundings:
+        return replace(self, clues=(*self.clues, clue))
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """SGLang is started with `args`; `entry` are the words that start it."""
+
+    program: Program
+    entry: tuple[Word, ...]
+    args: tuple[Word, ...]
+    around: Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Embedded:
+    """A shell reads `script`. `same` shell (eval), or one of its own whose positional parameters are `args`."""
+
+    script: Word
+    args: tuple[Word, ...]
+    same: bool
+    around: Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class StandardInput:
+    """A shell reads a script from its standard input."""
+
+    around: Surroundings
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    """A function of the script is called."""
+
+    name: str
+    args: tuple[Word, ...]
+
+
+Action = Union[Started, Embedded, StandardInput, Called]
+
+
+@dataclass(slots=True)
+class _Reader:
+    is_function: Callable[[str], bool]
+    steps: int = field(default=0)
+
+    def read(self, words: Sequence[Word], around: Surroundings, certain: bool = True) -> Action | None:
+        """What the command starts. Not `certain`: the first word may be an option's value."""
+        self.steps += 1
+        if not words or self.steps > 400:
+            return None
+        first = words[0]
+        name = command_name(first)
+        if name is None:
+            return self.unknown_command(words, around)
+        if certain and first.text is not None and self.is_function(first.text):
+            return Called(first.text, tuple(words[1:]))
+        if PYTHON.match(name):
+            return self.python(words, around)
+        if name == "sglang":
+            return self.sglang(words, around)
+        if name in TEXT_COMMANDS:
+            return None
+        handler = HANDLERS.get(name)
+        if handler is not None:
+            return handler(self, words, around)
+        return self.scan(words, 1, around, name in PREFIXES)
+
+    def unknown_command(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`$PY -m sglang.launch_server`, `$PREFIX python -m …`."""
+        if len(words) >= 3 and words[1].text == "-m" and words[2].text in MODULES:
+            return started(MODULES[words[2].text or ""], words, 3, around)
+        if len(words) >= 2 and words[1].text == "serve" and (words[0].fragments[-1].text or "").endswith("sglang"):
+            return started("serve", words, 2, around)
+        return self.scan(words, 1, around, True) if len(words) > 1 else None
+
+    def python(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        i = 1
+        while i < len(words):
+            text = words[i].text
+            if text == "-m" and i + 1 < len(words):
+                module = words[i + 1].text or ""
+                if module in MODULES:
+                    return started(MODULES[module], words, i + 2, around)
+                if module == "sglang" and i + 2 < len(words) and words[i + 2].text == "serve":
+                    return started("serve", words, i + 3, around)
+                return self.later_module(words, i + 2, around)
+            if text is None or text == "-c":
+                return None
+            if not text.startswith("-"):
+                script = next((p for s, p in SCRIPTS.items() if text.endswith(s)), None)
+                return started(script, words, i + 1, around) if script else None
+            i += 2 if text in ("-X", "-W") else 1
+        return None
+
+    def later_module(self, words: Sequence[Word], start: int, around: Surroundings) -> Action | None:
+        """`python -m debugpy … -m sglang.launch_server`, `torchrun … -m sglang.launch_server`."""
+        for i in range(start, len(words) - 1):
+            module = words[i + 1].text or ""
+            if words[i].text in ("-m", "--module") and module in MODULES:
+                return started(MODULES[module], words, i + 2, around, first=i)
+        return None
+
+    def sglang(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        if len(words) > 1 and words[1].text == "serve":
+            return started("serve", words, 2, around)
+        return None
+
+    def scan(self, words: Sequence[Word], start: int, around: Surroundings, wrapper: bool) -> Action | None:
+        """The command that an unknown command starts, found by its looks; behind a known wrapper more is believed."""
+        for i in range(start, len(words)):
+            name = command_name(words[i])
+            if name is None:
+                continue
+            if PYTHON.match(name) or name == "sglang":
+                found = self.read(words[i:], _pins(words[:i], around), False)
+                if found is not None:
+                    return found
+            elif wrapper and name in PREFIXES and words[i].text == name or name in SHELLS:
+                found = self.read(words[i:], _pins(words[:i], around), False)
+                if found is not None:
+                    return found
+            elif wrapper and i == start and words[i].text is not None and self.is_function(words[i].text or ""):
+                return Called(words[i].text or "", tuple(words[i + 1 :]))
+        return None
+
+    def env(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        i = 1
+        while i < len(words):
+            start = words[i].known_start
+            if ASSIGNMENT.match(start):
+                around = around.add_env(words[i])
+            elif start in ("-u", "--unset", "-C", "--chdir", "-g", "--group", "--user"):
+                i += 1
+            elif start == "-i" or start == "--ignore-environment":
+                around = replace(around, fresh=True)
+            elif start in ("-S", "--split-string"):
+                return Embedded(words[i + 1], (), True, around) if i + 1 < len(words) else None
+            elif not start.startswith("-"):
+                return self.read(words[i:], around)
+            i += 1
+        return None
+
+    def torchrun(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        return self.later_module(words, 1, around) or self.scan(words, 1, around, True)
+
+    def shell(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`bash -lc TEXT arg …`, `bash -s`."""
+        i = 1
+        while i < len(words):
+            text = words[i].text
+            if text is None:
+                return None
+            if re.fullmatch(r"-[A-Za-z]*c", text):
+                i += 1
+                if i < len(words) and words[i].text == "--":
+                    i += 1
+                return Embedded(words[i], tuple(words[i + 1 :]), False, around) if i < len(words) else None
+            if text in ("-o", "+o", "-O", "--rcfile", "--init-file"):
+                i += 1
+            elif text in ("-", "-s", "/dev/stdin") or re.fullmatch(r"-[A-Za-z]*s", text):
+                return StandardInput(around)
+            elif not text.startswith(("-", "+")):
+                return None
+            i += 1
+        return StandardInput(around)
+
+    def evaluation(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        return Embedded(joined(words[1:]), (), True, around) if len(words) > 1 else None
+
+    def dash_c(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`su user -c TEXT`, `script -q -c TEXT log`, `sbatch --wrap=TEXT`."""
+        for i, word in enumerate(words[1:], 1):
+            if word.text in ("-c", "--command", "--wrap") and i + 1 < len(words):
+                return Embedded(words[i + 1], (), False, around)
+            for option in ("--command=", "--wrap="):
+                if word.known_start.startswith(option):
+                    return Embedded(word.split(len(option))[1], (), False, around)
+        return self.scan(words, 1, around, True)
+
+    def ssh(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        i = 1
+        away = replace(around, fresh=True)
+        while i < len(words) and (words[i].known_start.startswith("-") or words[i].known_start == "ssh"):
+            i += 2 if words[i].text in SSH_VALUES else 1
+        rest = words[i + 1 :]
+        if rest and rest[0].text == "--":
+            rest = rest[1:]
+        if not rest:
+            return StandardInput(away) if i < len(words) else None
+        if len(rest) <= 3 and command_name(rest[0]) in SHELLS and all((w.text or "").startswith("-") for w in rest[1:]):
+            return StandardInput(away)
+        return Embedded(joined(rest), (), False, away)
+
+    def behind_dashes(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`kubectl exec pod -- command`, `ray job submit … -- command`."""
+        for i, word in enumerate(words):
+            if word.text == "--":
+                return self.read(words[i + 1 :], replace(around, fresh=True))
+        return self.scan(words, 1, around, True)
+
+    def tmux(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        keys = next((i for i, w in enumerate(words) if w.text in ("send-keys", "send")), None)
+        if keys is None:
+            return self.tmux_command(words, around)
+        i = keys + 1
+        while i < len(words) and words[i].known_start.startswith("-"):
+            i += 2 if words[i].text in ("-t", "-N") else 1
+        typed = [w for w in words[i:] if w.text not in ("Enter", "C-m", "KPEnter", "C-c", "C-l")]
+        return Embedded(joined(typed), (), False, around) if typed else None
+
+    def tmux_command(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        found = self.scan(words, 1, around, True)
+        if found is not None or len(words) < 3 or "sglang" not in (words[-1].known_start or ""):
+            return found
+        return Embedded(words[-1], (), False, around)
+
+    def container(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        verb = next((i for i, w in enumerate(words) if w.text in ("run", "exec", "create")), None)
+        if verb is None or words[verb - 1].text == "compose" or any(w.text == "compose" for w in words[:verb]):
+            return self.scan(words, 1, replace(around, fresh=True), True)
+        inside = replace(around, fresh=True)
+        i = verb + 1
+        entrypoint: Word | None = None
+        while i < len(words):
+            word = words[i]
+            start = word.known_start
+            if word.splat:
+                i += 1
+                continue
+            if not start.startswith("-"):
+                break
+            option, equals, _ = start.partition("=")
+            switch = start in DOCKER_SWITCHES or re.fullmatch(r"-[dit]+", start) is not None
+            value = (
+                word.split(len(option) + 1)[1]
+                if equals
+                else (words[i + 1] if i + 1 < len(words) and not switch else None)
+            )
+            if value is not None:
+                inside = _docker_option(inside, option, value)
+                entrypoint = value if option == "--entrypoint" else entrypoint
+            i += 1 if equals or switch else 2
+        if i >= len(words):
+            return self.scan(words, verb + 1, inside, True)
+        if words[verb].text != "exec" and words[i].known_start:
+            inside = inside.add_clue(_clue("image", words[i]))
+        command = words[i + 1 :]
+        if entrypoint is not None and entrypoint.text:
+            command = [entrypoint, *command]
+        found = self.read(command, inside) if command else None
+        return found or self.scan(words, i + 1, inside, True)
+
+    def apptainer(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        for i, word in enumerate(words[1:], 1):
+            text = word.known_start
+            if text == "--env" and i + 1 < len(words):
+                around = around.add_env(words[i + 1])
+            elif text.startswith("--env="):
+                around = around.add_env(word.split(len("--env="))[1])
+            elif text.endswith((".sif", ".sqsh")) or text.startswith(("docker://", "oras://", "library://")):
+                around = around.add_clue(_clue("image", word))
+                found = self.read(words[i + 1 :], around)
+                if found is not None:
+                    return found
+        return self.scan(words, 1, around, True)
+
+    def slurm(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        for i, word in enumerate(words[1:], 1):
+            name, equals, _ = word.known_start.lstrip("-").partition("=")
+            kind = SLURM_CLUES.get(name) if word.known_start.startswith("-") else None
+            value = word.split(len(word.known_start.partition("=")[0]) + 1)[1] if equals else None
+            if kind and value is None and i + 1 < len(words):
+                value = words[i + 1]
+            if kind and value is not None and value.known_start:
+                around = around.add_clue(slurm_clue(kind, value.known_start, value.place))
+        return self.dash_c(words, around)
+
+
+Handler = Callable[[_Reader, Sequence[Word], Surroundings], Union[Action, None]]
+HANDLERS: dict[str, Handler] = {
+    "env": _Reader.env,
+    "sudo": _Reader.env,
+    "doas": _Reader.env,
+    "eval": _Reader.evaluation,
+    "torchrun": _Reader.torchrun,
+    "accelerate": _Reader.torchrun,
+    "ssh": _Reader.ssh,
+    "tmux": _Reader.tmux,
+    "srun": _Reader.slurm,
+    "sbatch": _Reader.slurm,
+    "salloc": _Reader.slurm,
+    "su": _Reader.dash_c,
+    "runuser": _Reader.dash_c,
+    "script": _Reader.dash_c,
+    "flock": _Reader.dash_c,
+    "kubectl": _Reader.behind_dashes,
+    "oc": _Reader.behind_dashes,
+    "ray": _Reader.behind_dashes,
+    "singularity": _Reader.apptainer,
+    "apptainer": _Reader.apptainer,
+    **dict.fromkeys(SHELLS, _Reader.shell),
+    **dict.fromkeys(CONTAINERS, _Reader.container),
+}
+
+
+def recognise(words: Sequence[Word], is_function: Callable[[str], bool]) -> Action | None:
+    """What a command starts, None if nothing that matters here."""
+    return _Reader(is_function).read(words, Surroundings())
+
+
+def started(program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0) -> Started:
+    return Started(program, tuple(words[first:count]), tuple(words[count:]), around)
+
+
+def command_name(word: Word) -> str | None:
+    """The last part of the path that a word names, None if nobody knows: `python` of `"$VENV"/bin/python`."""
+    text = word.text
+    if text is None:
+        last = word.fragments[-1].text if word.fragments and not word.splat else None
+        if last is None or "/" not in last:
+            return None
+        text = last
+    return text.rpartition("/")[2]
+
+
+def joined(words: Sequence[Word]) -> Word:
+    """The words with a blank between, as `eval` and `ssh` read them."""
+    fragments: list[Fragment] = []
+    for i, word in enumerate(words):
+        if i:
+            fragments.append(Fragment(" ", word.place, False, fixed=True))
+        fragments.extend(word.fragments)
+    place = hull(w.place for w in words)
+    return Word(tuple(fragments), place, len(words) == 1 and words[0].splat)
+
+
+def slurm_clue(kind: str, text: str, place: Place) -> Clue:
+    """`gpu:h100:8` tells a GPU, `8` only how many."""
+    if kind == "gpu" and not re.search(r"[A-Za-z]", text.replace("gpu", "")):
+        return Clue("gpu-count", text, place)
+    return Clue(kind, text, place)  # type: ignore[arg-type]
+
+
+def _clue(kind: str, word: Word) -> Clue:
+    return Clue(kind, word.text or word.known_start, word.place)  # type: ignore[arg-type]
+
+
+def _pins(words: Sequence[Word], around: Surroundings) -> Surroundings:
+    """Pins among a wrapper's own words: `uvx --from sglang==0.5.9 sglang serve`."""
+    for word in words:
+        m = PIN.match(word.known_start)
+        if m:
+            around = around.add_clue(_clue("pin", word))
+    return around
+
+
+def _docker_option(around: Surroundings, option: str, value: Word) -> Surroundings:
+    if option in ("-e", "--env"):
+        return around.add_env(value)
+    if option in ("--gpus", "--device") and value.known_start:
+        return around.add_clue(_clue("gpu-count" if option == "--gpus" else "platform", value))
+    if option in ("--platform", "--runtime") and value.known_start:
+        return around.add_clue(_clue("platform", value))
+    return around

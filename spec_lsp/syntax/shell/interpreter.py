@@ -1,0 +1,1628 @@
+"""Goes through a script as bash would, on values that may be unknown, and notes each launch it comes to.
+
+Nothing is executed. A turn that cannot be decided takes every way, and what the ways leave behind is joined: a variable that
+one arm of an `if` sets has two values after it, told apart by the same `Point` as every other variable set there. Loops over
+known words are unrolled; any other loop runs its body once on unknown values. Everything is bounded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
+from spec_lsp.syntax.shell import ast, commands, conditions
+from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander, written_at
+from spec_lsp.syntax.shell.parser import parse_script
+from spec_lsp.syntax.shell.patterns import is_plain, matches
+from spec_lsp.syntax.shell.source import FileSource, Source, embedded
+from spec_lsp.syntax.shell.values import (
+    DEPENDS,
+    FROM_ENVIRONMENT,
+    MAX_VARIANTS,
+    NOWHERE,
+    UNSET,
+    Array,
+    Fork,
+    Impossible,
+    Point,
+    Scalar,
+    Table,
+    TooMany,
+    Tree,
+    Undecided,
+    Unset,
+    Value,
+    World,
+    explore,
+    join,
+    leaves,
+    transform,
+)
+from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
+
+MAX_STEPS = 30_000
+MAX_ROUNDS = 64
+MAX_CALLS = 24
+MAX_EVALUATIONS = 40_000
+MAX_ASSIGNED_WAYS = 32
+
+STATUS = "?"
+OUTPUT = ">"
+ARGUMENTS = "@"
+FILE = "file:"
+
+TRUSTED = frozenset(
+    "cd export set source . mkdir pip pip3 uv conda sleep echo printf pushd popd ulimit module spack apt-get rm cp trap umask wait shopt".split()
+)
+"""Commands that are taken to succeed: `cd /srv && …`."""
+
+SILENT = frozenset(
+    "cd export set source . mkdir sleep [ test true false : pushd popd local declare shift unset read exit return".split()
+)
+FORKING_ENV = re.compile(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSHMEM|TORCH|FLASHINFER|TRITON|NCCL")
+PIP = re.compile(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")
+
+
+@dataclass(slots=True, eq=False)
+class State:
+    """What the script knows at a point: variables (and files written, positional parameters, the last status)."""
+
+    vars: dict[str, Any]
+    exported: frozenset[str] = frozenset()
+    functions: dict[str, tuple[ast.Function, Source]] = field(default_factory=dict)
+    constraints: tuple[tuple[Any, frozenset[int]], ...] = ()
+    alive: bool = True
+
+    def fork(self) -> State:
+        return State(dict(self.vars), self.exported, dict(self.functions), self.constraints, True)
+
+
+@dataclass(slots=True, eq=False)
+class Frame:
+    """A function or loop that `return`, `break` or `continue` leave early, with the states in which they did."""
+
+    kind: str
+    depth: int
+    """How many constraints hold outside."""
+    escapes: list[tuple[str, State]] = field(default_factory=list)
+    saved: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Found:
+    """A launch, as visits to it add variants."""
+
+    program: Program
+    place: Place
+    extent: Place
+    variants: list[Variant] = field(default_factory=list)
+    clues: dict[Clue, None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a command does in one world."""
+
+    action: commands.Action | None
+    env: tuple[tuple[str, Word], ...] = ()
+    files: tuple[EmbeddedFile, ...] = ()
+
+
+MISSING: Any = object()
+
+
+class Interpreter:
+    """Runs statements in order. `launches` and `clues` are what it found; `sourced` the files it asked for."""
+
+    def __init__(
+        self, document: str, texts: dict[str, str], load: Callable[[str], list[tuple[ast.Script, Source]] | None]
+    ) -> None:
+        self.document = document
+        self.texts = texts
+        self.load = load
+        self.state = State({})
+        self.launches: dict[tuple[Place, Place], Found] = {}
+        self.commands: dict[tuple[Place, Place], tuple[ast.Simple, Source]] = {}
+        self.clues: dict[Clue, None] = {}
+        self.sourced: set[str] = set()
+        self.points: dict[str, Point] = {}
+        self.priority: set[Point] = set()
+        self.frames: list[Frame] = []
+        self.context: list[Choice] = []
+        self.printed: dict[tuple[int, int], Any] = {}
+        self.capturing = 0
+        self.steps = 0
+        self.evaluations = 0
+        self.calls = 0
+
+    # What an expansion reads.
+
+    def lookup(self, name: str) -> Tree[Value] | None:
+        found = self.state.vars.get(name)
+        if found is None and name.isdigit():
+            return self.positional(int(name))
+        if found is None and name == "#":
+            return self.count()
+        if found is None and (name == "0" or name == "BASH_SOURCE"):
+            return self.script_path()
+        return found
+
+    def script_path(self) -> Tree[Value]:
+        name = self.document.rpartition("/")[2] or "script"
+        return Scalar((Fragment(f"./{name}", Place(self.document, 0, 0), False, fixed=True),))
+
+    def positional(self, number: int) -> Tree[Value] | None:
+        if number == 0:
+            return self.script_path()
+        arguments = self.state.vars.get(ARGUMENTS)
+        if arguments is None:
+            return None
+
+        def pick(leaf: Value) -> Value:
+            words = leaf.words if isinstance(leaf, Array) else ()
+            for i, word in enumerate(words[:number]):
+                if word.splat:
+                    return Scalar((Fragment(None, word.place, False, word.reason or FROM_COMMAND_LINE),))
+                if i == number - 1:
+                    return Scalar(word.fragments)
+            return UNSET
+
+        return transform(arguments, pick)
+
+    def count(self) -> Tree[Value] | None:
+        arguments = self.state.vars.get(ARGUMENTS)
+        if arguments is None:
+            return None
+
+        def size(leaf: Value) -> Value:
+            words = leaf.words if isinstance(leaf, Array) else ()
+            place = words[0].place if words else Place(self.document, 0, 0)
+            if any(w.splat for w in words):
+                return Scalar((Fragment(None, place, False, FROM_COMMAND_LINE),))
+            return Scalar((Fragment(str(len(words)), place, False, fixed=True),))
+
+        return transform(arguments, size)
+
+    def point(self, name: str) -> Point:
+        point = self.points.get(name)
+        if point is None:
+            shown = f"`${name}`" if name.isdigit() else f"`{name}`"
+            point = Point(Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"), len(self.points))
+            self.points[name] = point
+        return point
+
+    def new_point(self, place: Place, labels: Sequence[str]) -> Point:
+        point = Point(place, tuple(labels), len(self.points))
+        self.points[f"\0{len(self.points)}"] = point
+        return point
+
+    def substitute(
+        self, node: ast.Substitution, body: ast.Script, source: Source, world: World
+    ) -> tuple[Fragment, ...]:
+        here = source.place(node.start, node.end)
+        constant = self.known_substitution(body, source, world)
+        if constant is not None:
+            return constant
+        if self.calls >= MAX_CALLS or self.steps > MAX_STEPS:
+            return (Fragment(None, here, False, "command substitution"),)
+        key = (id(node), id(source))
+        if key not in self.printed:
+            self.printed[key] = self.capture(body, source)
+        tree = self.printed[key]
+        value = world.follow(tree) if tree is not MISSING else None
+        if not isinstance(value, Scalar):
+            return (Fragment(None, here, False, "command substitution"),)
+        return without_last_newlines(
+            tuple(Fragment(None, here, False, "command substitution") if f.text is None else f for f in value.fragments)
+        )
+
+    def capture(self, body: ast.Script, source: Source) -> Any:
+        """What a script prints, for each way it can go."""
+        outer, frames = self.state, self.frames
+        self.state = outer.fork()
+        self.state.vars[OUTPUT] = Scalar(())
+        self.frames = []
+        self.calls += 1
+        self.capturing += 1
+        try:
+            self.run(body, source)
+            return self.state.vars.get(OUTPUT, MISSING)
+        finally:
+            self.state, self.frames = outer, frames
+            self.calls -= 1
+            self.capturing -= 1
+
+    def known_substitution(self, body: ast.Script, source: Source, world: World) -> tuple[Fragment, ...] | None:
+        """`$(dirname "$0")`, `$(cd DIR && pwd)`, `$(basename X)`: folders of the script itself."""
+        if len(body.items) != 1:
+            return None
+        item = body.items[0]
+        if isinstance(item, ast.AndOr) and len(item.rest) == 1 and isinstance(item.first, ast.Simple):
+            last = item.rest[0][1]
+            if (
+                _names(item.first) == "cd"
+                and isinstance(last, ast.Simple)
+                and _names(last) == "pwd"
+                and len(item.first.words) >= 2
+            ):
+                return Expander(self, world).scalar(item.first.words[-1], source)
+            return None
+        if not isinstance(item, ast.Simple) or len(item.words) < 2 or item.redirects:
+            return None
+        name = _names(item)
+        if name in ("realpath", "readlink"):
+            return Expander(self, world).scalar(item.words[-1], source)
+        if name not in ("dirname", "basename"):
+            return None
+        words = Expander(self, world).words(item.words[1:], source)
+        if len(words) != 1 or words[0].text is None:
+            return None
+        folder, slash, last_part = words[0].text.rstrip("/").rpartition("/")
+        text = last_part if name == "basename" else (folder or ("/" if slash else "."))
+        return (Fragment(text, words[0].place, False, fixed=True),)
+
+    # Evaluation in worlds.
+
+    def check(self, world: World) -> None:
+        """Goes on only in worlds that lead here; pins what is then certain."""
+        for tree, allowed in self.state.constraints:
+            self.hold(tree, allowed, world)
+
+    def hold(self, tree: Any, allowed: frozenset[int], world: World) -> None:
+        """Pins the ways that the constraint leaves no choice about."""
+        while isinstance(tree, Fork):
+            way = world.pins.get(tree.point)
+            if way is None:
+                possible = [i for i, arm in enumerate(tree.arms) if _leads(arm, allowed, world.pins)]
+                if not possible:
+                    raise Impossible
+                if len(possible) > 1:
+                    return
+                way = world.pins[tree.point] = possible[0]
+            tree = tree.arms[way]
+        if tree not in allowed:
+            raise Impossible
+
+    def evaluate(
+        self, what: Callable[[Expander], Any], *, limit: int, defaults: bool = False, plain: bool = False
+    ) -> Any:
+        """The tree of what `what` gives in each world; unknown to the caller (MISSING) when there are too many."""
+
+        def inside(world: World) -> Any:
+            self.evaluations += 1
+            self.check(world)
+            return what(Expander(self, world))
+
+        if self.evaluations > MAX_EVALUATIONS:
+            limit = 1
+        try:
+            return explore(inside, limit=limit, split_defaults=defaults, split_plain=plain)
+        except TooMany as too_many:
+            points = dict(too_many.points)
+        for _ in range(4):
+            blurred = frozenset(set(points) - self.worth_telling(points, limit))
+            try:
+                return explore(inside, limit=limit * 2, blurred=blurred)
+            except TooMany as too_many:
+                points.update(too_many.points)
+                limit = max(limit // 4, 1)
+        return explore(inside, limit=10_000, blurred=frozenset(self.points.values()))
+
+    def worth_telling(self, points: dict[Point, int], limit: int) -> set[Point]:
+        """The points whose ways are all looked at: presets first, as many as the limit has room for."""
+        room = limit
+        kept: set[Point] = set()
+        for point in sorted(points, key=lambda p: (p not in self.priority, -points[p], p.number)):
+            if points[point] <= room:
+                room //= points[point]
+                kept.add(point)
+        return kept
+
+    def value_of(self, what: Callable[[Expander], Value]) -> Any:
+        """The value of an assignment, with the ways its parts depend on."""
+        if self.evaluations > MAX_EVALUATIONS:
+            return self.evaluate(what, limit=1)
+        try:
+            return self.explore_value(what, True)
+        except TooMany:
+            return self.evaluate(what, limit=MAX_ASSIGNED_WAYS)
+
+    def explore_value(self, what: Callable[[Expander], Value], defaults: bool) -> Any:
+        def inside(world: World) -> Any:
+            self.evaluations += 1
+            self.check(world)
+            return what(Expander(self, world))
+
+        return explore(inside, limit=MAX_ASSIGNED_WAYS, split_defaults=defaults)
+
+    # Turns.
+
+    def branch(self, decision: Any, arms: Sequence[Callable[[], None]]) -> None:
+        """Runs each arm that can be taken, and joins what they leave. `decision` is a tree of indices of arms."""
+        if decision is NOWHERE:
+            self.state.alive = False
+            return
+        taken = sorted({leaf for _, leaf in leaves(decision)})
+        if len(taken) == 1:
+            arms[taken[0]]()
+            return
+        before = self.state
+        ends: dict[int, State] = {}
+        for way in taken:
+            self.state = before.fork()
+            self.state.constraints = (*before.constraints, (decision, frozenset({way})))
+            arms[way]()
+            if self.state.alive:
+                ends[way] = self.state
+        self.state = self.joined(before, decision, ends)
+
+    def joined(self, before: State, decision: Any, ends: dict[int, State]) -> State:
+        if not ends:
+            before = before.fork()
+            before.alive = False
+            return before
+        first = next(iter(ends.values()))
+        state = State(dict(first.vars), first.exported, first.functions, before.constraints)
+        if len(ends) < len({leaf for _, leaf in leaves(decision)}):
+            state.constraints = (*before.constraints, (decision, frozenset(ends)))
+        for end in ends.values():
+            state.exported |= end.exported
+            state.functions = {**end.functions, **state.functions}
+        if len(ends) == 1:
+            return state
+        names: set[str] = set()
+        for end in ends.values():
+            if end is not first:
+                names.update(n for n, v in end.vars.items() if first.vars.get(n) is not v)
+                names.update(n for n in first.vars if n not in end.vars)
+        for name in names:
+            values = {way: end.vars.get(name, MISSING) for way, end in ends.items()}
+            values = {way: self.outside(name) if v is MISSING else v for way, v in values.items()}
+            tree = transform(decision, lambda leaf, v=values: v.get(leaf, NOWHERE), harden=True)  # type: ignore[misc]
+            if tree is not NOWHERE:
+                state.vars[name] = tree
+        return state
+
+    def outside(self, name: str) -> Any:
+        """The value of a variable that the script has not set, as a value to join with others."""
+        if name.startswith(FILE) or name in (STATUS, OUTPUT):
+            return UNSET
+        place = Place(self.document, 0, 0)
+        if name == ARGUMENTS:
+            return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
+        reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
+        value = Scalar((Fragment(None, place, False, reason),))
+        return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, 1)
+
+    def decided(self, place: Place, labels: Sequence[str]) -> Any:
+        """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown."""
+        point: list[Point] = []
+
+        def index(leaf: Any) -> Any:
+            if leaf is True or leaf is False:
+                return 0 if leaf else 1
+            if not point:
+                point.append(self.new_point(place, labels))
+            return Fork(point[0], (0, 1))
+
+        return transform(self.state.vars.get(STATUS), index)
+
+    def settle(self, frame: Frame, kinds: Sequence[str]) -> None:
+        """Joins the states in which a frame was left early with the present one."""
+        kept = []
+        for kind, left in reversed(frame.escapes):
+            if kind not in kinds:
+                kept.append((kind, left))
+                continue
+            if not self.state.alive:
+                constraints = left.constraints[: frame.depth]
+                self.state = left.fork()
+                self.state.constraints = constraints
+                continue
+            decision: Any = 0
+            for tree, allowed in reversed(left.constraints[frame.depth :]):
+                decision = transform(tree, lambda leaf, a=allowed, d=decision: d if leaf in a else 1)  # type: ignore[misc]
+            if isinstance(decision, Fork):
+                before = self.state
+                self.state = self.joined(before, decision, {0: left, 1: before})
+                self.state.constraints = before.constraints[: frame.depth]
+        frame.escapes = kept[::-1]
+
+    # Commands.
+
+    def run(self, script: ast.Script, source: Source) -> None:
+        for item in script.items:
+            if not self.state.alive:
+                return
+            self.execute(item, source)
+
+    def execute(self, node: ast.Command, source: Source) -> None:
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            self.set_status(None)
+            return
+        if not self.capturing:
+            self.printed.clear()
+        EXECUTE[type(node)](self, node, source)
+
+    def set_status(self, status: Any) -> None:
+        self.state.vars[STATUS] = status
+
+    def run_script(self, node: ast.Script, source: Source) -> None:
+        self.run(node, source)
+
+    def run_list(self, node: ast.AndOr, source: Source) -> None:
+        self.execute(node.first, source)
+        previous = node.first
+        for op, command in node.rest:
+            if not self.state.alive:
+                return
+            wanted = 0 if op == "&&" else 1
+            status = self.state.vars.get(STATUS)
+            if wanted == 0 and status is None and not _is_test(previous):
+                self.execute(command, source)
+            else:
+                text = _shown(source, previous.start, previous.end)
+                place = source.place(previous.start, previous.end)
+                decision = self.decided(place, (f"`{text}` holds", f"`{text}` fails"))
+                arms: list[Callable[[], None]] = [lambda: self.set_status(True), lambda: self.set_status(False)]
+                arms[wanted] = partial(self.refined, previous, source, wanted, command)
+                self.branch(decision, arms)
+            previous = command
+
+    def refined(self, condition: ast.Command, source: Source, way: int, command: ast.Command) -> None:
+        if way == 0:
+            self.assume(condition, source)
+        self.execute(command, source)
+
+    def run_pipeline(self, node: ast.Pipeline, source: Source) -> None:
+        if len(node.commands) > 1:
+            self.run_pipes(node, source)
+        else:
+            self.execute(node.commands[0], source)
+        if node.negated:
+            self.set_status(transform(self.state.vars.get(STATUS), lambda s: None if s is None else not s))
+
+    def run_pipes(self, node: ast.Pipeline, source: Source) -> None:
+        """Each command in a process of its own; what one prints is kept for a shell that reads it."""
+        outer = self.state
+        output: Any = MISSING
+        for i, command in enumerate(node.commands):
+            self.state = outer.fork()
+            reads = i + 1 < len(node.commands) and _may_read_script(node.commands[i + 1])
+            if reads:
+                self.state.vars[OUTPUT] = Scalar(())
+            elif i + 1 < len(node.commands):
+                self.state.vars.pop(OUTPUT, None)
+            if output is not MISSING and isinstance(command, ast.Simple):
+                self.state.vars["<"] = output
+            self.execute(command, source)
+            output = self.state.vars.get(OUTPUT, MISSING) if reads else MISSING
+        captured = self.state.vars.get(OUTPUT, MISSING)
+        self.state = outer
+        if OUTPUT in outer.vars:
+            outer.vars[OUTPUT] = (
+                captured
+                if captured is not MISSING
+                else Scalar((Fragment(None, Place(self.document, 0, 0), False, DEPENDS),))
+            )
+        self.set_status(None)
+
+    def run_group(self, node: ast.Group, source: Source) -> None:
+        if not node.subshell:
+            self.run(node.body, source)
+            return
+        with self.subshell():
+            self.run(node.body, source)
+
+    @contextmanager
+    def subshell(self) -> Iterator[None]:
+        """Runs in a process of its own: of what it sets, only what it prints and writes remains."""
+        outer, frames, calls = self.state, self.frames, self.calls
+        self.state = outer.fork()
+        self.frames = []
+        self.calls += 1
+        try:
+            yield
+        finally:
+            inner = self.state
+            self.state, self.frames, self.calls = outer, frames, calls
+            if inner.alive:
+                for name, value in inner.vars.items():
+                    if name == OUTPUT or name.startswith(FILE):
+                        outer.vars[name] = value
+            self.set_status(None)
+
+    def run_if(self, node: ast.If, source: Source) -> None:
+        self.run_arm(node, 0, source)
+
+    def run_arm(self, node: ast.If, index: int, source: Source) -> None:
+        if index == len(node.arms):
+            if node.otherwise is not None:
+                self.run(node.otherwise, source)
+            return
+        condition, body = node.arms[index]
+        self.run(condition, source)
+        if not self.state.alive:
+            return
+        text = _shown(source, condition.start, condition.end)
+        place = source.place(condition.start, condition.end)
+        decision = self.decided(place, (f"`{text}` holds", f"`{text}` fails"))
+
+        def then() -> None:
+            if condition.items:
+                self.assume(condition.items[-1], source)
+            self.run(body, source)
+
+        self.branch(decision, [then, lambda: self.run_arm(node, index + 1, source)])
+
+    def assume(self, condition: ast.Command, source: Source) -> None:
+        """In the arm where `$X = text` holds, X is that text."""
+        left, right = _equality(condition)
+        name = conditions.compared_variable(left, right) if right is not None else None
+        if name is None or right is None or left is None or not is_plain(right.literal or ""):
+            return
+        fragments = tuple(
+            Fragment(f.text, f.place, f.verbatim, f.reason, f.via, True)
+            for f in Expander(self, World({})).literal_word(right, source).fragments
+        )
+        self.refine(name, Scalar(fragments))
+
+    def refine(self, name: str, value: Scalar) -> None:
+        """Gives an unknown variable the value that the way taken implies."""
+        if not re.fullmatch(r"[A-Za-z_]\w*|[1-9]", name):
+            return
+        present = self.lookup(name)
+        if present is None:
+            self.state.vars[name] = value
+            return
+
+        def known(leaf: Any) -> Any:
+            return value if isinstance(leaf, Scalar) and leaf.text is None else leaf
+
+        self.state.vars[name] = transform(present, known)
+
+    def run_case(self, node: ast.Case, source: Source) -> None:
+        labels = [_arm_label(node, arm, source) for arm in node.arms]
+        whole = any(p.literal == "*" for arm in node.arms for p in arm.patterns)
+        place = source.place(node.subject.start, node.subject.end)
+        labels.append(f"`{_shown(source, node.subject.start, node.subject.end)}` is none of those listed")
+        point: list[Point] = []
+
+        def choose(x: Expander) -> Any:
+            text = x.text(node.subject, source)
+            possible: list[int] = []
+            for i, arm in enumerate(node.arms):
+                outcome = _arm_matches(arm, text, x, source)
+                if outcome is True:
+                    possible.append(i)
+                    break
+                if outcome is None:
+                    possible.append(i)
+            else:
+                if text is not None or not whole:
+                    possible.append(len(node.arms))
+            return possible[0] if len(possible) == 1 else tuple(possible)
+
+        decision = self.evaluate(choose, limit=MAX_VARIANTS, defaults=True)
+
+        def spread(leaf: Any) -> Any:
+            if not isinstance(leaf, tuple):
+                return leaf
+            if not point:
+                point.append(self.new_point(place, labels))
+                self.priority.add(point[0])
+            return Fork(point[0], tuple(i if i in leaf else NOWHERE for i in range(len(labels))))
+
+        if decision is NOWHERE:
+            self.state.alive = False
+            return
+        decision = transform(decision, spread)
+        if point:
+            self.priority.update(_points(decision))
+        arms = [lambda i=i: self.run_case_arm(node, i, source) for i in range(len(node.arms))]  # type: ignore[misc]
+        self.branch(_without_nowhere(decision), [*arms, lambda: None])
+
+    def run_case_arm(self, node: ast.Case, index: int, source: Source) -> None:
+        arm = node.arms[index]
+        name = conditions.compared_variable(node.subject, ast.WordNode(0, 0, (), ""))
+        if (
+            name
+            and len(arm.patterns) == 1
+            and arm.patterns[0].literal is not None
+            and is_plain(arm.patterns[0].literal)
+        ):
+            fragments = Expander(self, World({})).literal_word(arm.patterns[0], source).fragments
+            self.refine(
+                name, Scalar(tuple(Fragment(f.text, f.place, f.verbatim, f.reason, f.via, True) for f in fragments))
+            )
+        self.run(arm.body, source)
+        if arm.falls_through and index + 1 < len(node.arms) and self.state.alive:
+            self.run(node.arms[index + 1].body, source)
+
+    def run_test(self, node: ast.Test, source: Source) -> None:
+        emptiness = conditions.asks_emptiness(node.expression)
+        self.set_status(self.tested(lambda x: conditions.test(node.expression, x, source), emptiness))
+
+    def tested(self, what: Callable[[Expander], bool | None], emptiness: bool = False) -> Any:
+        """The outcomes of a test in each world; None where it is unknown. A test for emptiness tells apart whether variables are set."""
+        tree = self.evaluate(what, limit=MAX_VARIANTS, defaults=True, plain=emptiness)
+        return None if tree is NOWHERE else tree
+
+    def run_arithmetic(self, node: ast.ArithmeticCommand, source: Source) -> None:
+        text = node.expression.literal or ""
+        m = re.fullmatch(
+            r"\s*([A-Za-z_]\w*)\s*(\+\+|--|[-+*/]?=(?!=).*)\s*|\s*(?:\+\+|--)\s*([A-Za-z_]\w*)\s*", text, re.S
+        )
+        if m:
+            self.assign_unknown(m.group(1) or m.group(3), source.place(node.start, node.end), "arithmetic")
+            self.set_status(None)
+            return
+
+        def outcome(x: Expander) -> bool | None:
+            value = x.arithmetic(node.expression, source)
+            return None if value is None else value != 0
+
+        self.set_status(self.tested(outcome))
+
+    def run_function(self, node: ast.Function, source: Source) -> None:
+        self.state.functions[node.name] = (node, source)
+        self.set_status(True)
+
+    # Loops.
+
+    def run_for(self, node: ast.For, source: Source) -> None:
+        words = self.loop_words(node, source)
+        if words is None:
+            self.run_unknown_loop(node, node.body, source, node.name)
+            return
+        frame = Frame("loop", len(self.state.constraints))
+        self.frames.append(frame)
+        for word in words:
+            if not self.state.alive or self.steps > MAX_STEPS:
+                break
+            self.state.vars[node.name] = Scalar(word.fragments)
+            label = f"`{node.name}` is `{word.text}`" if word.text is not None else f"`{node.name}` is not known"
+            self.context.append(Choice(word.place, label))
+            self.run(node.body, source)
+            self.context.pop()
+            self.settle(frame, ("continue",))
+        self.frames.pop()
+        self.settle(frame, ("break", "continue"))
+
+    def loop_words(self, node: ast.For, source: Source) -> Sequence[Word] | None:
+        """The values of a loop variable, None if they are not known or too many."""
+        if not node.name or node.words is None:
+            arguments = self.state.vars.get(ARGUMENTS)
+            if not node.name or not isinstance(arguments, Array):
+                return None
+            words: Sequence[Word] = arguments.words
+        else:
+            found = self.evaluate(lambda x: tuple(x.words(node.words or (), source)), limit=1)
+            if not isinstance(found, tuple):
+                return None
+            words = found
+        if len(words) > MAX_ROUNDS or any(w.splat for w in words):
+            return None
+        return words
+
+    def run_while(self, node: ast.While, source: Source) -> None:
+        frame = Frame("loop", len(self.state.constraints))
+        self.frames.append(frame)
+        for _ in range(MAX_ROUNDS):
+            before = dict(self.state.vars)
+            self.run(node.condition, source)
+            status = self.state.vars.get(STATUS)
+            if node.until and status is not None:
+                status = transform(status, lambda s: None if s is None else not s)
+            if status is False or not self.state.alive:
+                break
+            if status is not True or self.steps > MAX_STEPS:
+                self.frames.pop()
+                self.run_unknown_loop(node, node.body, source, "")
+                self.settle(frame, ("break", "continue"))
+                return
+            self.run(node.body, source)
+            self.settle(frame, ("continue",))
+            if not self.state.alive or all(before.get(n) is v for n, v in self.state.vars.items() if n != STATUS):
+                break
+        else:
+            self.forget(node.body, source, "", "set in a loop")
+        self.frames.pop()
+        self.settle(frame, ("break", "continue"))
+
+    def run_unknown_loop(self, node: ast.For | ast.While, body: ast.Script, source: Source, name: str) -> None:
+        """Runs the body once, on unknown values; afterwards it ran never, or set what it sets to we do not know what."""
+        place = source.place(node.start, min(node.start + 5, node.end))
+        text = _shown(source, node.start, body.start)
+        point = self.new_point(place, (f"`{text}` does nothing", f"`{text}` runs"))
+        frame = Frame("loop", len(self.state.constraints) + 1)
+
+        def once() -> None:
+            self.frames.append(frame)
+            self.forget(body, source, name, "set in a loop")
+            kept = self.state.fork()
+            self.run(body, source)
+            self.frames.pop()
+            kept.constraints = self.state.constraints
+            self.state = kept
+
+        self.branch(Fork(point, (0, 1)), [lambda: None, once])
+
+    def forget(self, body: ast.Script, source: Source, name: str, reason: str) -> None:
+        place = source.place(body.start, body.end)
+        names = set(_assigned(body))
+        if name:
+            names.add(name)
+        if _shifts(body):
+            self.state.vars[ARGUMENTS] = Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
+            for digit in "123456789":
+                self.state.vars.pop(digit, None)
+        for assigned in names:
+            self.assign_unknown(assigned, place, reason)
+
+    def assign_unknown(self, name: str, place: Place, reason: str) -> None:
+        present = self.state.vars.get(name)
+        if isinstance(present, Fork):
+            present = leaves(present)[0][1]
+        if isinstance(present, Array):
+            self.state.vars[name] = Array((unknown(place, reason, splat=True),))
+        else:
+            self.state.vars[name] = Scalar((Fragment(None, place, False, reason),))
+
+    # Assignments.
+
+    def assign(self, node: ast.Assign, source: Source, local: bool = False) -> None:
+        if local:
+            self.make_local(node.name)
+        name = node.name
+        if name == "IFS" and node.value is not None and node.value.literal is None:
+            return
+        if node.elements is not None:
+            value = self.array_value(node, source)
+        elif node.index is not None:
+            value = self.element_value(node, source)
+        elif node.append:
+            value = self.appended_value(node, source)
+        else:
+            assert node.value is not None
+            written = node.value
+            if written.literal is not None:
+                value = Scalar(Expander(self, World({})).scalar(written, source))
+            else:
+                value = self.value_of(lambda x: Scalar(x.scalar(written, source)))
+        if value is not NOWHERE:
+            self.state.vars[name] = value
+
+    def present(self, name: str, x: Expander) -> Any:
+        tree = self.lookup(name)
+        return UNSET if tree is None else x.world.follow(tree)
+
+    def array_value(self, node: ast.Assign, source: Source) -> Any:
+        elements = node.elements or ()
+        keyed = any(e.key is not None for e in elements)
+
+        def build(x: Expander) -> Value:
+            before = self.present(node.name, x) if node.append else UNSET
+            if isinstance(before, Table) or (keyed and any(_is_key(e) for e in elements)):
+                return self.table(before, elements, x, source)
+            words = x.words([e.value for e in elements], source)
+            if before is None:
+                return Array((unknown(source.place(node.start, node.end), DEPENDS, splat=True), *words))
+            return Array((*_as_words(before, source.place(node.start, node.end)), *words))
+
+        return self.value_of(build)
+
+    def table(self, before: Any, elements: Sequence[ast.Element], x: Expander, source: Source) -> Value:
+        items = dict(before.items) if isinstance(before, Table) else {}
+        for element in elements:
+            key = x.text(element.key, source) if element.key is not None else None
+            if key is not None:
+                items[key] = Scalar(x.scalar(element.value, source))
+        return Table(items)
+
+    def element_value(self, node: ast.Assign, source: Source) -> Any:
+        place = source.place(node.start, node.end)
+
+        def build(x: Expander) -> Value:
+            assert node.index is not None
+            before = self.present(node.name, x)
+            key = x.text(node.index, source)
+            value = Scalar(x.scalar(node.value, source)) if node.value is not None else Scalar(())
+            if isinstance(before, Array):
+                if (
+                    key is not None
+                    and key.isdigit()
+                    and not any(w.splat for w in before.words)
+                    and int(key) <= len(before.words)
+                ):
+                    at = int(key)
+                    new = Word(value.fragments, written_at(value.fragments, place) if value.fragments else place)
+                    return Array((*before.words[:at], new, *before.words[at + 1 :]))
+                return Array((unknown(place, DEPENDS, splat=True),))
+            if key is None or not isinstance(before, (Table, Unset)):
+                return Table({}) if isinstance(before, (Table, Unset)) else before or UNSET
+            return Table({**(before.items if isinstance(before, Table) else {}), key: value})
+
+        return self.value_of(build)
+
+    def appended_value(self, node: ast.Assign, source: Source) -> Any:
+        def build(x: Expander) -> Value:
+            assert node.value is not None
+            before = self.present(node.name, x)
+            more = x.scalar(node.value, source)
+            if isinstance(before, Array):
+                if not before.words:
+                    return Array((Word(more, source.place(node.value.start, node.value.end)),))
+                first = before.words[0]
+                return Array((Word((*first.fragments, *more), first.place, first.splat), *before.words[1:]))
+            if isinstance(before, Scalar):
+                return Scalar((*before.fragments, *more))
+            if before is None:
+                return Scalar((Fragment(None, source.place(node.start, node.end), False, DEPENDS), *more))
+            return Scalar(more)
+
+        return self.value_of(build)
+
+    def make_local(self, name: str) -> None:
+        for frame in reversed(self.frames):
+            if frame.kind == "function":
+                frame.saved.setdefault(name, self.state.vars.get(name, MISSING))
+                return
+
+    # Simple commands.
+
+    def run_simple(self, node: ast.Simple, source: Source) -> None:
+        name = _names(node)
+        if node.assigning:
+            self.assign_defaults(node, source)
+        if not node.words:
+            for assign in node.assigns:
+                self.assign(assign, source)
+            if node.assigns:
+                self.set_status(True)
+            return
+        if name is not None and name in self.state.functions:
+            self.run_external(node, source, name)
+            return
+        builtin = BUILTINS.get(name or "")
+        if builtin is not None:
+            builtin(self, node, source)
+            return
+        self.run_external(node, source, name)
+
+    def assign_defaults(self, node: ast.Simple, source: Source) -> None:
+        """`${X:=4}` sets X."""
+        for word in node.words:
+            for part in word.parts:
+                if isinstance(part, ast.Param) and part.op in (":=", "=") and part.index is None:
+                    holder = ast.WordNode(part.start, part.end, (part,))
+                    value = self.value_of(lambda x, h=holder: Scalar(x.scalar(h, source)))  # type: ignore[misc]
+                    if value is not NOWHERE:
+                        self.state.vars[part.name] = value
+
+    def run_external(self, node: ast.Simple, source: Source, name: str | None) -> None:
+        if name is not None and name not in self.state.functions and not _may_start(node, name):
+            self.print_unknown(node, source, name)
+            if PIP.match(name):
+                self.note_pins(node, source)
+            self.set_status(None)
+            return
+        mapping = self.evaluate(lambda x: self.see(node, source, x), limit=MAX_VARIANTS)
+        if mapping is NOWHERE:
+            return
+        seen = [(pins, leaf) for pins, leaf in leaves(mapping)]
+        if all(leaf.action is None for _, leaf in seen):
+            self.print_unknown(node, source, name or "")
+            self.note_pins(node, source)
+            self.set_status(None)
+            return
+        if all(isinstance(leaf.action, commands.Started) for _, leaf in seen):
+            for pins, leaf in seen:
+                self.note(node, source, pins, leaf)
+            self.print_unknown(node, source, "")
+            self.set_status(None)
+        else:
+            actions = [leaf for _, leaf in seen]
+            numbers = {id(leaf): i for i, leaf in enumerate(actions)}
+            decision = transform(mapping, lambda leaf: numbers[id(leaf)])
+            self.branch(decision, [lambda leaf=leaf: self.act(node, source, leaf) for leaf in actions])  # type: ignore[misc]
+        if name == "exec" or _names(node, 1) == "exec":
+            self.state.alive = False
+
+    def see(self, node: ast.Simple, source: Source, x: Expander) -> Seen:
+        """What a command does in one world."""
+        words = x.words(node.words, source)
+        action = commands.recognise(words, self.state.functions.__contains__) if words else None
+        if not isinstance(action, commands.Started):
+            return Seen(action)
+        env = self.environment(node, source, x, action.around)
+        files = self.files_named(action.args, x)
+        return Seen(action, env, files)
+
+    def environment(
+        self, node: ast.Simple, source: Source, x: Expander, around: commands.Surroundings
+    ) -> tuple[tuple[str, Word], ...]:
+        env: dict[str, Word] = {}
+        if not around.fresh:
+            for name in sorted(self.state.exported):
+                word = self.exported_word(name, x)
+                if word is not None:
+                    env[name] = word
+            for assign in node.assigns:
+                if assign.value is not None and assign.elements is None:
+                    fragments = x.scalar(assign.value, source)
+                    env[assign.name] = Word(fragments, source.place(assign.value.start, assign.value.end))
+        for name, given in around.env:
+            passed = given if given is not None else self.exported_word(name, x)
+            if passed is not None:
+                env[name] = passed
+        return tuple(env.items())
+
+    def exported_word(self, name: str, x: Expander) -> Word | None:
+        tree = self.state.vars.get(name)
+        if tree is None:
+            return None
+        if isinstance(tree, Fork) and not FORKING_ENV.search(name):
+            try:
+                leaf = World(x.world.pins).follow(tree)
+            except Undecided:
+                return unknown(Place(self.document, 0, 0), DEPENDS)
+        else:
+            leaf = x.world.follow(tree)
+        if leaf is None:
+            return unknown(Place(self.document, 0, 0), DEPENDS)
+        if not isinstance(leaf, Scalar):
+            return None
+        place = written_at(leaf.fragments, leaf.fragments[0].place) if leaf.fragments else Place(self.document, 0, 0)
+        return Word(leaf.fragments, place)
+
+    def files_named(self, args: Sequence[Word], x: Expander) -> tuple[EmbeddedFile, ...]:
+        """The files written before that the command names."""
+        found = []
+        for word in args:
+            text = word.text
+            for candidate in (text, (text or "").partition("=")[2]):
+                tree = self.state.vars.get(FILE + _plain_path(candidate)) if candidate else None
+                if tree is not None and candidate:
+                    leaf = x.world.follow(tree)
+                    if isinstance(leaf, Scalar):
+                        place = written_at(leaf.fragments, word.place) if leaf.fragments else word.place
+                        found.append(EmbeddedFile(candidate, Word(leaf.fragments, place)))
+        return tuple(found)
+
+    def note(self, node: ast.Simple, source: Source, pins: dict[Point, int], seen: Seen) -> None:
+        """Notes one variant of a launch."""
+        assert isinstance(seen.action, commands.Started)
+        entry = seen.action.entry
+        extent = source.place(node.start, node.end)
+        place = written_at_words(entry, extent)
+        key = (place, extent)
+        found = self.launches.get(key)
+        if found is None:
+            found = self.launches[key] = Found(seen.action.program, place, extent)
+            self.commands[key] = (node, source)
+        for clue in seen.action.around.clues:
+            found.clues[clue] = None
+        ways = sorted(pins.items(), key=lambda item: item[0].number)
+        choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
+        if len(found.variants) < MAX_VARIANTS:
+            found.variants.append(Variant(seen.action.args, dict(seen.env), tuple(dict.fromkeys(choices)), seen.files))
+
+    def act(self, node: ast.Simple, source: Source, seen: Seen) -> None:
+        action = seen.action
+        if isinstance(action, commands.Started):
+            self.note(node, source, {}, seen)
+            self.set_status(None)
+        elif isinstance(action, commands.Called):
+            self.call(node, source, action)
+        elif isinstance(action, commands.Embedded):
+            self.run_embedded(node, source, action.script, action.args, action.same, action.around)
+        elif isinstance(action, commands.StandardInput):
+            self.run_standard_input(node, source, action.around)
+        else:
+            self.set_status(None)
+
+    def call(self, node: ast.Simple, source: Source, action: commands.Called) -> None:
+        function, home = self.state.functions[action.name]
+        if self.calls >= MAX_CALLS or self.steps > MAX_STEPS:
+            self.set_status(None)
+            return
+        frame = Frame("function", len(self.state.constraints))
+        outer = {n: self.state.vars.get(n, MISSING) for n in (ARGUMENTS, *"123456789")}
+        for digit in "123456789":
+            self.state.vars.pop(digit, None)
+        self.state.vars[ARGUMENTS] = Array(action.args)
+        given = {a.name: self.state.vars.get(a.name, MISSING) for a in node.assigns}
+        for assign in node.assigns:
+            self.assign(assign, source)
+        self.frames.append(frame)
+        self.context.append(
+            Choice(source.place(node.start, node.end), f"`{_shown(source, node.start, node.end)}` is called")
+        )
+        self.calls += 1
+        self.execute(function.body, home)
+        self.calls -= 1
+        self.context.pop()
+        self.frames.pop()
+        self.settle(frame, ("return",))
+        self.restore({**given, **outer, **frame.saved})
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for name, value in saved.items():
+            if value is MISSING:
+                self.state.vars.pop(name, None)
+            else:
+                self.state.vars[name] = value
+
+    def run_embedded(
+        self,
+        node: ast.Simple,
+        source: Source,
+        text: Word,
+        args: tuple[Word, ...],
+        same: bool,
+        around: commands.Surroundings,
+    ) -> None:
+        """A text that a shell reads: `eval "$CMD"`, `bash -c '…'`, `ssh host '…'`."""
+        inner = embedded(text)
+        script = parse_script(inner.text) if self.calls < MAX_CALLS else None
+        if script is None:
+            self.set_status(None)
+            return
+        if same:
+            self.calls += 1
+            self.run(script, inner)
+            self.calls -= 1
+            return
+        with self.subshell():
+            self.enter_process(node, source, around)
+            self.state.vars[ARGUMENTS] = Array(args[1:])
+            self.run(script, inner)
+        self.clues.update(dict.fromkeys(around.clues))
+
+    def enter_process(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
+        """A new shell sees exported variables only, in a container or on another host not even these."""
+        given: dict[str, Any] = {}
+        for assign in node.assigns:
+            if assign.value is not None:
+                written = assign.value
+                given[assign.name] = self.value_of(lambda x, w=written: Scalar(x.scalar(w, source)))  # type: ignore[misc]
+        for name, word in around.env:
+            given[name] = Scalar(word.fragments) if word is not None else self.state.vars.get(name)
+        seen = frozenset() if around.fresh else self.state.exported
+        kept = {n: v for n, v in self.state.vars.items() if n in seen or n.startswith(FILE) or n in (OUTPUT, STATUS)}
+        self.state.vars = {**kept, **{n: v for n, v in given.items() if v is not None and v is not NOWHERE}}
+        self.state.exported = seen | frozenset(given)
+        self.state.functions = {}
+
+    def run_standard_input(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
+        """`bash -s <<EOF`, `cat <<EOF | ssh host bash`."""
+        body = next((r.body for r in reversed(node.redirects) if r.body is not None), None)
+        if body is not None:
+            text = self.value_of(lambda x: Scalar(x.scalar(body, source)))
+        else:
+            text = self.state.vars.get("<")
+        if isinstance(text, Fork):
+            text = leaves(text)[0][1]
+        if isinstance(text, Scalar) and text.fragments:
+            place = written_at(text.fragments, source.place(node.start, node.end))
+            self.run_embedded(node, source, Word(text.fragments, place), (), False, around)
+        else:
+            self.set_status(None)
+
+    # Output and files.
+
+    def write(self, node: ast.Simple, source: Source, what: Callable[[Expander], tuple[Fragment, ...]]) -> None:
+        """What a command prints goes to the file it is redirected to, or to the substitution that reads it."""
+        files = [r for r in node.redirects if r.op in (">", ">>", ">|", "&>") and r.descriptor in ("", "1")]
+        if not files and OUTPUT not in self.state.vars:
+            return
+        printed = self.value_of(lambda x: Scalar(what(x)))
+        if printed is NOWHERE:
+            return
+        if not files:
+            self.state.vars[OUTPUT] = self.concatenated(self.state.vars[OUTPUT], printed)
+            return
+        target = self.evaluate(lambda x: x.text(files[-1].target, source), limit=1)
+        if isinstance(target, str) and target:
+            self.write_file(target, printed, files[-1].op == ">>")
+
+    def write_file(self, path: str, value: Any, append: bool) -> None:
+        key = FILE + _plain_path(path)
+        before = self.state.vars.get(key)
+        if append and before is not None:
+            value = self.concatenated(before, value)
+        elif append:
+            return
+        self.state.vars[key] = value
+
+    def concatenated(self, left: Any, right: Any) -> Any:
+        def add(a: Any) -> Any:
+            fragments = a.fragments if isinstance(a, Scalar) else ()
+            return transform(right, lambda b: Scalar((*fragments, *(b.fragments if isinstance(b, Scalar) else ()))))
+
+        return transform(left, add)
+
+    def print_unknown(self, node: ast.Simple, source: Source, name: str) -> None:
+        if name in SILENT or (OUTPUT not in self.state.vars and not node.redirects):
+            return
+        here = source.place(node.start, node.end)
+        self.write(node, source, lambda x: (Fragment(None, here, False, "what a command prints"),))
+
+    def note_pins(self, node: ast.Simple, source: Source) -> None:
+        """`pip install "sglang[all]==0.5.9"`."""
+        texts = [w.literal for w in node.words]
+        if "install" not in texts and "add" not in texts:
+            return
+        words = self.evaluate(lambda x: tuple(x.words(node.words, source)), limit=1)
+        for word in words if isinstance(words, tuple) else ():
+            m = commands.PIN.match(word.known_start)
+            if m:
+                self.clues[Clue("pin", word.text or word.known_start, word.place)] = None
+
+    # Builtins.
+
+    def builtin_declare(self, node: ast.Simple, source: Source) -> None:
+        options = [w.literal or "" for w in node.words[1:] if (w.literal or "").startswith(("-", "+"))]
+        letters = "".join(o[1:] for o in options if o.startswith("-"))
+        command = _names(node)
+        local = command == "local" or (command in ("declare", "typeset") and "g" not in letters)
+        if local and not any(f.kind == "function" for f in self.frames):
+            local = False
+        for assign in node.assigns:
+            if "A" in letters and assign.elements is not None:
+                self.state.vars[assign.name] = Table({})
+                assign = ast.Assign(assign.start, assign.end, assign.name, True, None, assign.elements)
+            self.assign(assign, source, local)
+        names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
+        for name in names:
+            if local:
+                self.make_local(name)
+                self.state.vars[name] = UNSET
+            if "A" in letters:
+                self.state.vars[name] = Table({})
+            elif "a" in letters and name not in self.state.vars:
+                self.state.vars[name] = Array(())
+        if command == "export" and "n" not in letters or "x" in letters:
+            self.state.exported |= {a.name for a in node.assigns} | set(names)
+        self.set_status(True)
+
+    def builtin_set(self, node: ast.Simple, source: Source) -> None:
+        for i, word in enumerate(node.words[1:], 1):
+            if word.literal == "--":
+                rest = node.words[i + 1 :]
+                value = self.value_of(lambda x: Array(tuple(x.words(rest, source))))
+                if value is not NOWHERE:
+                    self.set_arguments(value)
+                break
+        self.set_status(True)
+
+    def set_arguments(self, value: Any) -> None:
+        for digit in "123456789":
+            self.state.vars.pop(digit, None)
+        self.state.vars[ARGUMENTS] = value
+
+    def builtin_shift(self, node: ast.Simple, source: Source) -> None:
+        literal = node.words[1].literal if len(node.words) > 1 else "1"
+        count = int(literal) if literal and literal.isdigit() and len(literal) < 4 else None
+        place = source.place(node.start, node.end)
+
+        def rest(leaf: Value) -> Value:
+            words = leaf.words if isinstance(leaf, Array) else ()
+            if count is None or any(w.splat for w in words[:count]):
+                return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
+            return Array(words[count:])
+
+        self.set_arguments(transform(self.state.vars.get(ARGUMENTS, self.outside(ARGUMENTS)), rest))
+        self.set_status(True)
+
+    def builtin_unset(self, node: ast.Simple, source: Source) -> None:
+        for word in node.words[1:]:
+            if word.literal and re.fullmatch(r"[A-Za-z_]\w*", word.literal):
+                self.state.vars[word.literal] = UNSET
+        self.set_status(True)
+
+    def builtin_source(self, node: ast.Simple, source: Source) -> None:
+        self.set_status(None)
+        if len(node.words) < 2 or self.calls >= MAX_CALLS:
+            return
+        path = self.evaluate(lambda x: x.text(node.words[1], source), limit=1)
+        if not isinstance(path, str) or not path:
+            return
+        path = _plain_path(path)
+        self.sourced.add(path)
+        statements = self.load(path)
+        self.calls += 1
+        frame = Frame("function", len(self.state.constraints))
+        self.frames.append(frame)
+        for script, inner in statements or ():
+            if self.state.alive:
+                self.run(script, inner)
+        self.frames.pop()
+        self.settle(frame, ("return",))
+        self.calls -= 1
+
+    def builtin_exit(self, node: ast.Simple, source: Source) -> None:
+        self.state.alive = False
+
+    def builtin_return(self, node: ast.Simple, source: Source) -> None:
+        literal = node.words[1].literal if len(node.words) > 1 else None
+        self.set_status(
+            literal == "0"
+            if literal and literal.isdigit()
+            else (None if len(node.words) > 1 else self.state.vars.get(STATUS))
+        )
+        self.escape("function", "return")
+
+    def builtin_break(self, node: ast.Simple, source: Source) -> None:
+        self.set_status(True)
+        self.escape("loop", "break")
+
+    def builtin_continue(self, node: ast.Simple, source: Source) -> None:
+        self.set_status(True)
+        self.escape("loop", "continue")
+
+    def escape(self, frame_kind: str, how: str) -> None:
+        for frame in reversed(self.frames):
+            if frame.kind == frame_kind:
+                frame.escapes.append((how, self.state.fork()))
+                break
+        self.state.alive = False
+
+    def builtin_true(self, node: ast.Simple, source: Source) -> None:
+        self.set_status(True)
+
+    def builtin_false(self, node: ast.Simple, source: Source) -> None:
+        self.set_status(False)
+
+    def builtin_test(self, node: ast.Simple, source: Source) -> None:
+        nodes = list(node.words[1:])
+        if node.words[0].literal == "[" and nodes and nodes[-1].literal == "]":
+            nodes.pop()
+        emptiness = len(nodes) == 1 or any(w.literal in ("-z", "-n", "") for w in nodes)
+        self.set_status(self.tested(lambda x: conditions.bracket(x.words(nodes, source)), emptiness))
+
+    def builtin_read(self, node: ast.Simple, source: Source) -> None:
+        """`read -r -d '' X <<EOF` gives the text; any other `read` a value nobody knows."""
+        place = source.place(node.start, node.end)
+        names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
+        body = next((r.body for r in node.redirects if r.op in ("<<", "<<-") and r.body is not None), None)
+        whole = any(
+            a.literal == "-d" and b.literal == "" for a, b in zip(node.words, node.words[1:], strict=False)
+        ) or any(
+            w.literal in ("-rd", "-d") and n.literal == "" for w, n in zip(node.words, node.words[1:], strict=False)
+        )
+        if body is not None and whole and len(names) == 1:
+            value = self.value_of(lambda x: Scalar(stripped_text(x.scalar(body, source))))
+            self.state.vars[names[0]] = value
+        else:
+            for name in names:
+                self.assign_unknown(name, place, "read while it runs")
+        self.set_status(None)
+
+    def builtin_mapfile(self, node: ast.Simple, source: Source) -> None:
+        place = source.place(node.start, node.end)
+        names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
+        for name in names[-1:]:
+            self.state.vars[name] = Array((unknown(place, "read while it runs", splat=True),))
+        self.set_status(None)
+
+    def builtin_echo(self, node: ast.Simple, source: Source) -> None:
+        def printed(x: Expander) -> tuple[Fragment, ...]:
+            words = x.words(node.words[1:], source)
+            newline = not (words and words[0].text == "-n")
+            while words and words[0].text in ("-n", "-e", "-E", "-ne", "-en"):
+                words = words[1:]
+            fragments = list(commands.joined(words).fragments) if words else []
+            end = source.place(node.end, node.end)
+            return (*fragments, *((Fragment("\n", end, False, fixed=True),) if newline else ()))
+
+        self.write(node, source, printed)
+        self.set_status(True)
+
+    def builtin_printf(self, node: ast.Simple, source: Source) -> None:
+        here = source.place(node.start, node.end)
+
+        def printed(x: Expander) -> tuple[Fragment, ...]:
+            words = x.words(node.words[1:], source)
+            if words and words[0].text in ("%s", "%s\\n", "%s\n") and len(words) == 2:
+                end = (Fragment("\n", here, False, fixed=True),) if words[0].text != "%s" else ()
+                return (*words[1].fragments, *end)
+            text = words[0].text if len(words) == 1 else None
+            if text is not None and not re.search(r"[%\\]", text.removesuffix("\\n")):
+                end = (Fragment("\n", here, False, fixed=True),) if text.endswith("\\n") else ()
+                return (*words[0].slice(0, len(text.removesuffix("\\n"))), *end)
+            return (Fragment(None, here, False, "what a command prints"),)
+
+        if len(node.words) > 2 and node.words[1].literal == "-v" and node.words[2].literal:
+            self.assign_unknown(node.words[2].literal, here, "what a command prints")
+        else:
+            self.write(node, source, printed)
+        self.set_status(True)
+
+    def builtin_cat(self, node: ast.Simple, source: Source) -> None:
+        """`cat <<EOF > file`, `tee file <<EOF`."""
+        here = source.place(node.start, node.end)
+        body = next((r.body for r in reversed(node.redirects) if r.body is not None), None)
+        is_tee = _names(node) == "tee"
+
+        def content(x: Expander) -> tuple[Fragment, ...]:
+            if body is None or (not is_tee and len(node.words) > 1 and node.words[1].literal != "-"):
+                return (Fragment(None, here, False, "what a command prints"),)
+            return x.scalar(body, source)
+
+        if is_tee and body is not None:
+            value = self.value_of(lambda x: Scalar(content(x)))
+            for word in node.words[1:]:
+                if word.literal and not word.literal.startswith("-") and value is not NOWHERE:
+                    self.write_file(word.literal, value, any(w.literal == "-a" for w in node.words))
+        self.write(node, source, content)
+        self.set_status(None)
+
+    def builtin_getopts(self, node: ast.Simple, source: Source) -> None:
+        place = source.place(node.start, node.end)
+        for name in (*(w.literal for w in node.words[2:3]), "OPTARG"):
+            if name:
+                self.assign_unknown(name, place, FROM_COMMAND_LINE)
+        self.set_status(None)
+
+
+EXECUTE: dict[type, Callable[[Interpreter, Any, Source], None]] = {
+    ast.Simple: Interpreter.run_simple,
+    ast.Pipeline: Interpreter.run_pipeline,
+    ast.AndOr: Interpreter.run_list,
+    ast.Script: Interpreter.run_script,
+    ast.If: Interpreter.run_if,
+    ast.For: Interpreter.run_for,
+    ast.While: Interpreter.run_while,
+    ast.Case: Interpreter.run_case,
+    ast.Function: Interpreter.run_function,
+    ast.Group: Interpreter.run_group,
+    ast.Test: Interpreter.run_test,
+    ast.ArithmeticCommand: Interpreter.run_arithmetic,
+}
+
+BUILTINS: dict[str, Callable[[Interpreter, ast.Simple, Source], None]] = {
+    **dict.fromkeys(("export", "local", "declare", "typeset", "readonly"), Interpreter.builtin_declare),
+    **dict.fromkeys(("source", "."), Interpreter.builtin_source),
+    **dict.fromkeys(("[", "test"), Interpreter.builtin_test),
+    **dict.fromkeys(("true", ":"), Interpreter.builtin_true),
+    **dict.fromkeys(("mapfile", "readarray"), Interpreter.builtin_mapfile),
+    **dict.fromkeys(("cat", "tee"), Interpreter.builtin_cat),
+    "set": Interpreter.builtin_set,
+    "shift": Interpreter.builtin_shift,
+    "unset": Interpreter.builtin_unset,
+    "exit": Interpreter.builtin_exit,
+    "return": Interpreter.builtin_return,
+    "break": Interpreter.builtin_break,
+    "continue": Interpreter.builtin_continue,
+    "false": Interpreter.builtin_false,
+    "read": Interpreter.builtin_read,
+    "echo": Interpreter.builtin_echo,
+    "printf": Interpreter.builtin_printf,
+    "getopts": Interpreter.builtin_getopts,
+}
+
+
+def written_at_words(words: Sequence[Word], otherwise: Place) -> Place:
+    places = [w.place for w in words]
+    if not places or any(p.document != places[0].document for p in places):
+        return otherwise
+    return hull(places)
+
+
+def without_last_newlines(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    found = list(fragments)
+    while found and found[-1].text is not None:
+        text = found[-1].text
+        kept = text.rstrip("\n")
+        if kept == text:
+            break
+        last = found.pop()
+        if kept:
+            place = last.place
+            if last.verbatim:
+                place = Place(place.document, place.start, place.start + len(kept))
+            found.append(Fragment(kept, place, last.verbatim, "", last.via, last.fixed))
+            break
+    return tuple(found)
+
+
+def stripped_text(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    return without_last_newlines(fragments)
+
+
+def _names(node: ast.Simple, at: int = 0) -> str | None:
+    return node.words[at].literal if len(node.words) > at else None
+
+
+def _may_start(node: ast.Simple, name: str) -> bool:
+    """Whether a command can start SGLang, seen from its written words alone."""
+    base = name.rpartition("/")[2]
+    if base in commands.TEXT_COMMANDS or (PIP.match(base) and base != "uv"):
+        return False
+    if commands.PYTHON.match(base) or base in commands.PREFIXES or base == "sglang":
+        return (
+            any(w.literal is None or "sglang" in w.literal or w.literal.startswith("-c") for w in node.words)
+            or base in commands.PREFIXES
+        )
+    return any(w.literal is None or "sglang" in w.literal for w in node.words)
+
+
+def _is_test(node: ast.Command) -> bool:
+    """Whether a command is asked a question: then both answers are possible."""
+    if isinstance(node, (ast.Test, ast.ArithmeticCommand, ast.Pipeline)):
+        return True
+    if isinstance(node, ast.Simple):
+        name = _names(node) or ""
+        return name in (
+            "[",
+            "test",
+            "grep",
+            "command",
+            "which",
+            "type",
+            "pgrep",
+            "nvidia-smi",
+            "read",
+            "hash",
+            "lsmod",
+            "curl",
+            "nc",
+        )
+    return False
+
+
+def _may_read_script(node: ast.Command) -> bool:
+    return isinstance(node, ast.Simple) and (_names(node) or "").rpartition("/")[2] in (
+        commands.SHELLS | commands.CONTAINERS | {"ssh", "kubectl", "cat", "tee", "sudo", "env"}
+    )
+
+
+def _equality(node: ast.Command) -> tuple[ast.WordNode | None, ast.WordNode | None]:
+    """The sides of a test that asks whether two texts are the same."""
+    if (
+        isinstance(node, ast.Test)
+        and isinstance(node.expression, ast.Compare)
+        and node.expression.op in ("=", "==", "-eq")
+    ):
+        return node.expression.left, node.expression.right
+    if isinstance(node, ast.Simple) and _names(node) in ("[", "test"):
+        words = [w for w in node.words[1:] if w.literal != "]"]
+        if len(words) == 3 and words[1].literal in ("=", "==", "-eq"):
+            return words[0], words[2]
+    return None, None
+
+
+def _shown(source: Source, start: int, end: int) -> str:
+    """A piece of the script, short, on one line, for people."""
+    text = " ".join(source.text[start:end].replace("\\\n", " ").split()).removesuffix(";").strip()
+    return text if len(text) <= 48 else text[:45] + "…"
+
+
+def _arm_label(node: ast.Case, arm: ast.CaseArm, source: Source) -> str:
+    subject = _shown(source, node.subject.start, node.subject.end)
+    patterns = " or ".join(f"`{_shown(source, p.start, p.end)}`" for p in arm.patterns[:4])
+    return f"`{subject}` is anything else" if patterns == "`*`" else f"`{subject}` is {patterns}"
+
+
+def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source) -> bool | None:
+    outcome: bool | None = False
+    for node in arm.patterns:
+        if node.literal == "*":
+            return True
+        pattern = x.pattern(node, source)
+        found = None if text is None or pattern is None else matches(text, pattern)
+        if found:
+            return True
+        if found is None:
+            outcome = None
+    return outcome
+
+
+def _leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
+    """Whether a decision can come to one of the arms."""
+    if isinstance(tree, Fork):
+        way = pins.get(tree.point)
+        return any(_leads(arm, allowed, pins) for arm in (tree.arms if way is None else tree.arms[way : way + 1]))
+    return tree in allowed
+
+
+def _points(tree: Any) -> set[Point]:
+    if not isinstance(tree, Fork):
+        return set()
+    return {tree.point}.union(*(_points(a) for a in tree.arms))
+
+
+def _without_nowhere(tree: Any) -> Any:
+    """Ways that cannot be taken, replaced by one that can."""
+    if not isinstance(tree, Fork):
+        return tree
+    return join(tree.point, [_without_nowhere(a) for a in tree.arms], tree.soft, tree.default)
+
+
+def _is_key(element: ast.Element) -> bool:
+    key = element.key
+    return key is not None and not (key.literal or "0").isdigit()
+
+
+def _as_words(value: Any, place: Place) -> tuple[Word, ...]:
+    if isinstance(value, Array):
+        return value.words
+    if isinstance(value, Scalar):
+        return (Word(value.fragments, written_at(value.fragments, place) if value.fragments else place),)
+    return ()
+
+
+def _plain_path(path: str) -> str:
+    while path.startswith("./"):
+        path = path[2:].lstrip("/")
+    return path
+
+
+def _assigned(node: Any) -> Iterator[str]:
+    """The variables that a piece of script may set."""
+    if isinstance(node, ast.Simple):
+        declares = (_names(node) or "") in ("export", "local", "declare", "typeset", "readonly")
+        if not node.words or declares:
+            for assign in node.assigns:
+                yield assign.name
+        if _names(node) in ("read", "mapfile", "readarray", "getopts", "unset"):
+            yield from (w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal))
+    elif isinstance(node, ast.Script):
+        for item in node.items:
+            yield from _assigned(item)
+    elif isinstance(node, ast.AndOr):
+        yield from _assigned(node.first)
+        for _, command in node.rest:
+            yield from _assigned(command)
+    elif isinstance(node, ast.Pipeline):
+        for command in node.commands:
+            yield from _assigned(command)
+    elif isinstance(node, ast.If):
+        for condition, body in node.arms:
+            yield from _assigned(condition)
+            yield from _assigned(body)
+        yield from _assigned(node.otherwise)
+    elif isinstance(node, ast.Case):
+        for arm in node.arms:
+            yield from _assigned(arm.body)
+    elif isinstance(node, ast.For):
+        if node.name:
+            yield node.name
+        yield from _assigned(node.body)
+    elif isinstance(node, ast.While):
+        yield from _assigned(node.condition)
+        yield from _assigned(node.body)
+    elif isinstance(node, ast.Group) and not node.subshell:
+        yield from _assigned(node.body)
+    elif isinstance(node, ast.ArithmeticCommand):
+        m = re.search(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/]?=(?!=))", node.expression.literal or "")
+        if m:
+            yield m.group(1)
+
+
+def _shifts(node: Any) -> bool:
+    """Whether a piece of script may move the positional parameters."""
+    if isinstance(node, ast.Simple):
+        return _names(node) in ("shift", "set", "getopts")
+    if isinstance(node, ast.Script):
+        return any(_shifts(i) for i in node.items)
+    if isinstance(node, ast.AndOr):
+        return _shifts(node.first) or any(_shifts(c) for _, c in node.rest)
+    if isinstance(node, ast.If):
+        return any(_shifts(b) for _, b in node.arms) or _shifts(node.otherwise)
+    if isinstance(node, ast.Case):
+        return any(_shifts(a.body) for a in node.arms)
+    if isinstance(node, (ast.For, ast.While, ast.Group)):
+        return _shifts(node.body)
+    return False
+
+
+__all__ = ["Found", "FileSource", "Interpreter"]

@@ -1,0 +1,124 @@
+"""Cuts a script into statements, each parsed once however often the script changes around it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from spec_lsp.syntax.shell.ast import Script
+from spec_lsp.syntax.shell.parser import ShellSyntaxError, Statement, parse_statement
+
+TRIVIA = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
+LOGICAL_LINE = re.compile(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")
+WINDOWS = (4_096, 65_536)
+GENERATION = 3_000
+GENERATION_CHARACTERS = 3_000_000
+MAX_FAILED_CHARACTERS = 400_000
+"""Characters read in vain before a text is taken line by line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """A statement and where it starts."""
+
+    statement: Statement
+    start: int
+    text: str
+    broken: bool = False
+
+
+class _Cache:
+    """Statements by their text, in two generations: what a generation's time did not use is dropped."""
+
+    def __init__(self) -> None:
+        self.young: dict[str, list[tuple[str, Statement]]] = {}
+        self.old: dict[str, list[tuple[str, Statement]]] = {}
+        self.count = 0
+        self.characters = 0
+
+    def find(self, text: str, start: int) -> tuple[str, Statement] | None:
+        line_end = text.find("\n", start) + 1
+        if not line_end:
+            return None
+        key = text[start:line_end]
+        for generation in (self.young, self.old):
+            for entry in generation.get(key, ()):
+                if text.startswith(entry[0], start):
+                    if generation is self.old:
+                        self.keep(key, entry)
+                    return entry
+        return None
+
+    def add(self, unit: str, statement: Statement) -> None:
+        self.keep(unit[: unit.find("\n") + 1], (unit, statement))
+
+    def keep(self, key: str, entry: tuple[str, Statement]) -> None:
+        if self.count >= GENERATION or self.characters >= GENERATION_CHARACTERS:
+            self.old, self.young = self.young, {}
+            self.count = self.characters = 0
+        entries = self.young.setdefault(key, [])
+        if len(entries) >= 16:
+            entries.pop(0)
+        entries.append(entry)
+        self.count += 1
+        self.characters += len(entry[0])
+
+
+_cache = _Cache()
+
+
+def statements(text: str) -> Iterator[Located]:
+    """The statements of a script, in order. A statement that bash would refuse is read as far as its first line goes."""
+    position = 0
+    failed = 0
+    size = len(text)
+    while position < size:
+        trivia = TRIVIA.match(text, position)
+        if trivia:
+            position = trivia.end()
+            continue
+        known = _cache.find(text, position)
+        if known is not None:
+            unit, statement = known
+            yield Located(statement, position, unit)
+            position += len(unit)
+            continue
+        parsed = _strict(text, position) if failed < MAX_FAILED_CHARACTERS else None
+        broken = parsed is None
+        if parsed is None:
+            failed += size - position
+            parsed = _tolerant(text, position)
+        statement, length = parsed
+        unit = text[position : position + length]
+        yield Located(statement, position, unit, broken)
+        position += length
+
+
+def _strict(text: str, start: int) -> tuple[Statement, int] | None:
+    remaining = len(text) - start
+    for window in (*WINDOWS, remaining):
+        piece = text[start : start + window]
+        whole = window >= remaining
+        try:
+            statement, end = parse_statement(piece, 0, len(piece))
+        except (ShellSyntaxError, RecursionError):
+            if whole:
+                return None
+            continue
+        if end < len(piece) or whole:
+            if end and piece[end - 1] == "\n":
+                _cache.add(piece[:end], statement)
+            return (statement, end) if end else None
+    return None
+
+
+def _tolerant(text: str, start: int) -> tuple[Statement, int]:
+    m = LOGICAL_LINE.match(text, start)
+    assert m is not None
+    line = m.group() or text[start : start + 1]
+    try:
+        statement, _ = parse_statement(line, 0, len(line), tolerant=True)
+    except (ShellSyntaxError, RecursionError):
+        statement = Statement(Script(0, 0, ()), ())
+    return statement, len(line)

@@ -1,0 +1,197 @@
+"""What a variable can hold, and on which turns of the script that depends.
+
+A value is a leaf or a `Fork`: one value for each way the script can go at a `Point`. The same point in two values is the same
+turn, so values that were set in one arm stay together. An evaluation runs in a `World`, which pins some points; one that meets
+a point that is not pinned is run again once for each way (`explore`). So the code that evaluates is straight-line code on
+plain values, and only turns that matter to a launch multiply its variants.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar, Union
+
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+MAX_VARIANTS = 64
+
+FROM_ENVIRONMENT = "from the environment"
+DEPENDS = "it depends on the way the script takes"
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """A string."""
+
+    fragments: tuple[Fragment, ...]
+
+    @property
+    def text(self) -> str | None:
+        parts = [f.text for f in self.fragments]
+        return None if None in parts else "".join(p for p in parts if p is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Array:
+    """Words; a splat among them stands for any number."""
+
+    words: tuple[Word, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """`declare -A`: known keys. Other keys are unset."""
+
+    items: Mapping[str, Scalar]
+
+
+@dataclass(frozen=True, slots=True)
+class Unset:
+    """The script knows that the variable is not set."""
+
+
+UNSET = Unset()
+
+Value = Union[Scalar, Array, Table, Unset]
+T = TypeVar("T")
+
+
+@dataclass(slots=True, eq=False)
+class Point:
+    """A turn of the script. `labels` say, for each way, what is taken, in words that continue "when "."""
+
+    place: Place
+    labels: tuple[str, ...]
+    number: int
+
+
+@dataclass(slots=True, eq=False)
+class Fork(Generic[T]):
+    """One value for each way at `point`.
+
+    A `soft` fork takes way `default` without splitting a launch in two, unless something else splits at the same
+    point: `--tp ${TP:-4}` is 4, but where a script does other things when TP is set, both are told.
+    """
+
+    point: Point
+    arms: tuple[Tree[T], ...]
+    soft: bool = False
+    default: int = 0
+
+
+Tree = Union[T, "Fork[T]"]
+
+
+class Undecided(Exception):  # noqa: N818 - control flow
+    """An evaluation met a point that its world does not pin."""
+
+    def __init__(self, fork: Fork[Any]) -> None:
+        self.fork = fork
+
+
+class Impossible(Exception):  # noqa: N818 - control flow
+    """The script cannot go this way."""
+
+
+class TooMany(Exception):  # noqa: N818 - control flow
+    """There are more ways than we look at; `points` met so far, with how many ways each has."""
+
+    def __init__(self, points: dict[Point, int]) -> None:
+        self.points = points
+
+
+@dataclass(slots=True, eq=False)
+class World:
+    """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: None comes back."""
+
+    pins: dict[Point, int]
+    split_defaults: bool = False
+    split_plain: bool = False
+    blurred: frozenset[Point] = frozenset()
+
+    def follow(self, tree: Tree[T]) -> T | None:
+        """The value in this world, or None where the point is blurred."""
+        while isinstance(tree, Fork):
+            way = self.pins.get(tree.point)
+            if way is None:
+                if tree.soft and not (self.split_plain if tree.default else self.split_defaults):
+                    way = tree.default
+                elif tree.point in self.blurred:
+                    return None
+                else:
+                    raise Undecided(tree)
+            tree = tree.arms[way]
+        return tree
+
+
+NOWHERE = object()
+"""The result of a way that cannot be taken."""
+
+
+@dataclass(slots=True, eq=False)
+class Exploration:
+    budget: int
+    points: dict[Point, int] = field(default_factory=dict)
+
+
+def explore(
+    evaluate: Callable[[World], T],
+    *,
+    limit: int,
+    split_defaults: bool = False,
+    split_plain: bool = False,
+    blurred: frozenset[Point] = frozenset(),
+) -> Tree[T] | object:
+    """The result of `evaluate` in each world it can tell apart; NOWHERE if none is possible.
+
+    Raises TooMany (with the points met) when there are more than `limit`.
+    """
+    exploration = Exploration(limit * 2)
+
+    def run(pins: dict[Point, int]) -> Any:
+        exploration.budget -= 1
+        if exploration.budget < 0:
+            raise TooMany(exploration.points)
+        try:
+            return evaluate(World(pins, split_defaults, split_plain, blurred))
+        except Impossible:
+            return NOWHERE
+        except Undecided as undecided:
+            fork = undecided.fork
+        exploration.points[fork.point] = len(fork.arms)
+        arms = [run({**pins, fork.point: way}) for way in range(len(fork.arms))]
+        return join(fork.point, arms, fork.soft, fork.default)
+
+    return run({})
+
+
+def join(point: Point, arms: list[Any], soft: bool = False, default: int = 0) -> Any:
+    """A fork, or its one value when all ways that can be taken agree."""
+    possible = [a for a in arms if a is not NOWHERE]
+    if not possible:
+        return NOWHERE
+    first = possible[0]
+    if all(a is first or (not isinstance(a, Fork) and a == first) for a in possible):
+        return first
+    return Fork(point, tuple(first if a is NOWHERE else a for a in arms), soft, default)
+
+
+def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> Any:
+    """The tree with `change` done to each leaf; a leaf may become a tree. `harden` makes soft forks split."""
+    if isinstance(tree, Fork):
+        arms = [transform(a, change, harden) for a in tree.arms]
+        return join(tree.point, arms, tree.soft and not harden, tree.default)
+    return change(tree)
+
+
+def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
+    """Each leaf with the ways that lead to it."""
+    if not isinstance(tree, Fork):
+        return [({}, tree)]
+    found = []
+    for way, arm in enumerate(tree.arms):
+        for pins, leaf in leaves(arm):
+            if pins.get(tree.point, way) == way:
+                found.append(({tree.point: way, **pins}, leaf))
+    return found
