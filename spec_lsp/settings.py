@@ -1,4 +1,4 @@
-"""One declaration of every setting: `spec-lsp.toml`, `[tool.spec-lsp]`, the editor's settings, the JSON schema and the docs come from it."""
+"""One declaration of every setting: `spec-lsp.toml`, `[tool.spec-lsp]`, editors, the JSON schema and the docs come from it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,16 @@ def _setting(default: Any, description: str, schema: Mapping[str, Any]) -> Any:
 class Settings:
     """All settings, with their defaults. Field names are the keys in TOML, with hyphens for underscores; camelCase in editors."""
 
-    sglang: str = _setting("", "The SGLang release your launches run on, such as `0.5.19`, where the file itself names none.", {"type": "string"})
-    gpu: str = _setting("", "The GPU your launches run on, such as `h200` or `b200`, where the file itself names none.", {"type": "string"})
+    sglang: str = _setting(
+        "",
+        "The SGLang release your launches run on, such as `0.5.19`, where the file itself names none.",
+        {"type": "string"},
+    )
+    gpu: str = _setting(
+        "",
+        "The GPU your launches run on, such as `h200` or `b200`, where the file itself names none.",
+        {"type": "string"},
+    )
     targets: tuple[Mapping[str, str], ...] = _setting(
         (),
         "Every world your launches must pass, each with `sglang`, `gpu` or both; replaces `sglang` and `gpu`.",
@@ -43,11 +51,17 @@ class Settings:
         {"type": "object", "additionalProperties": {"enum": list(SEVERITIES)}},
     )
     exclude: tuple[str, ...] = _setting(
-        (), "Paths that are not checked, as git-ignore patterns relative to the settings file.", {"type": "array", "items": {"type": "string"}}
+        (),
+        "Paths that are not checked, as git-ignore patterns relative to the settings file.",
+        {"type": "array", "items": {"type": "string"}},
     )
-    unsafe_fixes: bool = _setting(False, "Let fix-all apply fixes that change what runs, not only those that keep it.", {"type": "boolean"})
+    unsafe_fixes: bool = _setting(
+        False, "Let fix-all apply fixes that change what runs, not only those that keep it.", {"type": "boolean"}
+    )
     models: tuple[str, ...] = _setting(
-        (), "Folders that hold model folders (each with a config.json), looked at before the Hugging Face cache.", {"type": "array", "items": {"type": "string"}}
+        (),
+        "Folders that hold model folders (each with a config.json), looked at before the Hugging Face cache.",
+        {"type": "array", "items": {"type": "string"}},
     )
     inlay_hints: bool = _setting(True, "Show the values SGLang will really use beside the launch.", {"type": "boolean"})
 
@@ -106,9 +120,16 @@ def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str
 def json_schema() -> dict[str, Any]:
     """The JSON schema of `spec-lsp.toml`."""
     properties = {
-        f.name.replace("_", "-"): {"description": f.metadata["description"], **f.metadata["schema"]} for f in fields(Settings)
+        f.name.replace("_", "-"): {"description": f.metadata["description"], **f.metadata["schema"]}
+        for f in fields(Settings)
     }
-    return {"$schema": "http://json-schema.org/draft-07/schema#", "title": "spec-lsp settings", "type": "object", "properties": properties, "additionalProperties": False}  # fmt: skip
+    return {
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "spec-lsp settings",
+        "type": "object",
+        "properties": properties,
+        "additionalProperties": False,
+    }
 
 
 def severity_of(value: str) -> Severity:
@@ -159,4 +180,6 @@ def _rules_misfit(rules: Mapping[str, Any]) -> str:
 def _target_misfit(target: Any) -> str:
     if not isinstance(target, Mapping) or not target or set(target) - {"sglang", "gpu"}:
         return "each target is a table with `sglang`, `gpu` or both"
-    return _misfit("sglang", target.get("sglang", ""), {"type": "string"}) or _misfit("gpu", target.get("gpu", ""), {"type": "string"})
+    return _misfit("sglang", target.get("sglang", ""), {"type": "string"}) or _misfit(
+        "gpu", target.get("gpu", ""), {"type": "string"}
+    )

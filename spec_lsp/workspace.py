@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -84,7 +85,7 @@ class DiskWorkspace:
     # --- models
 
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
-        """Facts of a model folder (in the workspace, a models folder, the local Hugging Face cache), else of a well-known id."""
+        """Facts of a model folder (in the workspace, a models folder, the local Hugging Face cache), else of a known id."""
         from spec_lsp.facts.well_known import find_model
 
         for config in self._model_configs(document, path_or_id):
@@ -167,7 +168,9 @@ def _cached_snapshots(model_id: str) -> list[Path]:
     if model_id.count("/") != 1 or model_id.startswith((".", "/", "~")):
         return []
     home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    cache = Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / ("models--" + model_id.replace("/", "--")) / "snapshots"
+    cache = (
+        Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / ("models--" + model_id.replace("/", "--")) / "snapshots"
+    )
     try:
         return sorted(cache.glob("*/config.json"), key=lambda p: p.stat().st_mtime, reverse=True)
     except OSError:
@@ -177,9 +180,9 @@ def _cached_snapshots(model_id: str) -> list[Path]:
 def _toml_table(path: Path) -> tuple[Mapping[str, Any] | None, str]:
     if not path.is_file():
         return None, ""
-    try:
+    if sys.version_info >= (3, 11):
         import tomllib
-    except ModuleNotFoundError:  # Python 3.10
+    else:
         import tomli as tomllib
     try:
         values = tomllib.loads(decode(path.read_bytes()))

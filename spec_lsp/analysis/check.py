@@ -1,0 +1,131 @@
+"""`analyse`: all that is said of one document."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Hashable, Iterable
+from dataclasses import replace
+from functools import partial
+
+from spec_lsp.analysis.diagnostics import diagnostics_of, in_order
+from spec_lsp.analysis.ignores import apply_ignores
+from spec_lsp.analysis.judge import ConfigSource, ModelSource, Verdict, bind_variant, judge, run
+from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace
+from spec_lsp.analysis.worlds import Assumed, assume
+from spec_lsp.resolution.engine import RULES
+from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
+from spec_lsp.syntax.word import Word
+
+
+class Cache:
+    """Verdicts by what a launch reads, so that only the launch being typed in is judged again. Clear it when models change."""
+
+    def __init__(self, size: int = 2048) -> None:
+        self._size = size
+        self._verdicts: OrderedDict[Hashable, Verdict] = OrderedDict()
+
+    def get(self, key: Hashable) -> Verdict | None:
+        verdict = self._verdicts.get(key)
+        if verdict is not None:
+            self._verdicts.move_to_end(key)
+        return verdict
+
+    def put(self, key: Hashable, verdict: Verdict) -> None:
+        self._verdicts[key] = verdict
+        if len(self._verdicts) > self._size:
+            self._verdicts.popitem(last=False)
+
+    def clear(self) -> None:
+        self._verdicts.clear()
+
+
+def analyse(document: Document, options: Options, workspace: Workspace, cache: Cache | None = None) -> Analysis:
+    """Judge every launch of a document. Pure but for what `workspace` reads."""
+    cache = cache if cache is not None else Cache()
+    depends_on: set[str] = set(document.depends_on)
+    diagnostics = [_problem(p) for p in document.problems]
+    reports = []
+    for index, launch in enumerate(document.launches):
+        assumed = assume(launch, document.directives, options, workspace, document.name)
+        models, configs = _sources(document, workspace, depends_on)
+        verdict = _judged(launch, assumed, models, configs, cache)
+        diagnostics += diagnostics_of(launch, index, verdict, configs)
+        reports.append(LaunchReport(launch, assumed.worlds, partial(_main_run, launch, verdict, models, configs)))
+    diagnostics = [d for d in (_with_severity(d, options) for d in diagnostics) if d is not None]
+    kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
+    return Analysis(document, in_order(kept), tuple(reports), ignored, frozenset(depends_on))
+
+
+def _judged(launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache) -> Verdict:
+    key = launch_key(launch, assumed, configs)
+    verdict = cache.get(key)
+    if verdict is None:
+        verdict = judge(launch, assumed.worlds, models, configs, release_named=assumed.release_named)
+        cache.put(key, verdict)
+    return verdict
+
+
+def _sources(document: Document, workspace: Workspace, depends_on: set[str]) -> tuple[ModelSource, ConfigSource]:
+    def configs(path: str) -> tuple[str, str] | None:
+        found = workspace.read(document.name, path)
+        depends_on.add(found[0] if found else path)
+        return found
+
+    return partial(workspace.model, document.name), configs
+
+
+def _main_run(launch: Launch, verdict: Verdict, models: ModelSource, configs: ConfigSource) -> Run:
+    """The likeliest run, bound to this launch's own words."""
+    main = verdict.main
+    binding = bind_variant(launch, main.variant, main.world.release, configs)
+    judged = run(launch, main.variant, main.world, models, binding, bare=bool(binding.open))
+    return Run(launch.variants[judged.variant], judged.world, judged.binding, judged.resolution)
+
+
+# --- what a launch reads -----------------------------------------------------------------------------------------------
+
+
+def launch_key(launch: Launch, assumed: Assumed, configs: ConfigSource) -> Hashable:
+    """Everything a verdict depends on, without places."""
+    return (
+        launch.program,
+        assumed.worlds,
+        assumed.release_named,
+        tuple(_variant_key(v, configs) for v in launch.variants),
+    )
+
+
+def _variant_key(variant: Variant, configs: ConfigSource) -> Hashable:
+    texts = tuple(_word_key(w) for w in variant.words)
+    env = tuple((name, _word_key(word)) for name, word in variant.env.items()) if variant.env else ()
+    files = tuple((f.name, f.content.text) for f in variant.files)
+    named = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "--config"]
+    return texts, env, files, tuple(configs(path) for path in named if isinstance(path, str))
+
+
+def _word_key(word: Word) -> Hashable:
+    """The word's text, or its known parts, what is unknown in it, and whether it may be many words."""
+    text = word.text
+    return text if text is not None else (word.splat, tuple((f.text, f.reason) for f in word.fragments))
+
+
+# --- the document's own findings ---------------------------------------------------------------------------------------
+
+
+def _problem(problem: Problem) -> Diagnostic:
+    rule = RULES[problem.rule]
+    related = tuple(Related(place, text) for place, text in problem.related)
+    key = f"{rule.name}:{problem.message}"
+    return Diagnostic(rule, rule.severity, problem.message, problem.place, key, related=related, source=problem)
+
+
+def _with_severity(diagnostic: Diagnostic, options: Options) -> Diagnostic | None:
+    """The diagnostic with the severity the settings give its rule; None when it is off."""
+    wanted = options.severities.get(diagnostic.rule.name)
+    if wanted is None:
+        return diagnostic
+    return None if wanted == "off" else replace(diagnostic, severity=wanted)
+
+
+def errors(diagnostics: Iterable[Diagnostic]) -> int:
+    return sum(d.severity == "error" for d in diagnostics)

@@ -1,0 +1,94 @@
+"""From verdicts to diagnostics: where in the files each finding is seen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+
+from spec_lsp.analysis.judge import ConfigSource, Judged, Merged, Verdict, bind_variant
+from spec_lsp.analysis.messages import message_of
+from spec_lsp.analysis.report import Diagnostic, Related
+from spec_lsp.analysis.rules import DEPRECATED_FLAG
+from spec_lsp.catalog.binding import Binding, Setting
+from spec_lsp.syntax.launch import Launch
+from spec_lsp.syntax.word import Place, Word, hull
+
+
+def diagnostics_of(launch: Launch, index: int, verdict: Verdict, configs: ConfigSource) -> list[Diagnostic]:
+    """The diagnostics of one launch. A verdict may come from another launch that reads the same, so words are bound again for places."""
+    bindings: dict[tuple[int, object], Binding] = {}
+
+    def binding_of(judged: Judged) -> Binding:
+        key = (judged.variant, judged.world.release)
+        if key not in bindings:
+            bindings[key] = bind_variant(launch, judged.variant, judged.world.release, configs)
+        return bindings[key]
+
+    return [_diagnostic(launch, index, merged, binding_of) for merged in verdict.findings]
+
+
+def _diagnostic(launch: Launch, index: int, merged: Merged, binding_of: Callable[[Judged], Binding]) -> Diagnostic:
+    found, binding = merged.found, binding_of(merged.run)
+    variant = launch.variants[merged.run.variant]
+    related: list[Related] = []
+    if found.said is not None:
+        names = (found.said.at, *found.said.with_)
+        places = [
+            (name, place) for name in names if (place := _named_place(name, binding, variant.env, launch)) is not None
+        ]
+        place = places[0][1] if places else launch.place
+        related = [Related(p, f"`{name}` takes part") for name, p in places[1:] if p != place]
+        related += [r for name in names if name in binding.settings for r in _origins(binding.settings[name])]
+    elif found.error is not None:
+        error = binding.errors[found.error]
+        place = error.place or launch.place
+        related = [Related(p, text) for p, text in error.related]
+    else:
+        note = binding.notes[found.note or 0]
+        place = note.place
+        related = [Related(p, text) for p, text in note.related]
+    if place.document != launch.place.document:
+        related.append(Related(launch.place, "the launch that uses this file"))
+    return Diagnostic(
+        rule=found.rule,
+        severity=merged.severity,
+        message=message_of(merged),
+        place=place,
+        key=":".join((found.rule.name, str(index), *found.identity[1:])),
+        late=found.rule.late,
+        related=tuple(dict.fromkeys(related)),
+        deprecated=found.rule is DEPRECATED_FLAG,
+        launch=index,
+        source=merged,
+    )
+
+
+def _named_place(name: str, binding: Binding, env: object, launch: Launch) -> Place | None:
+    """Where a field or an environment variable is written; None when nobody wrote it."""
+    if name in binding.settings:
+        return setting_place(binding.settings[name])
+    word = env.get(name) if hasattr(env, "get") else None
+    return word.place if isinstance(word, Word) else None
+
+
+def setting_place(setting: Setting) -> Place:
+    """The flag with its values where they stand together in one file, else the flag alone."""
+    places = [w.place for w in (setting.flag, *setting.values)]
+    together = [p for p in places if p.document == places[0].document and p.start >= places[0].start]
+    covered = hull(together)
+    return covered if covered.end - covered.start <= MAX_UNDERLINE else places[0]
+
+
+MAX_UNDERLINE = 400
+"""Characters beyond which only the flag is underlined: its value stands far away or is very long."""
+
+
+def _origins(setting: Setting) -> Iterable[Related]:
+    """The assignments that a flag's value comes from."""
+    for word in setting.values:
+        for fragment in word.fragments:
+            if fragment.via and fragment.text is not None and fragment.place != word.place:
+                yield Related(fragment.place, f"the value {fragment.text!r} is written here")
+
+
+def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    return tuple(sorted(diagnostics, key=lambda d: (d.place.document, d.place.start, d.place.end, d.rule.code)))

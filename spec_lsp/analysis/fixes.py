@@ -1,0 +1,233 @@
+"""Fixes: candidate changes of settings, printed by the syntax's editor and kept only if the changed launch is judged better.
+
+A fix must remove its finding and bring no new error, late ones included, in the worlds the launch had. This runs when code
+actions are asked for, never while somebody types.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.ignores import Ignore
+from spec_lsp.analysis.judge import Merged
+from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Workspace
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.launch import Document, Edit, Problem
+from spec_lsp.syntax.word import Place
+
+MAX_ROUNDS = 100
+"""Rounds after which fix-all gives up: fixes that undo one another would go on forever."""
+
+Parse = Callable[[str, str, Callable[[str], "str | None"]], Document]
+
+
+# --- candidates --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """Edits that may help, before they are verified."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    size: int = 1
+    applicability: Applicability | None = None
+    """None: decided by what verification sees."""
+
+
+def fixes_for(analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace) -> tuple[Fix, ...]:
+    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred."""
+    fixes: list[Fix] = []
+    for candidate in _candidates(analysis, diagnostic, workspace):
+        if not any(f.edits == candidate.edits for f in fixes):
+            applicability = _verified(analysis, diagnostic, candidate, options, workspace)
+            if applicability is not None:
+                fixes.append(Fix(candidate.title, applicability, candidate.edits))
+    return tuple(replace(f, preferred=i == 0) for i, f in enumerate(fixes))
+
+
+def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> list[Candidate]:
+    source = diagnostic.source
+    if isinstance(source, Problem):
+        return [Candidate(source.fix_title, source.edits)] if source.edits else []
+    if isinstance(source, Ignore):
+        return [_without_ignore(analysis.document, source)]
+    if isinstance(source, Merged) and diagnostic.launch is not None:
+        return []
+    return []
+
+
+def _without_ignore(document: Document, ignore: Ignore) -> Candidate:
+    """Remove an ignore comment: with its line when it stands alone, else with the blanks before it."""
+    text, place = document.text, ignore.directive.place
+    start, end = place.start, place.end
+    if ignore.directive.own_line:
+        start = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+        end = end + 2 if text[end : end + 2] == "\r\n" else min(end + 1, len(text))
+    else:
+        start = len(text[:start].rstrip(" \t"))
+    return Candidate(
+        "Remove the unused ignore comment", (Edit(Place(document.name, start, end), ""),), applicability="safe"
+    )
+
+
+# --- verification ------------------------------------------------------------------------------------------------------
+
+
+class Edited:
+    """A workspace in which some documents read as edited."""
+
+    def __init__(self, workspace: Workspace, texts: Mapping[str, str]) -> None:
+        self._workspace = workspace
+        self._texts = texts
+        self.release = workspace.release
+        self.model = workspace.model
+
+    def read(self, document: str, path: str) -> tuple[str, str] | None:
+        found = self._workspace.read(document, path)
+        return None if found is None else (found[0], self._texts.get(found[0], found[1]))
+
+
+def _verified(
+    analysis: Analysis, diagnostic: Diagnostic, candidate: Candidate, options: Options, workspace: Workspace
+) -> Applicability | None:
+    """How far the candidate may be applied by itself, or None when it does not help or does harm."""
+    document = analysis.document
+    texts = _texts_after(document, candidate.edits, workspace)
+    if texts is None:
+        return None
+    after = analyse(
+        parse(document.name, texts.get(document.name, document.text), _reader(document.name, workspace)),
+        options,
+        Edited(workspace, texts),
+    )
+    if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
+        return None
+    if _count(after, diagnostic) >= _count(analysis, diagnostic) or _new_errors(analysis, after):
+        return None
+    if candidate.applicability is not None:
+        return candidate.applicability
+    return "safe" if _same_outcome(analysis, after, diagnostic.launch) else "unsafe"
+
+
+def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
+    """How many findings of the diagnostic's rule its launch (or its document) has."""
+    return sum(d.rule is diagnostic.rule and d.launch == diagnostic.launch for d in analysis.diagnostics)
+
+
+def _new_errors(before: Analysis, after: Analysis) -> bool:
+    """Whether any launch has an error, or a warning of an error's rule, of a kind that it did not have."""
+    known = {(d.rule.name, d.launch) for d in before.diagnostics}
+    return any(
+        d.rule.severity == "error" and (d.rule.name, d.launch) not in known
+        for d in after.diagnostics
+    )  # fmt: skip
+
+
+def _same_outcome(before: Analysis, after: Analysis, launch: int | None) -> bool:
+    """Whether the server runs the same: the likeliest run of the launch resolves to the same configuration."""
+    if launch is None or launch >= len(after.launches):
+        return False
+    first, second = before.launches[launch].main().resolution, after.launches[launch].main().resolution
+    return (
+        first is not None
+        and second is not None
+        and not first.refused
+        and first.config.fields() == second.config.fields()
+    )
+
+
+def _texts_after(document: Document, edits: Iterable[Edit], workspace: Workspace) -> dict[str, str] | None:
+    """The texts of the edited documents; None when edits overlap or a document is not at hand."""
+    by_document: dict[str, list[Edit]] = {}
+    for edit in edits:
+        by_document.setdefault(edit.place.document, []).append(edit)
+    texts = {}
+    for name, own in by_document.items():
+        text = document.text if name == document.name else _text_of(name, workspace)
+        changed = None if text is None else apply(text, own)
+        if changed is None:
+            return None
+        texts[name] = changed
+    return texts
+
+
+def _text_of(name: str, workspace: Workspace) -> str | None:
+    found = workspace.read(name, name)
+    return found[1] if found else None
+
+
+def _reader(name: str, workspace: Workspace) -> Callable[[str], str | None]:
+    def read(path: str) -> str | None:
+        found = workspace.read(name, path)
+        return found[1] if found else None
+
+    return read
+
+
+def apply(text: str, edits: Sequence[Edit]) -> str | None:
+    """The text with edits of one document applied; None when they overlap."""
+    ordered = sorted(edits, key=lambda e: (e.place.start, e.place.end))
+    parts, position = [], 0
+    for edit in ordered:
+        if edit.place.start < position:
+            return None
+        parts += [text[position : edit.place.start], edit.text]
+        position = edit.place.end
+    return "".join([*parts, text[position:]])
+
+
+# --- fix-all -----------------------------------------------------------------------------------------------------------
+
+
+def fix_all(
+    name: str, text: str, options: Options, workspace: Workspace, *, unsafe: bool, language: str | None = None
+) -> tuple[Edit, ...]:
+    """One edit per document that applies the preferred fix of every finding, over and over until none is left.
+
+    Only safe fixes, unless `unsafe`. Empty when there is nothing to do.
+    """
+    originals = {name: text}
+    texts = {name: text}
+    cache = Cache()
+    tried: set[tuple[str, str]] = set()
+    for _ in range(MAX_ROUNDS):
+        edited = Edited(workspace, texts)
+        analysis = analyse(parse(name, texts[name], _reader(name, edited), language), options, edited, cache)
+        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name])
+        if fix is None:
+            break
+        changed = _texts_after(analysis.document, fix.edits, edited)
+        for document, new in (changed or {}).items():
+            originals.setdefault(document, _text_of(document, workspace) or "")
+            texts[document] = new
+    return tuple(e for d in sorted(texts) if (e := _minimal(d, originals[d], texts[d])) is not None)
+
+
+def _next_fix(
+    analysis: Analysis, options: Options, workspace: Workspace, unsafe: bool, tried: set[tuple[str, str]], text: str
+) -> Fix | None:
+    for diagnostic in analysis.diagnostics:
+        attempt = (diagnostic.key, text)
+        if attempt in tried:
+            continue
+        tried.add(attempt)
+        for fix in fixes_for(analysis, diagnostic, options, workspace)[:1]:
+            if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
+                return fix
+    return None
+
+
+def _minimal(document: str, before: str, after: str) -> Edit | None:
+    """The one smallest replacement that turns `before` into `after`; None when they are equal."""
+    if before == after:
+        return None
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    tail = 0
+    while tail < min(len(before), len(after)) - start and before[-1 - tail] == after[-1 - tail]:
+        tail += 1
+    return Edit(Place(document, start, len(before) - tail), after[start : len(after) - tail])

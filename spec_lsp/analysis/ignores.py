@@ -1,0 +1,130 @@
+"""Comments to spec-lsp: which findings they silence, and which of them silence nothing.
+
+--page-size 16  # spec-lsp: ignore[rule-name] reason        on the finding's line
+# spec-lsp: ignore[rule-name, SPC104] reason                on its own line: the next line, or the whole command that starts there
+# spec-lsp: ignore-file[rule-name] reason                   the whole file
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from spec_lsp.analysis.report import Diagnostic
+from spec_lsp.analysis.rules import UNKNOWN_DIRECTIVE, UNUSED_IGNORE
+from spec_lsp.analysis.worlds import directive_values
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.hardware import DEVICES, FAMILIES, find
+from spec_lsp.resolution.engine import RULES
+from spec_lsp.syntax.launch import Directive, Document
+from spec_lsp.syntax.word import Place
+
+_IGNORE = re.compile(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\]")
+
+
+@dataclass(frozen=True, slots=True)
+class Ignore:
+    """One ignore comment: the rule it names, and the characters it speaks for."""
+
+    rule: str
+    directive: Directive
+    scope: Place
+
+
+def apply_ignores(
+    document: Document, diagnostics: Sequence[Diagnostic], *, honour: bool
+) -> tuple[list[Diagnostic], int]:
+    """The diagnostics that no comment silences (with those about the comments themselves), and how many were silenced."""
+    ignores = [i for d in document.directives for i in _ignores(d, document)]
+    kept: list[Diagnostic] = []
+    used: set[Ignore] = set()
+    for diagnostic in diagnostics:
+        silencing = [i for i in ignores if _silences(i, diagnostic)] if honour else []
+        used.update(silencing)
+        if not silencing:
+            kept.append(diagnostic)
+    silenced = len(diagnostics) - len(kept)
+    if honour:
+        kept += [_unused(i) for i in ignores if i not in used and i.rule in _names()]
+    kept += [d for directive in document.directives if (d := _unknown(directive)) is not None]
+    return kept, silenced
+
+
+def _names() -> dict[str, str]:
+    return {**{name: name for name in RULES}, **{rule.code: name for name, rule in RULES.items()}}
+
+
+def _ignores(directive: Directive, document: Document) -> list[Ignore]:
+    match = _IGNORE.match(directive.text)
+    if match is None:
+        return []
+    scope = Place(document.name, 0, len(document.text)) if match["file"] else _scope(directive, document)
+    names = [name.strip() for name in match["rules"].split(",") if name.strip()]
+    return [Ignore(name, directive, scope) for name in names]
+
+
+def _scope(directive: Directive, document: Document) -> Place:
+    """The comment's line; for a comment alone on its line the next one, or the whole command that starts on it."""
+    text = document.text
+    if not directive.own_line:
+        start, end = _line(text, directive.place.start)
+        return Place(document.name, start, end)
+    start, end = _line(text, min(_line(text, directive.place.end)[1] + 1, len(text)))
+    extents = [launch.extent for launch in document.launches if start <= launch.extent.start <= end]
+    return Place(document.name, start, max([end, *(e.end for e in extents)]))
+
+
+def _line(text: str, offset: int) -> tuple[int, int]:
+    """Start and end (without its line break) of the line that holds `offset`."""
+    start = max(text.rfind("\n", 0, offset), text.rfind("\r", 0, offset)) + 1
+    ends = [e for e in (text.find("\n", offset), text.find("\r", offset)) if e >= 0]
+    return start, min(ends, default=len(text))
+
+
+def _silences(ignore: Ignore, diagnostic: Diagnostic) -> bool:
+    if ignore.rule not in (diagnostic.rule.name, diagnostic.rule.code):
+        return False
+    places = [diagnostic.place, *(r.place for r in diagnostic.related)]
+    scope = ignore.scope
+    return any(p.document == scope.document and scope.start <= p.start <= scope.end for p in places)
+
+
+def _unused(ignore: Ignore) -> Diagnostic:
+    message = f"No `{ignore.rule}` is found here, so the comment silences nothing."
+    return Diagnostic(
+        UNUSED_IGNORE, UNUSED_IGNORE.severity, message, ignore.directive.place, f"unused-ignore:{ignore.rule}",
+        unnecessary=True, source=ignore,
+    )  # fmt: skip
+
+
+def _unknown(directive: Directive) -> Diagnostic | None:
+    """What is wrong with a directive; None when nothing is."""
+    problem = _problem(directive.text)
+    if not problem:
+        return None
+    return Diagnostic(
+        UNKNOWN_DIRECTIVE, UNKNOWN_DIRECTIVE.severity, problem, directive.place, f"unknown-directive:{directive.text}",
+        source=directive,
+    )  # fmt: skip
+
+
+def _problem(text: str) -> str:
+    match = _IGNORE.match(text)
+    if match is not None:
+        names = [name.strip() for name in match["rules"].split(",")]
+        unknown = [name for name in names if name not in _names()]
+        return f"There is no rule `{unknown[0]}`; `spec-lsp rules` lists them." if unknown else ""
+    if text.startswith("ignore"):
+        return "An ignore names its rules in brackets: `# spec-lsp: ignore[rule-name] reason`."
+    values = directive_values(text)
+    if not values:
+        return "Known comments are `ignore[rule-name]`, `ignore-file[rule-name]`, `sglang=0.5.19` and `gpu=b200`."
+    for name, value in values.items():
+        if name == "sglang" and Release.read(value) is None:
+            return f"`{value}` is not a release of SGLang; write it as `sglang=0.5.19`."
+        if name == "gpu" and find(value) is None:
+            return f"`{value}` is not a GPU spec-lsp knows; it knows {', '.join([*DEVICES, *FAMILIES])}."
+        if name not in ("sglang", "gpu"):
+            return f"`{name}` is not a directive; known are `sglang=…`, `gpu=…` and `ignore[…]`."
+    return ""

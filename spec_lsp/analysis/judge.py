@@ -1,0 +1,415 @@
+"""One launch through binding and resolution, in every variant and every world; and what that makes of each finding.
+
+A `Verdict` holds no places: it is the same for two launches whose words read the same, so it is cached by what they read
+(`launch_key`), and only the launch that is being typed in is judged again.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, Literal
+
+from spec_lsp.analysis.report import World
+from spec_lsp.analysis.rules import (
+    BY_BIND_KIND,
+    DEPRECATED_FLAG,
+    INVALID_CHOICE,
+    OVERRIDDEN_VALUE,
+    REPEATED_FLAG,
+    UNKNOWN_FLAG,
+)
+from spec_lsp.analysis.worlds import OLDER_WORLDS, catalog_release
+from spec_lsp.catalog.binding import Binding, Unknown, bind
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import load, releases
+from spec_lsp.facts.environment import Environment
+from spec_lsp.facts.hardware import DEVICES, Hardware
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.resolution.engine import RULES, Change, Config, Refusal, Resolution, Rule, Severity, resolve
+from spec_lsp.resolution.internal_fields import INTERNAL
+from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.syntax.launch import Launch, Variant
+
+ModelSource = Callable[[str], "ModelFacts | None"]
+ConfigSource = Callable[[str], "tuple[str, str] | None"]
+"""A `--config` file as the launch names it: (document name, text), or None."""
+
+MAX_WORLDS = 96
+"""Variants × hardware beyond which the hardware is taken as unknown: a launch is judged while somebody types."""
+
+OLDEST_MODELLED = Release.parse("0.5.6")
+"""The oldest release whose whole resolution is followed; of older ones only some refusals are known."""
+
+Outcome = Literal["accepted", "refused", "bad-arguments", "depends", "unknown"]
+
+
+# --- one run -----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One variant in one world. `resolution` is None when the words do not bind."""
+
+    variant: int
+    world: World
+    binding: Binding
+    resolution: Resolution | None
+    modelled: bool
+    """Whether resolution follows this release at all."""
+    bare: bool = False
+    """Whether words that the document does not tell (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
+
+    @property
+    def bad_arguments(self) -> bool:
+        return any(e.fatal for e in self.binding.errors)
+
+    @property
+    def refused(self) -> bool:
+        return self.bad_arguments or (self.resolution is not None and self.resolution.refused)
+
+    @property
+    def decided(self) -> bool:
+        """Whether acceptance is certain: every refusal that the release has could be decided."""
+        return self.modelled and not self.bare and self.resolution is not None and not self._undecided()
+
+    def _undecided(self) -> bool:
+        """Whether a refusal of argument resolution itself could not be decided."""
+        names = self.resolution.undecided if self.resolution else {}
+        return any(RULES[name].severity == "error" and not RULES[name].late for name in names)
+
+    @property
+    def gated(self) -> bool:
+        """Whether a typed value cannot run on this world's hardware at all."""
+        return self.resolution is not None and any(f.rule.gate for f in self.resolution.findings)
+
+
+@cache
+def _fields(release: Release) -> tuple[Mapping[str, Any], frozenset[str]]:
+    """The release's fields with their defaults, and the names that only other releases have."""
+    defaults = {**INTERNAL, **load(release).defaults}
+    every: set[str] = set(INTERNAL)
+    for other in releases():
+        every.update(load(other).defaults)
+    return defaults, frozenset(every - defaults.keys())
+
+
+def environment(variant: Variant) -> Environment:
+    return Environment({name: word.text for name, word in variant.env.items()})
+
+
+def bind_variant(launch: Launch, index: int, release: Release, configs: ConfigSource) -> Binding:
+    """The words of one variant as the shipped release nearest to `release` binds them."""
+    variant = launch.variants[index]
+    catalog = load(catalog_release(release))
+    return bind(catalog, variant.words, program=launch.program, read_config=_configs(variant, configs))
+
+
+def run(
+    launch: Launch, index: int, world: World, models: ModelSource, binding: Binding, *, bare: bool = False
+) -> Judged:
+    """Resolve one bound variant in one world."""
+    release = binding.catalog.release
+    judged = Judged(index, world, binding, None, release >= OLDEST_MODELLED, bare)
+    if judged.bad_arguments:
+        return judged
+    defaults, others = _fields(release)
+    typed, unknown, spelled = _values(binding)
+    if not bare and binding.open:
+        unknown.update((f, OPEN) for f in defaults if binding.may_differ(f))
+    typed = {f: v for f, v in typed.items() if f not in unknown}
+    path = typed.get("model_path")
+    config = Config(
+        release,
+        defaults,
+        typed,
+        unknown=unknown,
+        gpu=_device(typed, world),
+        model=models(path) if isinstance(path, str) else None,
+        draft=models,
+        env=environment(launch.variants[index]),
+        other_fields=others,
+        spelled=spelled,
+    )
+    return replace(judged, resolution=resolve(pipeline(release), config))
+
+
+OPEN = "words the file does not tell may set it"
+
+
+def _values(binding: Binding) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
+    """Typed values, the reasons of unknown ones, and how the typed ones are written, each by field."""
+    typed: dict[str, Any] = {}
+    unknown: dict[str, str] = {}
+    spelled: dict[str, str] = {}
+    for name, setting in binding.settings.items():
+        if isinstance(setting.value, Unknown):
+            unknown[name] = setting.value.reason
+        else:
+            typed[name] = setting.value
+            spelled[name] = setting.spelled
+    return typed, unknown, spelled
+
+
+def _device(typed: Mapping[str, Any], world: World) -> Hardware | None:
+    """The world's hardware, but for a launch that itself names another kind of device."""
+    device = typed.get("device")
+    if world.hardware_from == "not named" and device in ("cpu", "npu", "xpu"):
+        return DEVICES[device]
+    return world.hardware
+
+
+def _configs(variant: Variant, configs: ConfigSource) -> ConfigSource:
+    """Files that the document itself writes come before those of the workspace."""
+    written = {file.name: file for file in variant.files}
+
+    def read(path: str) -> tuple[str, str] | None:
+        file = written.get(path)
+        if file is not None and file.content.text is not None:
+            return file.content.place.document, file.content.text
+        return configs(path)
+
+    return read
+
+
+# --- findings ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """One finding without places: what a rule says (`said`) or which binding error or note it is (`error`, `note`: indices)."""
+
+    rule: Rule
+    said: Refusal | None = None
+    error: int | None = None
+    note: int | None = None
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """What makes it the same finding in another world."""
+        return (
+            self.rule.name,
+            self.said.at if self.said else f"error {self.error}" if self.error is not None else f"note {self.note}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """A finding over all worlds. `run` is the first in which it was seen; `where` continues "refused " (empty: everywhere)."""
+
+    found: Found
+    severity: Severity
+    run: Judged
+    where: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What SGLang does with a launch, over all its variants and worlds. `main` is the likeliest run."""
+
+    outcome: Outcome
+    findings: tuple[Merged, ...]
+    main: Judged
+    runs: tuple[Judged, ...]
+
+
+def findings_of(judged: Judged) -> list[Found]:
+    """All that is found in one run, argparse's first."""
+    binding = judged.binding
+    found = [Found(BY_BIND_KIND[e.kind], error=i) for i, e in enumerate(binding.errors)]
+    for i, note in enumerate(binding.notes):
+        rule = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG}.get(note.kind)
+        if rule is not None:
+            found.append(Found(rule, note=i))
+    if judged.resolution is not None:
+        seen: set[str] = set()
+        for finding in judged.resolution.findings:
+            if finding.rule.name not in seen:
+                seen.add(finding.rule.name)
+                found.append(Found(finding.rule, finding.said))
+        if not judged.refused:
+            found += [Found(OVERRIDDEN_VALUE, said) for said in overridden(judged)]
+    return found
+
+
+def overridden(judged: Judged) -> list[Refusal]:
+    """Typed values that SGLang will replace, each with the reason of the last step that decided the field."""
+    if judged.resolution is None:
+        return []
+    config = judged.resolution.config
+    said = []
+    for field, setting in judged.binding.settings.items():
+        history = [d for d in config.history.get(field, ()) if not d.step.spelling]
+        if not history or isinstance(setting.value, Unknown) or not config.known(field):
+            continue
+        value = getattr(config, field)
+        if value == setting.value or any(d.step.spelling and d.value == value for d in config.history[field]):
+            continue
+        step = history[-1].step
+        message = f"{config.flag_as_typed(field)} becomes {_written(value)}: {step.reason}"
+        fixes = (Change(set={field: value}), Change(drop=(field,)))
+        said.append(Refusal(field, message, fixes=fixes))
+    return said
+
+
+def _written(value: Any) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return "unset" if value is None else f"`{value}`"
+
+
+# --- all worlds --------------------------------------------------------------------------------------------------------
+
+
+def judge(
+    launch: Launch,
+    worlds: Sequence[World],
+    models: ModelSource,
+    configs: ConfigSource,
+    *,
+    release_named: bool = True,
+) -> Verdict:
+    """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses."""
+    if len(worlds) * len(launch.variants) > MAX_WORLDS:
+        worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == "not named" else w for w in worlds))
+    runs = _run_all(launch, worlds, models, configs)
+    if not release_named and all(r.refused for r in runs):
+        older = _older(launch, worlds, models, configs)
+        if not all(r.refused for r in older):
+            return _verdict(runs, accepted_elsewhere=_since(launch, runs, worlds, models, configs))
+    return _verdict(runs)
+
+
+def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, configs: ConfigSource) -> list[Judged]:
+    runs = []
+    for index in range(len(launch.variants)):
+        bindings: dict[Release, Binding] = {}
+        for world in worlds:
+            if world.release not in bindings:
+                bindings[world.release] = bind_variant(launch, index, world.release, configs)
+            binding = bindings[world.release]
+            judged = run(launch, index, world, models, binding)
+            runs.append(judged)
+            if binding.open and not judged.refused:
+                runs.append(run(launch, index, world, models, binding, bare=True))
+    return runs
+
+
+def _older(launch: Launch, worlds: Sequence[World], models: ModelSource, configs: ConfigSource) -> list[Judged]:
+    """The launch in older releases, oldest question first: does any of them take it?"""
+    runs: list[Judged] = []
+    for release in OLDER_WORLDS:
+        runs += _run_all(launch, [replace(w, release=release) for w in worlds], models, configs)
+        if not all(r.refused for r in runs):
+            break
+    return runs
+
+
+def _since(
+    launch: Launch, runs: Sequence[Judged], worlds: Sequence[World], models: ModelSource, configs: ConfigSource
+) -> Mapping[tuple[str, str], Release]:
+    """For each finding of the newest release, the release from which on it holds without a gap."""
+    since: dict[tuple[str, str], Release] = {}
+    pending = {f.identity for r in runs for f in findings_of(r) if _fatal(f, r)}
+    names = {identity: identity[0] for identity in pending}
+    shipped = releases()
+    for newer, release in zip(reversed(shipped), reversed(shipped[:-1]), strict=False):
+        older = _run_all(launch, [replace(worlds[0], release=release)], models, configs)
+        seen = {f.rule.name for r in older for f in findings_of(r)}
+        for identity in [p for p in pending if names[p] not in seen]:
+            since[identity] = newer
+            pending.discard(identity)
+        if not pending:
+            break
+    return since
+
+
+def _fatal(found: Found, judged: Judged) -> bool:
+    """Whether the finding is (part of) why argument resolution ends the launch."""
+    if found.error is not None:
+        return judged.binding.errors[found.error].fatal
+    return found.rule.severity == "error" and not found.rule.late
+
+
+def _verdict(runs: Sequence[Judged], accepted_elsewhere: Mapping[tuple[str, str], Release] | None = None) -> Verdict:
+    """Merge runs. `accepted_elsewhere`: older releases take the launch; since when each finding holds."""
+    accepting = [r for r in runs if not r.refused]
+    kept = [r for r in runs if not r.refused or not r.gated] if accepting else list(runs)
+    merged = _merge(kept, bool(accepting), accepted_elsewhere)
+    main = accepting[0] if accepting else kept[0]
+    return Verdict(
+        _outcome(runs, accepting, accepted_elsewhere), tuple(merged), _likeliest(accepting or kept, main), tuple(runs)
+    )
+
+
+def _likeliest(runs: Sequence[Judged], fallback: Judged) -> Judged:
+    return next((r for r in runs if r.world.hardware and r.world.hardware.family == "hopper"), fallback)
+
+
+def _outcome(runs: Sequence[Judged], accepting: Sequence[Judged], accepted_elsewhere: object) -> Outcome:
+    if not accepting:
+        if accepted_elsewhere is not None:
+            return "depends"
+        return "bad-arguments" if all(r.bad_arguments for r in runs) else "refused"
+    if len(accepting) < len(runs):
+        return "depends"
+    return "accepted" if all(r.decided for r in runs) else "unknown"
+
+
+def _merge(
+    runs: Sequence[Judged], some_accept: bool, accepted_elsewhere: Mapping[tuple[str, str], Release] | None
+) -> list[Merged]:
+    seen: OrderedDict[tuple[str, str], list[tuple[Found, Judged]]] = OrderedDict()
+    for judged in runs:
+        for found in findings_of(judged):
+            seen.setdefault(found.identity, []).append((found, judged))
+    accepting = [r for r in runs if not r.refused]
+    merged = []
+    for identity, cases in seen.items():
+        found, first = cases[0]
+        holding = [j for _, j in cases]
+        fatal = _fatal(found, first)
+        audience = list(runs) if fatal else accepting or list(runs)
+        everywhere = len(holding) >= len(audience)
+        severity: Severity = found.rule.severity
+        where = ""
+        if fatal:
+            if some_accept:
+                severity, where = "warning", _where(holding, runs)
+            elif accepted_elsewhere is not None:
+                release = accepted_elsewhere.get(identity)
+                severity, where = "warning", f"since {release}" if release else "by the newest release"
+            elif not everywhere:
+                where = _where(holding, runs)
+            if first.world.release > releases()[-1] and found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
+                severity = "warning"
+        elif found.rule.severity == "error" and not everywhere:
+            severity, where = "warning", _where(holding, runs)
+        elif not everywhere:
+            continue
+        merged.append(Merged(found, severity, first, where))
+    return merged
+
+
+def _where(holding: Sequence[Judged], runs: Sequence[Judged]) -> str:
+    """Which of the runs these are, as a phrase: "on SM100 (B200, GB200)", "on SGLang 0.5.19", "when $1 is big"."""
+    parts = []
+    hardware = list(dict.fromkeys(r.world.hardware.title for r in holding if r.world.hardware))
+    if len(hardware) < len({r.world.hardware for r in runs}):
+        parts.append("on " + _listed(hardware))
+    named = list(dict.fromkeys(str(r.world.release) for r in holding))
+    if len(named) < len({r.world.release for r in runs}):
+        parts.append("on SGLang " + _listed(named))
+    variants = list(dict.fromkeys(r.variant for r in holding))
+    if len(variants) < len({r.variant for r in runs}):
+        parts.append("in some branches of the script")
+    if not parts and all(r.bare for r in holding):
+        reasons = dict.fromkeys(w.reason or "from elsewhere" for w in holding[0].binding.open)
+        parts.append(f"unless what comes {_listed(list(reasons))} changes it")
+    return " ".join(parts)
+
+
+def _listed(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,175 @@
+"""The rules of what comes before resolution: the shell's reading, argparse's, and spec-lsp's own comments.
+
+Codes 1–99. A rule of `catalog.binding` or `syntax` names itself by its `kind`; this is where it is explained.
+"""
+
+from __future__ import annotations
+
+from spec_lsp.resolution.engine import Rule, Severity, declare
+
+
+def _rule(
+    code: int, name: str, summary: str, explanation: str, topic: str, *, severity: Severity = "error",
+    raises: str = "", sglang: str = "", bad: tuple[str, ...] = (), good: tuple[str, ...] = (),
+) -> Rule:  # fmt: skip
+    return declare(
+        Rule(f"SPC{code:03}", name, summary, explanation, topic, sglang, raises, severity=severity, bad=bad, good=good)
+    )
+
+
+# --- argparse ----------------------------------------------------------------------------------------------------------
+
+
+def _argparse(code: int, name: str, summary: str, explanation: str, bad: str, good: str) -> Rule:
+    return _rule(
+        code, name, summary, explanation, "arguments", raises="SystemExit",
+        sglang="server_args.py:prepare_server_args", bad=(bad,), good=(good,),
+    )  # fmt: skip
+
+
+UNKNOWN_FLAG = _argparse(
+    1, "unknown-flag", "The flag does not exist in this release of SGLang.",
+    "argparse stops the launch with `unrecognized arguments`. Flags are added, renamed and removed every two weeks; the message names the "
+    "releases that have the flag, or the flag that was probably meant.",
+    "--max-model-len 4096", "--context-length 4096",
+)  # fmt: skip
+AMBIGUOUS_FLAG = _argparse(
+    2, "ambiguous-flag", "The abbreviated flag fits several flags.",
+    "argparse accepts an abbreviation only while one flag starts with it. A release that adds a flag with the same beginning makes an "
+    "abbreviation that worked before an error. Write the flag in full.",
+    "--disable-flashinfer", "--disable-flashinfer-autotune",
+)  # fmt: skip
+INVALID_CHOICE = _argparse(
+    3, "invalid-choice", "The flag does not take this value.",
+    "The flag takes one of a fixed list of values in this release, and argparse stops the launch at any other.",
+    "--attention-backend flash", "--attention-backend flashinfer",
+)  # fmt: skip
+INVALID_VALUE = _argparse(
+    4, "invalid-value", "The value cannot be read as the flag's type.",
+    "argparse converts the text (to a whole number, a number, JSON, …) and stops the launch when that fails.",
+    "--tp-size two", "--tp-size 2",
+)  # fmt: skip
+MISSING_VALUE = _argparse(
+    5, "missing-value", "The flag wants a value and has none.",
+    "The flag stands at the end of the command or before another flag. argparse stops the launch.",
+    "--tp-size", "--tp-size 2",
+)  # fmt: skip
+UNEXPECTED_VALUE = _argparse(
+    6, "unexpected-value", "The flag is a switch and takes no value.",
+    "Switches are turned on by their presence alone: `--flag=true` stops the launch.",
+    "--trust-remote-code=true", "--trust-remote-code",
+)  # fmt: skip
+STRAY_ARGUMENT = _argparse(
+    7, "stray-argument", "A word that belongs to no flag.",
+    "SGLang takes no words of its own besides the model of `sglang serve`; argparse stops the launch with `unrecognized arguments`. "
+    "Often it is a value too many, or a flag that lost its dashes.",
+    "--tp-size 2 4", "--tp-size 2",
+)  # fmt: skip
+MISSING_FLAG = _argparse(
+    8, "missing-flag", "A flag that SGLang requires is not given.",
+    "SGLang cannot start without it.",
+    "model=none -- --tp-size 2", "--model-path {models}/llama-3.1-8b",
+)  # fmt: skip
+CONFIG_FILE = _argparse(
+    9, "config-file-unreadable", "The --config file cannot be used.",
+    "SGLang reads the file before anything else: it must exist, end in .yaml or .yml, and hold one mapping of flags to values.",
+    "--config missing.yaml", "--tp-size 2",
+)  # fmt: skip
+CONFIG_TWICE = _argparse(
+    10, "config-given-twice", "`--config` is given twice.",
+    "SGLang accepts one file and stops at a second one. Merge the files.",
+    "--config a.yaml --config b.yaml", "--tp-size 2",
+)  # fmt: skip
+REMOVED_FLAG = _argparse(
+    12, "removed-flag", "The flag is only kept to stop the launch.",
+    "SGLang still knows the flag and refuses to start with it, so that nobody relies on something that is gone.",
+    "", "",
+)  # fmt: skip
+CONFIG_IGNORED = _rule(
+    13, "config-ignored", "SGLang silently ignores this spelling of --config.",
+    "SGLang looks for the exact word `--config`, followed by the file. `--config=x.yaml` and an abbreviation are taken by argparse and "
+    "then forgotten: the launch starts without a single value of the file.",
+    "arguments", severity="warning",
+)  # fmt: skip
+
+# --- what works but is not what it seems -------------------------------------------------------------------------------
+
+REPEATED_FLAG = _rule(
+    20, "repeated-flag", "The flag is given again later with another value.",
+    "argparse keeps the last one, so the earlier value has no effect. A flag on the command line also wins over the same key of "
+    "a `--config` file, which is not reported.",
+    "arguments", severity="warning",
+)  # fmt: skip
+DEPRECATED_FLAG = _rule(
+    21, "deprecated-flag", "The flag still works but has a successor.",
+    "SGLang warns about it at start and will remove it in a later release.",
+    "arguments", severity="hint",
+)  # fmt: skip
+OVERRIDDEN_VALUE = _rule(
+    22, "overridden-value", "SGLang will run with another value than the one typed.",
+    "SGLang changes some values without stopping, and says so, if at all, in one line of a long log. The message gives the value that "
+    "will really be used and why.",
+    "arguments", severity="information",
+)  # fmt: skip
+RELEASE_NOT_SHIPPED = _rule(
+    23, "unknown-release", "spec-lsp does not know this release of SGLang.",
+    "The launch is checked as the nearest older release that spec-lsp knows. On a release newer than the newest known one, "
+    "unknown flags and choices are warnings only.",
+    "spec-lsp", severity="information",
+)  # fmt: skip
+
+# --- the shell ---------------------------------------------------------------------------------------------------------
+
+FLAGS_AFTER_COMMENT = _rule(
+    30, "flags-after-comment", "A comment line ends the command; the flags below it are lost.",
+    "A backslash joins the next line to the command, and a `#` there starts a comment that runs to the end of that line, "
+    "where the command ends. Bash then takes the flags below for a command of their own. Move the comment above the command.",
+    "shell", severity="error",
+)  # fmt: skip
+BLANK_AFTER_BACKSLASH = _rule(
+    31, "blank-after-backslash", "A blank after the backslash ends the command; the flags below it are lost.",
+    "Only a backslash that is the last character of its line continues the command. With a space behind it, it is an escaped space: "
+    "the command gets a stray word and ends there.",
+    "shell", severity="error",
+)  # fmt: skip
+EMPTY_LINE_IN_COMMAND = _rule(
+    32, "empty-line-in-command", "An empty line ends the command; the flags below it are lost.",
+    "The backslash joins the empty line to the command, and the command ends at the end of that line.",
+    "shell", severity="error",
+)  # fmt: skip
+MISSING_BACKSLASH = _rule(
+    33, "missing-backslash", "A line without a backslash ends the command; the flags below it are lost.",
+    "Each line of a continued command but the last must end in a backslash.",
+    "shell", severity="error",
+)  # fmt: skip
+
+# --- spec-lsp's own comments -------------------------------------------------------------------------------------------
+
+UNUSED_IGNORE = _rule(
+    40, "unused-ignore", "The ignore comment silences nothing.",
+    "The finding it was written for is gone, or the rule's name is misspelt.",
+    "spec-lsp", severity="hint",
+)  # fmt: skip
+UNKNOWN_DIRECTIVE = _rule(
+    41, "unknown-directive", "The comment to spec-lsp cannot be understood.",
+    "Known are `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: ignore-file[rule-name] reason` and "
+    "`# spec-lsp: sglang=0.5.19 gpu=b200`.",
+    "spec-lsp", severity="warning",
+)  # fmt: skip
+
+BY_BIND_KIND = {
+    "unknown-flag": UNKNOWN_FLAG,
+    "ambiguous-prefix": AMBIGUOUS_FLAG,
+    "invalid-choice": INVALID_CHOICE,
+    "invalid-value": INVALID_VALUE,
+    "missing-value": MISSING_VALUE,
+    "unexpected-value": UNEXPECTED_VALUE,
+    "stray-argument": STRAY_ARGUMENT,
+    "required": MISSING_FLAG,
+    "config-missing": CONFIG_FILE,
+    "config-not-mapping": CONFIG_FILE,
+    "config-twice": CONFIG_TWICE,
+    "config-ignored": CONFIG_IGNORED,
+    "removed-flag": REMOVED_FLAG,
+}
+"""Rules by `BindError.kind`."""
