@@ -8,12 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from spec_lsp.catalog import SUPPRESS, Flag, Release, nearest, releases
+from spec_lsp.catalog.suggest import suggest_flag
 from spec_lsp.cli.errors import UsageError, did_you_mean
-from spec_lsp.cli.flags import find_flag, readers, releases_with, span, spellings
+from spec_lsp.cli.flags import abbreviated, find_flag, readers, releases_with, span, spellings
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
 from spec_lsp.cli.worlds import all_rules, find_rule, read_release
 from spec_lsp.resolution.engine import Rule
+
+MANY = 12
+"""Flags named at most when an abbreviation fits several."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -161,8 +165,17 @@ def shown_default(flag: Flag) -> str:
 def _unknown(topic: str, spelling: str, release: Release | None) -> str:
     if release is not None and (others := releases_with(spelling)):
         return f"SGLang {release} has no `{spelling}`; it exists in {span(others)}"
+    begun = abbreviated(spelling, release or releases()[-1])
+    if len(begun) > 1 and topic.startswith("-"):
+        shown = ", ".join(begun[:MANY]) + (", …" if len(begun) > MANY else "")
+        return f"`{topic}` fits several flags of SGLang {release or releases()[-1]}: {shown}"
     if topic.startswith("-"):
-        return f"no known SGLang release has `{topic}`.{did_you_mean(spelling, spellings())}"
+        return f"no known SGLang release has `{topic}`.{_flag_meant(spelling, release)}"
     names = [n for rule in all_rules() for n in (rule.name, rule.code)]
-    near = did_you_mean(topic, names) or did_you_mean(spelling, spellings())
+    near = did_you_mean(topic, names) or _flag_meant(spelling, release)
     return f"`{topic}` is no rule, no code, and no flag of SGLang {releases()[0]} to {releases()[-1]}.{near}"
+
+
+def _flag_meant(spelling: str, release: Release | None) -> str:
+    meant = suggest_flag(release or releases()[-1], spelling)
+    return f" Did you mean `{meant}`?" if meant else did_you_mean(spelling, spellings())

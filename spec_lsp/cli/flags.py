@@ -27,12 +27,23 @@ def spellings() -> set[str]:
 
 
 def find_flag(spelling: str, release: Release | None) -> tuple[Flag, Release] | None:
-    """The flag in a release; without one in the newest release that has it."""
+    """The flag in a release; without one in the newest release that has it. Abbreviations count as argparse counts them."""
     for candidate in [release] if release else reversed(releases()):
         flag = load(candidate).flag(spelling)
         if flag is not None:
             return flag, candidate
-    return None
+    at = release or releases()[-1]
+    begun = abbreviated(spelling, at)
+    flag = load(at).flag(begun[0]) if len(begun) == 1 else None
+    return (flag, at) if flag is not None else None
+
+
+def abbreviated(spelling: str, release: Release) -> list[str]:
+    """The spellings that begin so in a release, one for each flag."""
+    if not spelling.startswith("--"):
+        return []
+    begun = {flag: s for s, flag in load(release).by_spelling.items() if s.startswith(spelling)}
+    return sorted(begun.values())
 
 
 def span(found: list[Release]) -> str:

@@ -48,7 +48,8 @@ def finding(found: Found, style: Style) -> Iterator[str]:
 def headline(severity: str, name: str, message: str, style: Style) -> str:
     """The first line of a finding: `error: name[CODE]: message`."""
     label = "info" if severity == "information" else severity
-    return f"{style.paint(label, severity)}: {style.paint(name, 'bold')}: {style.prose(harmless(message))}"
+    text = "\n".join(map(harmless, message.split("\n")))
+    return f"{style.paint(label, severity)}: {style.paint(name, 'bold')}: {style.prose(text)}"
 
 
 def _note(label: str, text: str, style: Style) -> str:
