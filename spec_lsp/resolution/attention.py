@@ -1,7 +1,8 @@
-"""Attention backends: defaults, page sizes, KV dtypes, hardware, deterministic inference, multi-item scoring, sampling backend.
+"""Attention backends: defaults, page sizes, KV dtypes, hardware, deterministic inference, multi-item scoring, sampling
+backend.
 
-Follows arg_groups/attention_hook.py and the passes of arg_groups/overrides.py that it calls, in the order it calls them; before
-0.5.15 all of it was ServerArgs._handle_attention_backend_compatibility and its neighbours.
+Follows arg_groups/attention_hook.py and the passes of arg_groups/overrides.py that it calls, in the order it calls
+them; before 0.5.15 all of it was ServerArgs._handle_attention_backend_compatibility and its neighbours.
 
 Left out, because no launch decides it: whether a Mac runs it (MPS), platforms that plug themselves in from outside
 SGLang, and the environment variables that deterministic inference sets for NCCL.
@@ -279,7 +280,8 @@ def _is_absorbed_mla_in_hook(c: Config) -> bool:
 
 @_deterministic_rest.adjusts("disable_radix_cache")
 def deterministic_without_radix_cache(c: Config) -> None:
-    """With this attention backend a cached prefix would change the numbers, so deterministic inference gives up the radix cache."""
+    """With this attention backend a cached prefix would change the numbers, so deterministic inference gives up the
+    radix cache."""
     if c.enable_deterministic_inference and c.attention_backend not in deterministic_radix_backends(c):
         c.set(disable_radix_cache=True)
 
@@ -399,6 +401,18 @@ def eager_backends_before_0_5_14(c: Config) -> None:
     """PyTorch's own attention cannot be captured in a CUDA graph."""
     if c.attention_backend in ("torch_native", "flex_attention"):
         c.set(disable_cuda_graph=True)
+
+
+@_compatibility.adjusts("cuda_graph_config", since="0.5.14")
+def eager_backends(c: Config) -> None:
+    """PyTorch's own attention cannot be captured in a CUDA graph."""
+    if c.attention_backend in ("torch_native", "flex_attention"):
+        capture_nothing(c)
+
+
+def capture_nothing(c: Config) -> None:
+    """Capture no CUDA graph, neither of decoding nor of prefill."""
+    c.set(cuda_graph_config={phase: {**part, "backend": "disabled"} for phase, part in c.cuda_graph_config.items()})
 
 
 @_compatibility.refuses(
@@ -1043,6 +1057,12 @@ handle_multi_item_scoring = Handler("attention_hook.py:handle_multi_item_scoring
 def scoring_without_cuda_graphs_before_0_5_14(c: Config) -> None:
     """Multi-item scoring masks attention anew for each request, which a CUDA graph cannot hold."""
     c.set(disable_cuda_graph=True, disable_piecewise_cuda_graph=True)
+
+
+@handle_multi_item_scoring.adjusts("cuda_graph_config", since="0.5.14")
+def scoring_without_cuda_graphs(c: Config) -> None:
+    """Multi-item scoring masks attention anew for each request, which a CUDA graph cannot hold."""
+    capture_nothing(c)
 
 
 @handle_multi_item_scoring.adjusts("disable_radix_cache")

@@ -1,0 +1,37 @@
+"""What the families of speculative algorithms share."""
+
+from __future__ import annotations
+
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.resolution.engine import Change, Config, Earlier, setting
+
+ONE_METHOD = (Earlier("0.5.13", "server_args.py:_handle_speculative_decoding"),)
+"""Until 0.5.12 one method of ServerArgs did it all."""
+
+RUNNING_REQUESTS = 48
+DRAFT_SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
+
+
+def is_eagle(c: Config) -> bool:
+    """Whether the EAGLE family handles the algorithm."""
+    return c.speculative_algorithm in ("EAGLE", "EAGLE3", "STANDALONE")
+
+
+def draft_facts(c: Config) -> ModelFacts:
+    """The draft's facts. Raises NotKnown when it has none or they cannot be read."""
+    facts = c.draft
+    if facts is None:
+        raise NotKnown("draft model", "no draft model is named")
+    return facts
+
+
+def page_one(c: Config) -> Change:
+    """Pages of one token."""
+    return setting(page_size=1)
+
+
+def cap_running_requests(c: Config) -> None:
+    """Serve at most 48 requests at once unless told otherwise."""
+    if c.max_running_requests is None:
+        c.set(max_running_requests=RUNNING_REQUESTS)
