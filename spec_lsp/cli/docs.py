@@ -71,7 +71,7 @@ def _rule(rule: Rule) -> Iterator[str]:
     for words, examples in (("Refused" if rule.severity == "error" else "Reported", rule.bad), ("Accepted", rule.good)):
         lines = [e for e in examples if e]
         if lines:
-            yield from ("", f"{words}:", "", "```console", *lines, "```")
+            yield from ("", f"{words}:", "", "```text", *lines, "```")
 
 
 def _code(value: str, label: str) -> str:
