@@ -86,7 +86,7 @@ def file_backend_without_embedding_offload(c: Config) -> Refusal | None:
 
 
 class Tier(NamedTuple):
-    """What SGLang takes for GPUs of less than `below` MiB: the prefill chunk, the decode graphs below TP 4 and above."""
+    """What SGLang takes for GPUs of less than `below` MiB: the prefill chunk, the decode graphs below TP 4 and from it."""
 
     below: float
     chunk: int
