@@ -10,7 +10,7 @@ from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.continuations import broken_continuations
 from spec_lsp.syntax.shell.interpreter import Found, Interpreter
-from spec_lsp.syntax.shell.source import FileSource, Source
+from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Word

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from spec_lsp.syntax.launch import Edit, Problem
 from spec_lsp.syntax.shell.ast import Simple
-from spec_lsp.syntax.shell.source import FileSource, Source
+from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Place
 
 

@@ -14,7 +14,7 @@ from typing import Protocol, Union
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.patterns import compile_pattern, quote
-from spec_lsp.syntax.shell.source import Source
+from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,

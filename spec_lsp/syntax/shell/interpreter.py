@@ -19,7 +19,7 @@ from spec_lsp.syntax.shell import ast, commands, conditions
 from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander, written_at
 from spec_lsp.syntax.shell.parser import parse_script
 from spec_lsp.syntax.shell.patterns import is_plain, matches
-from spec_lsp.syntax.shell.source import FileSource, Source, embedded
+from spec_lsp.syntax.source import FileSource, Source, embedded
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,

@@ -1,0 +1,85 @@
+"""Line ends as the Language Server Protocol has them, and columns in the units that clients count in.
+
+A line ends with LF, CRLF or CR, and with nothing else: form feeds and U+2028 are characters of a line. Offsets are code
+points of the text; lines and columns count from 0. Built once for a text; each conversion is a bisection.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from typing import Literal
+
+Encoding = Literal["utf-8", "utf-16", "utf-32"]
+
+LINE_END = re.compile(r"\r\n|\n|\r")
+
+
+class LineIndex:
+    """The lines of one text."""
+
+    __slots__ = ("_ascii", "starts", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts: list[int] = [0]
+        if "\r" in text:
+            self.starts.extend(m.end() for m in LINE_END.finditer(text))
+        else:
+            position = text.find("\n")
+            while position >= 0:
+                self.starts.append(position + 1)
+                position = text.find("\n", position + 1)
+        self._ascii = text.isascii()
+
+    def __len__(self) -> int:
+        """How many lines there are: one more than line ends."""
+        return len(self.starts)
+
+    def line_span(self, line: int) -> tuple[int, int]:
+        """The characters of a line without its line end. A line past the last is empty, at the end of the text."""
+        if line < 0:
+            return 0, 0
+        if line >= len(self.starts):
+            return len(self.text), len(self.text)
+        start = self.starts[line]
+        if line + 1 == len(self.starts):
+            return start, len(self.text)
+        end = self.starts[line + 1]
+        end -= 2 if self.text.startswith("\r\n", max(end - 2, start)) else 1
+        return start, end
+
+    def position(self, offset: int, encoding: Encoding = "utf-32") -> tuple[int, int]:
+        """Line and column of an offset, which is cut to the text; the column in the encoding's units."""
+        offset = min(max(offset, 0), len(self.text))
+        line = bisect_right(self.starts, offset) - 1
+        start = self.starts[line]
+        if self._ascii or encoding == "utf-32":
+            return line, offset - start
+        return line, units(self.text[start:offset], encoding)
+
+    def offset(self, line: int, column: int, encoding: Encoding = "utf-32") -> int:
+        """The offset of a line and column. Past the end of a line means its end; within a character means its start."""
+        start, end = self.line_span(line)
+        if column <= 0:
+            return start
+        if self._ascii or encoding == "utf-32":
+            return min(start + column, end)
+        content = self.text[start:end]
+        if content.isascii():
+            return min(start + column, end)
+        used = 0
+        for i, char in enumerate(content):
+            used += units(char, encoding)
+            if used > column:
+                return start + i
+        return end
+
+
+def units(text: str, encoding: Encoding) -> int:
+    """The length of a text in an encoding's units. A lone surrogate counts as the replacement character does."""
+    if encoding == "utf-32" or text.isascii():
+        return len(text)
+    if encoding == "utf-16":
+        return len(text) + sum(c > "\uffff" for c in text)
+    return sum(1 if c < "\x80" else 2 if c < "\u0800" else 3 if c <= "\uffff" else 4 for c in text)
