@@ -11,7 +11,17 @@ FlashInfer's prefill wants on Blackwell (13, which SGLang's own images have).
 from __future__ import annotations
 
 from spec_lsp.resolution.attention import has_flashinfer
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
+from spec_lsp.resolution.engine import (
+    Change,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    dropping,
+    dropping_env,
+    setting,
+    setting_env,
+)
 
 
 def on_sm100_or_newer(c: Config) -> bool:
@@ -312,7 +322,7 @@ def _verify_backend(c: Config) -> str | None:
 
 @handle_linear_attn_backend.adjusts("linear_attn_verify_backend", since="0.5.22")
 def verify_with_triton_under_pp(c: Config) -> None:
-    """With pipeline parallelism and drafting (SGLANG_ENABLE_PP_SPEC), FlashInfer's rows do not fit Kimi delta attention: Triton verifies."""
+    """With SGLANG_ENABLE_PP_SPEC, FlashInfer's rows do not fit Kimi delta attention, so Triton verifies."""
     if not c.env.flag("SGLANG_ENABLE_PP_SPEC") or _verify_backend(c) != "flashinfer":
         return
     if c.model.uses_kda_attention:
@@ -386,6 +396,7 @@ def replayssm_decode_backend(c: Config) -> Refusal | None:
     since="0.5.15",
     bad="model=qwen3-next-80b -- --enable-linear-replayssm",
     good="model=qwen3-next-80b -- --enable-linear-replayssm --disable-radix-cache",
+    earlier=(Earlier("0.5.16", "server_args.py:_handle_linear_attn_backend", "AttributeError"),),
 )
 def replayssm_with_extra_buffer(c: Config) -> Refusal | None:
     """Buffered decoding (ReplaySSM) does not work with the radix cache's extra buffer.
