@@ -34,7 +34,7 @@ _CLASSIFY, _CONSUME, _REQUIRED, _LEFT_OVER = range(4)
 """argparse reports one error: the first of the first of these phases that has any."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Arg:
     """One element of argv. `config` if a `--config` file brought it."""
 
@@ -43,7 +43,7 @@ class Arg:
     config: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Occurrence:
     """A flag where it is given, with what its words mean. `matched` is its full spelling, `typed` what stands there."""
 
@@ -84,7 +84,7 @@ class Outcome:
     help: Arg | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Option:
     """A word that argparse takes for a flag: which one (None: no such flag), its full spelling, and a value after `=`."""
 
@@ -96,8 +96,8 @@ class _Option:
     ambiguous: bool = False
 
 
-_Class = _Option | Literal["value", "dashes", "one", "any"]
-"""What a word is: an option, a value, `--`, one unknown word, any number of unknown words."""
+_Class = _Option | Literal["value", "dashes", "one", "scalar", "any"]
+"""What a word is: an option, a value, `--`, one unknown word, an unquoted unknown variable, any number of unknown words."""
 
 
 def parse(catalog: Catalog, args: Sequence[Arg]) -> Outcome:
@@ -121,7 +121,10 @@ class _Parser:
         for index, arg in enumerate(self.args):
             text = arg.text
             if text is None:
-                yield "any" if arg.word.splat else self._unknown(arg, after_dashes)
+                if arg.word.splat:
+                    yield "scalar" if arg.word.scalar else "any"
+                else:
+                    yield self._unknown(arg, after_dashes)
             elif after_dashes or not text or text[0] != "-":
                 yield "value"
             elif text in spellings:
@@ -183,7 +186,7 @@ class _Parser:
             if isinstance(kind, _Option):
                 index, shelter = self._take(index, kind)
                 continue
-            if kind in ("one", "any"):
+            if kind in ("one", "scalar", "any"):
                 self.outcome.open.append(index)
                 shelter = True
             elif kind == "dashes":
@@ -195,7 +198,10 @@ class _Parser:
                 index = end
                 continue
             index += 1
-        self._require()
+        if self.outcome.help is None:
+            self._require()
+        else:  # argparse prints its help and is gone before it looks at what is left over
+            self.outcome.faults = [f for f in self.outcome.faults if f.phase < _REQUIRED]
         self.outcome.faults.sort(key=lambda f: f.phase)
         return self.outcome
 
@@ -213,13 +219,14 @@ class _Parser:
         if option.explicit is not None:
             self._take_explicit(index, option, flag, option.explicit)
             return index + 1, False
+        if flag.nargs == 0:
+            self._switch(index, option, flag)
+            return index + 1, False
         values, end, certain = self._values(index + 1, flag)
         if not certain:
             self._add(index, option, flag, values, unknown="it comes from words the file does not tell")
-        elif flag.nargs is None and not values:
-            self._missing(index, flag, "expected one argument")
-        elif flag.nargs == "+" and not values:
-            self._missing(index, flag, "expected at least one argument")
+        elif not values and flag.nargs in (None, "+"):
+            self._missing(index, flag, f"expected {'one' if flag.nargs is None else 'at least one'} argument")
         elif isinstance(flag.nargs, int) and len(values) != flag.nargs:
             self._missing(index, flag, f"expected {flag.nargs} argument{'s' * (flag.nargs != 1)}")
         else:
@@ -228,18 +235,19 @@ class _Parser:
 
     def _values(self, start: int, flag: Flag) -> tuple[list[Arg], int, bool]:
         """The words that argparse gives to a flag, where they end, and whether it is certain that it gives just those."""
-        most = {None: 1, "?": 1, "*": len(self.args), "+": len(self.args)}.get(flag.nargs, flag.nargs)
-        assert isinstance(most, int)
+        if flag.nargs is None and start < len(self.args) and self.classes[start] == "value":
+            return [self.args[start]], start + 1, True
+        most = flag.nargs if isinstance(flag.nargs, int) else len(self.args) if flag.nargs in ("*", "+") else 1
         end = start
         certain = True
         while end < len(self.args) and end - start < most:
             kind = self.classes[end]
             if kind == "value":
                 end += 1
-            elif kind == "one":
+            elif kind == "one" or (kind == "scalar" and flag.nargs is None):
                 certain = certain and flag.nargs is None
                 end += 1
-            elif kind == "any":
+            elif kind in ("scalar", "any"):
                 return list(self.args[start:end]), end, end - start > 0 and flag.nargs is None
             else:
                 break
@@ -271,10 +279,7 @@ class _Parser:
     # --- values --------------------------------------------------------------------------------------------------------
 
     def _convert(self, index: int, option: _Option, flag: Flag, values: Sequence[tuple[Word, str | None]]) -> None:
-        words = tuple(word for word, _ in values)
-        if flag.nargs == 0:
-            self._switch(index, option, flag)
-            return
+        words = tuple([word for word, _ in values])
         unknown = next((word.reason for word, text in values if text is None), None)
         converted: list[Any] = []
         bad = False
@@ -288,10 +293,13 @@ class _Parser:
                 bad = True
                 continue
             converted.append(value)
-        for (word, text), value in zip(((w, t) for w, t in values if t is not None), converted, strict=False):
-            if not bad and flag.choices is not None and value not in flag.choices:
-                self._wrong_choice(index, flag, option, word, text or "", value)
-                bad = True
+        if flag.choices is not None and not bad:
+            known = [(w, t) for w, t in values if t is not None]
+            for (word, text), value in zip(known, converted, strict=True):
+                if value not in flag.choices:
+                    self._wrong_choice(index, flag, option, word, text, value)
+                    bad = True
+                    break
         if not bad:
             self._store(index, option, flag, words, converted, unknown)
 
@@ -308,9 +316,7 @@ class _Parser:
             self._add(index, option, flag, words, unknown=unknown)
             return
         value: Any = converted
-        if flag.action == "deprecated-const":
-            value = flag.const
-        elif not words and flag.nargs == "?":
+        if flag.action == "deprecated-const" or (not words and flag.nargs == "?"):
             value = flag.const
         elif len(words) == 1 and flag.nargs in (None, "?"):
             value = converted[0]
@@ -346,7 +352,7 @@ class _Parser:
         unknown: str | None = None,
         sets: bool = True,
     ) -> None:
-        words = tuple(v.word if isinstance(v, Arg) else v for v in values)
+        words = tuple([v.word if isinstance(v, Arg) else v for v in values])
         found = value if unknown is None else Unknown(unknown)
         self.outcome.occurrences.append(
             Occurrence(flag, option.matched, option.typed, self.args[index], words, found, index, sets)
@@ -368,7 +374,7 @@ class _Parser:
         expected: str = "",
     ) -> None:
         config = bool(self.args) and index < len(self.args) and self.args[index].config
-        if self.outcome.help is None:  # argparse has printed its help and is gone
+        if self.outcome.help is None:
             self.outcome.faults.append(
                 Fault(kind, phase, index, words, says, flag, typed, candidates, text, expected, config)
             )
@@ -403,8 +409,8 @@ class _Parser:
 
     def _require(self) -> None:
         given = {o.flag.dest for o in self.outcome.occurrences}
-        attempted = {f.flag.dest for f in self.outcome.faults if f.flag is not None}
-        missing = [f for f in self.catalog.flags if f.required and f.dest not in given and f.dest not in attempted]
+        attempted = {f.flag.dest for f in self.outcome.faults if f.flag is not None}  # one error for one flag
+        missing = [f for f in self.catalog.required if f.dest not in given and f.dest not in attempted]
         if missing and not self.outcome.open:
             says = f"the following arguments are required: {', '.join(map(_name, missing))}"
             for flag in missing:

@@ -13,7 +13,6 @@ from typing import Any, Literal
 
 from spec_lsp.catalog import config_file
 from spec_lsp.catalog.argparse_rules import Arg, Fault, Occurrence, Outcome, parse
-from spec_lsp.catalog.config_file import ConfigFileLike
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
@@ -21,6 +20,8 @@ from spec_lsp.catalog.suggest import suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
+from spec_lsp.syntax.yaml.config import ConfigFile
+from spec_lsp.syntax.yaml.config import read_config as parse_config
 
 __all__ = ["BindError", "Binding", "ErrorKind", "Note", "NoteKind", "Setting", "Unknown", "bind"]
 
@@ -41,11 +42,11 @@ ErrorKind = Literal[
 ]
 NoteKind = Literal["prefix", "deprecated", "repeated", "help", "no-serve"]
 
-ReadConfig = Callable[[str], "tuple[str, str] | None"]
-"""Gives (document name, text) of a `--config` file by its path as typed; None if that cannot be told from here. Raises
-FileNotFoundError if there certainly is no such file."""
+ReadConfig = Callable[[str], "tuple[str, str] | ConfigFile | None"]
+"""Gives a `--config` file by its path as typed: (document name, text), or what was read of it already. None if that cannot be told
+from here. Raises FileNotFoundError if there certainly is no such file."""
 
-_STRICT: frozenset[Program] = frozenset(("launch_server", "serve"))
+_STRICT: frozenset[Program] = frozenset(("launch_server", "serve", "config"))
 """Programs that take nothing but `ServerArgs`. Others have flags of their own, which the catalog does not hold."""
 
 _SERVE = Release(0, 5, 5)
@@ -60,13 +61,12 @@ _LOG_LEVELS = frozenset(("CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO"
 class Setting:
     """A field that the launch sets, by its last flag.
 
-    `spelled` is the flag with its value as written (`--tp 8`, `tp-size: 8` in a config file), `spelling` the flag alone. `flag` is
-    the word it is in (with the value, for `--tp=8`), `values` the words of its value. `losers` came earlier, the latest of them last.
+    `spelling` is the flag as typed, `flag` the word it is in (with the value, for `--tp=8`), `values` the words of its value.
+    `losers` came earlier, the latest of them last.
     """
 
     field: str
     value: Any
-    spelled: str
     spelling: str
     flag: Word
     values: tuple[Word, ...]
@@ -79,14 +79,19 @@ class Setting:
     def known(self) -> bool:
         return not isinstance(self.value, Unknown)
 
+    @property
+    def spelled(self) -> str:
+        """The flag with its value as written: `--tp 8`, `--tp=8`, `tp-size: 8` in a config file."""
+        return _spelled(self.spelling, self.flag, self.values, self.from_config)
+
 
 @dataclass(frozen=True, slots=True)
 class BindError:
     """Something that SGLang's command line refuses (`fatal`), or silently ignores.
 
-    `place` is None where nothing is written that is wrong (a missing flag). `says` is what SGLang or argparse prints. `typed` is the flag
-    as typed, `text` the value; `candidates` are the flags an abbreviation may mean or the values a flag takes; `suggestion` is the flag or value
-    that was probably meant. `words` are the words at fault, the flag's first.
+    `place` is None where nothing is written that is wrong (a missing flag). `says` is what argparse prints, up to what follows a
+    colon in SGLang's own messages. `typed` is the flag as typed, `text` the value; `candidates` are the flags an abbreviation may
+    mean or the values a flag takes; `suggestion` is the one that was probably meant. `words` are those at fault, the flag's first.
     """
 
     kind: ErrorKind
@@ -172,7 +177,7 @@ class _Binder:
         self.unread = False
 
     def bind(self, words: Sequence[Word]) -> Binding:
-        args = [Arg(w, w.text) for w in words]
+        args = [Arg(w, _text(w)) for w in words]
         if self.program == "serve":
             args = self._serve(args)
         args = self._with_config(args)
@@ -180,7 +185,8 @@ class _Binder:
         settings = self._settings(outcome)
         self._faults(outcome, args)
         self._note_flags(outcome)
-        self._check_log_level(settings)
+        if outcome.help is None:
+            self._check_log_level(settings)
         opened = [args[i].word for i in outcome.open]
         if self.unread and self.config is not None:
             opened.append(self.config)
@@ -206,7 +212,7 @@ class _Binder:
         if self.release >= _SERVE_MODEL_TYPE:
             args = _without_model_type(args)
         first = args[0].word if args else None
-        positional = first is not None and not first.splat and bool(first.fragments) and first.known_start[:1] != "-"
+        positional = first is not None and (first.scalar or not first.splat) and first.known_start[:1] != "-"
         if positional and self.release >= _SERVE_POSITIONAL:
             assert first is not None
             flag = Word((), Place(first.place.document, first.place.start, first.place.start))
@@ -264,12 +270,14 @@ class _Binder:
         if read is None:
             self.unread = True
             return []
-        return self._merge(path, _parse_config(*read))
+        return self._merge(path, read if isinstance(read, ConfigFile) else parse_config(*read))
 
-    def _merge(self, path: Word, file: ConfigFileLike) -> list[Arg]:
-        if file.problem:
-            place = file.problem_place or path.place
-            message = self.wording.config_unusable(path.text or "", file.problem)
+    def _merge(self, path: Word, file: ConfigFile) -> list[Arg]:
+        if file.error is not None or file.root == "other":
+            place = file.error.place if file.error is not None else path.place
+            message = self.wording.config_unusable(
+                path.text or "", file.error.message if file.error is not None else None
+            )
             self.unread = True
             related = ((path.place, "the launch reads it here"),) if place != path.place else ()
             self.errors.append(
@@ -358,7 +366,7 @@ class _Binder:
             if winner is occurrence or isinstance(winner.value, Unknown) or isinstance(occurrence.value, Unknown):
                 continue
             if winner.value != occurrence.value or type(winner.value) is not type(occurrence.value):
-                message = f"`{_spelled(occurrence)}` has no effect: `{_spelled(winner)}` comes later and wins."
+                message = f"`{_as_written(occurrence)}` has no effect: `{_as_written(winner)}` comes later and wins."
                 related = ((winner.arg.word.place, "this one wins"),)
                 self.notes.append(
                     Note(
@@ -376,7 +384,9 @@ class _Binder:
     def _faults(self, outcome: Outcome, args: Sequence[Arg]) -> None:
         for fault in outcome.faults:
             own = ("unknown-flag", "stray-argument", "ambiguous-prefix", "required")
-            if (not self.strict and fault.kind in own) or (fault.kind == "required" and self._model_elsewhere(fault)):
+            if not self.strict and fault.kind in own:
+                continue
+            if fault.kind == "required" and (self.program == "config" or self._model_elsewhere(fault)):
                 continue
             self.errors.append(self._error(fault, args))
 
@@ -435,17 +445,15 @@ class _Binder:
             )
 
 
-def _parse_config(name: str, text: str) -> ConfigFileLike:
-    from spec_lsp.syntax.yaml import read_config
-
-    return read_config(name, text)
+def _text(word: Word) -> str | None:
+    """`word.text`, quicker for the common word of one fragment."""
+    return word.fragments[0].text if len(word.fragments) == 1 and not word.splat else word.text
 
 
 def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
     return Setting(
         occurrence.flag.field,
         occurrence.value,
-        _spelled(occurrence),
         occurrence.typed,
         occurrence.arg.word,
         occurrence.values,
@@ -456,18 +464,21 @@ def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
     )
 
 
-def _spelled(occurrence: Occurrence) -> str:
+def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: bool) -> str:
     """The flag with its value as a reader sees it."""
-    values = " ".join("…" if w.text is None else w.text for w in occurrence.values)
-    if occurrence.arg.config:
-        key = occurrence.typed.removeprefix("--")
-        return f"{key}: {values}" if values else f"{key}: true"
-    if not occurrence.values:
-        return occurrence.typed
-    equals = occurrence.values[0].place != occurrence.arg.word.place and occurrence.arg.word.place.contains(
-        occurrence.values[0].place
-    )
-    return f"{occurrence.typed}{'=' if equals else ' '}{values}"
+    texts = " ".join("…" if w.text is None else w.text for w in values)
+    if from_config:
+        return f"{spelling.removeprefix('--')}: {texts or 'true'}"
+    if not flag.fragments:  # the model that `sglang serve` takes as its first word
+        return texts
+    if not values:
+        return spelling
+    joined = values[0].place != flag.place and flag.place.contains(values[0].place)
+    return f"{spelling}{'=' if joined else ' '}{texts}"
+
+
+def _as_written(occurrence: Occurrence) -> str:
+    return _spelled(occurrence.typed, occurrence.arg.word, occurrence.values, occurrence.arg.config)
 
 
 def _without_model_type(args: list[Arg]) -> list[Arg]:

@@ -3,7 +3,8 @@
 SGLang is read in one of two ways, and the report says which:
 
 - **import**: an interpreter that has SGLang builds the real parser and prints what is in it. Exact.
-- **source**: the sources are read without being run, for those who have only the wheel. It says what it could not tell; nothing is written then.
+- **source**: the sources are read without being run, for those who have only the wheel. Where they do not show everything,
+  it says what is missing and writes nothing.
 
 Environment variables always come from the sources.
 """
@@ -66,8 +67,9 @@ def build(
 ) -> Built:
     """Read the SGLang at `path` and add it to the shipped catalogs.
 
-    `path` is an unpacked wheel, a checkout (its `python/` folder is found), or the package itself. With `python`, that interpreter
-    imports it; `prelude` is a script that runs first there (to stub packages that a machine without a GPU lacks). Raises BuildError.
+    `path` is an unpacked wheel, a checkout (its `python/` folder is found), or the package itself. With `python`, that
+    interpreter imports it; `prelude` is a script that runs first there (to stub packages that a machine without a GPU
+    lacks). Raises BuildError.
     """
     root = package(path)
     reading, how = _by_import(root, python, prelude) if python else (_by_source(root), "source")

@@ -3,7 +3,7 @@
 | since | booleans | dictionaries | keys it refuses |
 | --- | --- | --- | --- |
 | 0.5.3.post3 | `true` is the flag alone, `false` nothing | Python's text of it | none |
-| 0.5.8 | the same for switches known by their dest; else the word `true` or `false` | | the dest of any flag that is no plain switch or value |
+| 0.5.8 | so for switches, by their dest; else the word `true` or `false` | | the dest of any other action than store and switch |
 | 0.5.14 | | JSON | |
 | 0.5.23 | switches are known by every long spelling | | not those of a flag that takes one value |
 """
@@ -12,15 +12,15 @@ from __future__ import annotations
 
 import functools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
 
 from spec_lsp.catalog.argparse_rules import Arg
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
-from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, ConfigValue
 
 SINCE = Release(0, 5, 3)
 """`--config` came with 0.5.3; the oldest release shipped that has it is 0.5.3.post3."""
@@ -30,91 +30,70 @@ _JSON = Release(0, 5, 14)
 _ALL_SPELLINGS = Release(0, 5, 23)
 
 
-class ConfigValueLike(Protocol):
-    @property
-    def value(self) -> Any: ...
-    @property
-    def word(self) -> Word | None: ...
-    @property
-    def place(self) -> Place: ...
-
-
-class ConfigEntryLike(Protocol):
-    @property
-    def key(self) -> Word: ...
-    @property
-    def value(self) -> ConfigValueLike: ...
-
-
-class ConfigFileLike(Protocol):
-    """What `spec_lsp.syntax.yaml` reads of a file."""
-
-    @property
-    def entries(self) -> Sequence[ConfigEntryLike]: ...
-    @property
-    def problem(self) -> str:
-        """Empty, "not-mapping", or what is wrong with the YAML."""
-
-    @property
-    def problem_place(self) -> Place | None: ...
-
-
 @dataclass(frozen=True, slots=True)
 class BadKey:
-    """A key that makes SGLang stop: `action` is what it says the flag's action is, None if the key is no text."""
+    """A key that makes SGLang stop: the flag it belongs to, or None for a key that is no text (`8080: x`, `null: x`)."""
 
     word: Word
     flag: Flag | None
 
 
-def words_of(catalog: Catalog, file: ConfigFileLike) -> tuple[list[Arg], list[BadKey]]:
+def words_of(catalog: Catalog, file: ConfigFile) -> tuple[list[Arg], list[BadKey]]:
     """The words of a file's entries, in order, and the keys that SGLang refuses."""
     args: list[Arg] = []
     bad: list[BadKey] = []
-    for entry in file.entries:
-        key = entry.key.text
-        if key is None:
-            continue
-        refused = refused_keys(catalog.release).get(key.replace("-", "_"))
+    for entry in file.effective():
+        name = entry.name
+        if not isinstance(name, str):
+            if catalog.release >= _REFUSES_KEYS:
+                bad.append(BadKey(entry.key, None))
+                continue
+            name = str(name)
+        refused = refused_keys(catalog.release).get(name.replace("-", "_"))
         if refused is not None:
             bad.append(BadKey(entry.key, refused))
-            continue
-        args.extend(_entry(catalog, key, entry))
+        else:
+            args.extend(_entry(catalog.release, name, entry))
     return args, bad
 
 
-def _entry(catalog: Catalog, key: str, entry: ConfigEntryLike) -> Iterator[Arg]:
-    flag = Arg(_flag_word(entry.key), f"--{key}", True)
-    value = entry.value.value
-    texts: list[str]
-    if isinstance(value, bool):
-        alone = catalog.release < _REFUSES_KEYS or key.replace("-", "_") in switches(catalog.release)
-        if alone and not value:
-            return
-        texts = [] if alone else [str(value).lower()]
-    elif isinstance(value, list):
-        if not value:
-            return
-        texts = [str(v) for v in value]
-    elif isinstance(value, dict) and catalog.release >= _JSON:
-        texts = [json.dumps(value, default=str)]
+def _entry(release: Release, key: str, entry: ConfigEntry) -> Iterator[Arg]:
+    flag = Arg(_flag_word(entry.key, key), f"--{key}", True)
+    value = entry.value
+    if not value.known:
+        yield flag
+        yield Arg(unknown(value.place, "a part of the file is not known", splat=value.kind != "scalar"), None, True)
+    elif isinstance(value.value, bool):
+        if release >= _REFUSES_KEYS and key.replace("-", "_") not in switches(release):
+            yield flag
+            yield _value(value, str(value.value).lower())
+        elif value.value:
+            yield flag
+    elif isinstance(value.value, list):
+        if value.value:
+            yield flag
+            items = value.items if len(value.items) == len(value.value) else [value] * len(value.value)
+            yield from (_value(item, str(v)) for item, v in zip(items, value.value, strict=True))
     else:
-        texts = [str(value)]
-    yield flag
-    for text in texts:
-        yield Arg(_value_word(entry.value, text), text, True)
+        yield flag
+        yield _value(
+            value,
+            json.dumps(value.value, default=str) if value.kind == "mapping" and release >= _JSON else str(value.value),
+        )
 
 
-def _flag_word(key: Word) -> Word:
+def _flag_word(key: Word, name: str) -> Word:
+    """`--name`, its characters where the key is written if they are the key's own."""
     start = key.place.start
     dashes = Fragment("--", Place(key.place.document, start, start), False)
-    return Word((dashes, *key.fragments), key.place)
+    named = key.fragments if key.text == name else (Fragment(name, key.place, False),)
+    return Word((dashes, *named), key.place)
 
 
-def _value_word(value: ConfigValueLike, text: str) -> Word:
+def _value(value: ConfigValue, text: str) -> Arg:
     if value.word is not None and value.word.text == text:
-        return value.word
-    return Word((Fragment(text, value.place, False),), value.place)
+        return Arg(value.word, text, True)
+    return Arg(Word((Fragment(text, value.place, False),), value.place), text, True)
 
 
 def _keys(flag: Flag, release: Release) -> set[str]:

@@ -164,7 +164,7 @@ _LORA_OBJECTS = Release(0, 5, 0)
 def lora_paths(texts: list[str], release: Release) -> Any:
     """What SGLang's LoRAPathAction makes of the words. Raises Refusal."""
     if release < _LORA_OBJECTS:
-        return dict(t.split("=", 1) if "=" in t else (t, t) for t in texts)
+        return {name: path if equals else name for name, equals, path in (t.partition("=") for t in texts)}
     found: list[Any] = []
     for text in (t.strip() for t in texts):
         if not (text.startswith("{") and text.endswith("}")):

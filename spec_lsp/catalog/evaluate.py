@@ -1,7 +1,7 @@
-"""Reads values out of Python sources without importing them: just enough of the language for tables of command line flags.
+"""Reads values out of Python sources without importing them: just enough of the language for tables of flags.
 
-Constants, containers, comprehensions, enum members, class attributes, small functions, and names imported from other files of the
-same tree. Whatever cannot be told (a call into a foreign package, say) raises `CannotTell`.
+Constants, containers, comprehensions, enum members, class attributes, small functions, and names imported from other
+files of the same tree. Whatever cannot be told (a call into a foreign package, say) raises `CannotTell`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 MAX_DEPTH = 60
 
 
-class CannotTell(Exception):
+class CannotTell(Exception):  # noqa: N818 - an answer, not a failure
     """The value of an expression is not in the sources."""
 
 
@@ -50,13 +50,8 @@ class Class:
         return self.node.name
 
     def bases(self) -> list[Any]:
-        found = []
-        for base in self.node.bases:
-            try:
-                found.append(self.module.evaluate(base))
-            except CannotTell:
-                continue
-        return found
+        values = (_maybe(self.module, base, {}) for base in self.node.bases)
+        return [v for v in values if not isinstance(v, CannotTell)]
 
     def is_enum(self) -> bool:
         return any(
@@ -137,14 +132,14 @@ class Module:
         return hash(self.name)
 
     @functools.cached_property
-    def ast(self) -> ast.Module:
+    def syntax(self) -> ast.Module:
         return ast.parse(self.path.read_text(encoding="utf-8"))
 
     @functools.cached_property
     def bindings(self) -> dict[str, ast.AST | tuple[str, str]]:
         """What each top-level name is bound to: a value, a definition, or (module, name) of an import."""
         found: dict[str, ast.AST | tuple[str, str]] = {}
-        self._bind(self.ast.body, found)
+        self._bind(self.syntax.body, found)
         return found
 
     def _bind(self, body: list[ast.stmt], found: dict[str, ast.AST | tuple[str, str]]) -> None:
@@ -201,7 +196,7 @@ class Module:
 
     def _from_star(self, name: str) -> Any:
         """A name that `from x import *` brings in."""
-        for node in self.ast.body:
+        for node in self.syntax.body:
             if isinstance(node, ast.ImportFrom) and any(a.name == "*" for a in node.names):
                 source = self.tree.module(self.imports(node)["*"][0])
                 if source is not None and source is not self and source.has(name):
@@ -255,6 +250,12 @@ class Tree:
             raise CannotTell(f"{module_name}.{name}")
         return submodule
 
+    def imported_or_foreign(self, module_name: str, name: str) -> Any:
+        try:
+            return self.imported(module_name, name)
+        except CannotTell:
+            return Foreign(f"{module_name}.{name}")
+
     def once(self, module: Module, name: str, node: ast.expr) -> Any:
         key = (module.name, name)
         if key in self._values:
@@ -307,7 +308,7 @@ class _Return(Exception):  # noqa: N818 - control flow, not an error
 def run(
     module: Module, body: list[ast.stmt], scope: dict[str, Any], on_call: Callable[[ast.Call], bool] | None = None
 ) -> Any:
-    """Execute simple statements; `on_call` sees each expression statement that is a call and says whether it took it."""
+    """Execute simple statements; `on_call` sees each statement that is a call and says whether it took it."""
     for node in body:
         if isinstance(node, ast.Return):
             raise _Return(None if node.value is None else module.evaluate(node.value, scope))
@@ -322,10 +323,7 @@ def run(
             scope[node.target.id] = _maybe(module, node.value, scope)
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
             for name, (source, attribute) in module.imports(node).items():
-                try:
-                    scope[name] = module.tree.imported(source, attribute)
-                except CannotTell:
-                    scope[name] = Foreign(f"{source}.{attribute}")
+                scope[name] = module.tree.imported_or_foreign(source, attribute)
         elif isinstance(node, ast.If):
             taken = node.body if module.evaluate(node.test, scope) else node.orelse
             run(module, taken, scope, on_call)
@@ -445,16 +443,16 @@ class _Evaluator(ast.NodeVisitor):
     def generic_visit(self, node: ast.AST) -> Any:
         raise CannotTell(ast.unparse(node))
 
-    def visit_Constant(self, node: ast.Constant) -> Any:  # noqa: N802
+    def visit_Constant(self, node: ast.Constant) -> Any:
         return node.value
 
-    def visit_List(self, node: ast.List) -> Any:  # noqa: N802
+    def visit_List(self, node: ast.List) -> Any:
         return self._items(node.elts)
 
-    def visit_Tuple(self, node: ast.Tuple) -> Any:  # noqa: N802
+    def visit_Tuple(self, node: ast.Tuple) -> Any:
         return tuple(self._items(node.elts))
 
-    def visit_Set(self, node: ast.Set) -> Any:  # noqa: N802
+    def visit_Set(self, node: ast.Set) -> Any:
         return set(self._items(node.elts))
 
     def _items(self, nodes: list[ast.expr]) -> list[Any]:
@@ -466,7 +464,7 @@ class _Evaluator(ast.NodeVisitor):
                 found.append(self.visit(node))
         return found
 
-    def visit_Dict(self, node: ast.Dict) -> Any:  # noqa: N802
+    def visit_Dict(self, node: ast.Dict) -> Any:
         found: dict[Any, Any] = {}
         for key, value in zip(node.keys, node.values, strict=True):
             if key is None:
@@ -475,13 +473,13 @@ class _Evaluator(ast.NodeVisitor):
                 found[self.visit(key)] = _maybe(self.module, value, self.scope)
         return found
 
-    def visit_Name(self, node: ast.Name) -> Any:  # noqa: N802
+    def visit_Name(self, node: ast.Name) -> Any:
         value = self.scope[node.id] if node.id in self.scope else self.module.lookup(node.id)
         if isinstance(value, CannotTell):
             raise value
         return value
 
-    def visit_Attribute(self, node: ast.Attribute) -> Any:  # noqa: N802
+    def visit_Attribute(self, node: ast.Attribute) -> Any:
         owner = self.visit(node.value)
         if isinstance(owner, Foreign):
             path = f"{owner.path}.{node.attr}"
@@ -498,14 +496,14 @@ class _Evaluator(ast.NodeVisitor):
             return owner.owner.attribute(node.attr)
         raise CannotTell(ast.unparse(node))
 
-    def visit_BinOp(self, node: ast.BinOp) -> Any:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.visit(node.left), self.visit(node.right)
         try:
             return _BINARY[type(node.op)](left, right)
         except (KeyError, TypeError) as error:
             raise CannotTell(ast.unparse(node)) from error
 
-    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:  # noqa: N802
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> Any:
         value = self.visit(node.operand)
         if isinstance(node.op, ast.Not):
             return not value
@@ -513,7 +511,7 @@ class _Evaluator(ast.NodeVisitor):
             return -value
         raise CannotTell(ast.unparse(node))
 
-    def visit_BoolOp(self, node: ast.BoolOp) -> Any:  # noqa: N802
+    def visit_BoolOp(self, node: ast.BoolOp) -> Any:
         value: Any = None
         for part in node.values:
             value = self.visit(part)
@@ -521,7 +519,7 @@ class _Evaluator(ast.NodeVisitor):
                 return value
         return value
 
-    def visit_Compare(self, node: ast.Compare) -> Any:  # noqa: N802
+    def visit_Compare(self, node: ast.Compare) -> Any:
         left = self.visit(node.left)
         for op, comparator in zip(node.ops, node.comparators, strict=True):
             right = self.visit(comparator)
@@ -530,19 +528,19 @@ class _Evaluator(ast.NodeVisitor):
             left = right
         return True
 
-    def visit_IfExp(self, node: ast.IfExp) -> Any:  # noqa: N802
+    def visit_IfExp(self, node: ast.IfExp) -> Any:
         return self.visit(node.body if self.visit(node.test) else node.orelse)
 
-    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:  # noqa: N802
+    def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
         return "".join(str(self.visit(v.value if isinstance(v, ast.FormattedValue) else v)) for v in node.values)
 
-    def visit_ListComp(self, node: ast.ListComp) -> Any:  # noqa: N802
+    def visit_ListComp(self, node: ast.ListComp) -> Any:
         return list(self._comprehension(node.elt, node.generators))
 
-    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:  # noqa: N802
+    def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
         return list(self._comprehension(node.elt, node.generators))
 
-    def visit_SetComp(self, node: ast.SetComp) -> Any:  # noqa: N802
+    def visit_SetComp(self, node: ast.SetComp) -> Any:
         return set(self._comprehension(node.elt, node.generators))
 
     def _comprehension(self, element: ast.expr, generators: list[ast.comprehension]) -> Iterator[Any]:
@@ -555,17 +553,17 @@ class _Evaluator(ast.NodeVisitor):
                 else:
                     yield inner.visit(element)
 
-    def visit_Lambda(self, node: ast.Lambda) -> Any:  # noqa: N802
+    def visit_Lambda(self, node: ast.Lambda) -> Any:
         return Function(self.module, node, "<lambda>")
 
-    def visit_Subscript(self, node: ast.Subscript) -> Any:  # noqa: N802
+    def visit_Subscript(self, node: ast.Subscript) -> Any:
         owner, key = self.visit(node.value), self.visit(node.slice)
         try:
             return owner[key]
         except (KeyError, TypeError, IndexError) as error:
             raise CannotTell(ast.unparse(node)) from error
 
-    def visit_Call(self, node: ast.Call) -> Any:  # noqa: N802
+    def visit_Call(self, node: ast.Call) -> Any:
         if isinstance(node.func, ast.Attribute):
             owner = self.visit(node.func.value)
             found = self._method(owner, node)
@@ -598,8 +596,11 @@ class _Evaluator(ast.NodeVisitor):
 
 _NO_METHOD = object()
 _METHODS = frozenset(
-    ("keys", "values", "items", "lower", "upper", "join", "replace", "strip", "split", "union", "get", "copy", "format")
-    + ("lstrip", "rstrip", "startswith", "endswith", "title")
+    (
+        *("keys", "values", "items", "get", "copy", "union"),
+        *("lower", "upper", "title", "join", "replace", "strip", "lstrip", "rstrip", "split", "format"),
+        *("startswith", "endswith"),
+    )
 )
 
 

@@ -18,7 +18,7 @@ from spec_lsp.catalog.store import environment, load, releases
 
 if sys.version_info >= (3, 11):
     import tomllib
-else:
+else:  # pragma: no cover
     import tomli as tomllib
 
 REPLACEMENTS = Path(__file__).with_name("replacements.toml")

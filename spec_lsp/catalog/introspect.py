@@ -1,6 +1,7 @@
 """Run by `build.py` in the interpreter that has SGLang: prints its version and what its argparse parser holds, as JSON.
 
-It stands alone (that interpreter has no spec-lsp) and is called with the folder to put before `sys.path` and, optionally, a script to run first.
+It stands alone (that interpreter has no spec-lsp) and is called with the folder to put before `sys.path` and, optionally,
+a script to run first.
 """
 
 # mypy: ignore-errors

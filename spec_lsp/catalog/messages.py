@@ -106,13 +106,15 @@ class Wording:
     def config_missing(self, name: str) -> str:
         return f"There is no file `{name}`; SGLang reads its --config file first and stops."
 
-    def config_unusable(self, name: str, problem: str) -> str:
-        if problem == "not-mapping":
+    def config_unusable(self, name: str, problem: str | None) -> str:
+        if problem is None:
             return f"`{name}` must hold one mapping of flags to values; SGLang stops at anything else."
         return f"`{name}` is no YAML that can be read: {problem}. SGLang stops."
 
     def config_key(self, key: str, flag: Flag | None) -> str:
-        name = flag.name if flag is not None else f"--{key}"
+        if flag is None:
+            return f"The key `{key}` is no text; {self.name} crashes at it."
+        name = flag.name
         return f"{self.name} does not take `{key}` in a --config file and stops; give `{name}` on the command line."
 
     def config_ignored(self, typed: str) -> str:

@@ -24,8 +24,9 @@ Action = Literal[
     "deprecated-const",
     "deprecated-alias",
 ]
-"""How a flag's words become a value. `boolean` is argparse's BooleanOptionalAction (`--x` / `--no-x`), the `deprecated…` ones are
-SGLang's: `deprecated` sets nothing, `deprecated-true` and `deprecated-alias` write the field that replaced theirs, `deprecated-const` writes `const`."""
+"""How a flag's words become a value. `boolean` is argparse's BooleanOptionalAction (`--x` / `--no-x`). The `deprecated…`
+ones are SGLang's: `deprecated` sets nothing, `deprecated-true` and `deprecated-alias` write the field that replaced theirs,
+`deprecated-const` writes `const`."""
 
 ACTIONS: frozenset[str] = frozenset(get_args(Action))
 
@@ -47,8 +48,8 @@ _FIELDS = {
 class Flag:
     """One argument of `ServerArgs.add_cli_args`, as the release's argparse parser holds it.
 
-    `choices` are in SGLang's order and of the type that `type` gives. `type` names the converter (`int`, `float`, `str`, `loads`,
-    `human_readable_int`, …: see `converters.py`); None takes the text as it is.
+    `choices` are in SGLang's order and of the type that `type` gives. `type` names the converter (`int`, `float`, `str`,
+    `loads`, `human_readable_int`, …: see `converters.py`); None takes the text as it is.
     """
 
     spellings: tuple[str, ...]
@@ -73,7 +74,7 @@ class Flag:
 
     @property
     def field(self) -> str:
-        """The field of `ServerArgs` it fills. Before 0.5.14 `from_cli_args` copied six dests to fields of another name."""
+        """The field of `ServerArgs` it fills; before 0.5.14 `from_cli_args` renamed six of them."""
         return _FIELDS.get(self.dest, self.dest)
 
     @property
@@ -88,7 +89,7 @@ VariableType = Literal["bool", "int", "float", "str", "json", "list", "unknown"]
 class Variable:
     """An environment variable that a release's source reads. `default` is None where there is none or it is computed.
 
-    A `deprecated` one is still read, with a warning at best; `replacement` is the variable or flag that SGLang names instead.
+    A `deprecated` one is still looked at, with a warning at best; `replacement` is what SGLang names instead.
     """
 
     name: str
@@ -120,6 +121,10 @@ class Catalog:
             if known is None or (known.deprecated and not flag.deprecated):
                 found[flag.field] = flag
         return MappingProxyType(found)
+
+    @functools.cached_property
+    def required(self) -> tuple[Flag, ...]:
+        return tuple(f for f in self.flags if f.required)
 
     @functools.cached_property
     def defaults(self) -> Mapping[str, Any]:

@@ -27,7 +27,7 @@ class Release(NamedTuple):
 
     @staticmethod
     def parse(text: str) -> Release:
-        """`0.5.9`, `v0.5.5.post3`, `0.5.6rc1`; a local part (`+cu130`) is ignored. Raises ValueError for anything else."""
+        """`0.5.9`, `v0.5.5.post3`, `0.5.6rc1`; a local part (`+cu130`) is ignored. Raises ValueError otherwise."""
         release = Release.read(text)
         if release is None:
             raise ValueError(f"not a release of SGLang: {text!r}")

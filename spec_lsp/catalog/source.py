@@ -1,7 +1,8 @@
 """Reads the flags of `ServerArgs` from an unpacked SGLang without importing it.
 
-Two generations: `parser.add_argument(…)` calls in `ServerArgs.add_cli_args` (to 0.5.13), and declared fields `name: A[type, Arg(…)] = default`
-that SGLang's `add_cli_args_from_dataclass` turns into arguments (0.5.14 and later; since 0.5.20 in the namespaces of `arg_groups/fields/`).
+Two generations: `parser.add_argument(…)` calls in `ServerArgs.add_cli_args` (to 0.5.13), and declared fields
+`name: A[type, Arg(…)] = default` that SGLang's `add_cli_args_from_dataclass` turns into arguments (0.5.14 and later; since
+0.5.20 in the namespaces of `arg_groups/fields/`).
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Reading:
 
 
 def read_flags(root: Path) -> Reading:
-    """The flags of the package at `root` (the folder `sglang`). Raises CannotTell if there is no `ServerArgs` to read."""
+    """The flags of the package at `root` (the folder `sglang`). Raises CannotTell without a `ServerArgs`."""
     tree = Tree(root)
     module = tree.module(f"{root.name}.srt.server_args")
     if module is None:
@@ -60,7 +61,7 @@ class _Reader:
 
     def read(self) -> Reading:
         server_args = next(
-            (n for n in self.module.ast.body if isinstance(n, ast.ClassDef) and n.name == "ServerArgs"), None
+            (n for n in self.module.syntax.body if isinstance(n, ast.ClassDef) and n.name == "ServerArgs"), None
         )
         method = server_args and next(
             (n for n in server_args.body if isinstance(n, ast.FunctionDef) and n.name == "add_cli_args"), None

@@ -47,7 +47,8 @@ def write_table(name: str, releases: Mapping[Release, Sequence[Any]]) -> None:
         str(release): [numbers.setdefault(_encode(row), len(numbers)) for row in releases[release]]
         for release in sorted(releases)
     }
-    text = '{"releases": %s, "rows": [%s]}' % (_encode(members), ",\n".join(numbers))
+    rows = ",\n".join(numbers)
+    text = f'{{"releases": {_encode(members)}, "rows": [{rows}]}}'
     DATA.mkdir(exist_ok=True)
     (DATA / name).write_bytes(gzip.compress(text.encode(), 9, mtime=0))
 
@@ -109,7 +110,7 @@ def forget() -> None:
 
 
 def decode_flag(row: Sequence[Any]) -> Flag:
-    """A flag from its row: spellings, dest, action, nargs, const, default, type, choices, then a note where there is one."""
+    """A flag from its row: spellings, dest, action, nargs, const, default, type, choices, and a note where needed."""
     spellings, dest, action, nargs, const, default, type_, choices, *rest = row
     note: dict[str, Any] = rest[0] if rest else {}
     return Flag(

@@ -1,7 +1,8 @@
 """Reads which environment variables an unpacked SGLang looks at, without importing it.
 
-Three kinds of evidence, the best first: the declarations of `srt/environ.py` (`SGLANG_X = EnvBool(False)`), reads by name
-(`os.environ.get("SGLANG_X", "0")`, `get_bool_env_var("SGLANG_X")`), and any other place where the name stands as a string.
+Three kinds of evidence, the best first: the declarations of `srt/environ.py` (`SGLANG_X = EnvBool(False)`), reads by
+name (`os.environ.get("SGLANG_X", "0")`, `get_bool_env_var("SGLANG_X")`), and any other place where the name stands as a
+string.
 """
 
 from __future__ import annotations
@@ -53,7 +54,7 @@ def _better(known: Variable | None, new: Variable) -> Variable:
 
 def _in_module(module: Module) -> Iterator[Variable]:
     try:
-        nodes = list(ast.walk(module.ast))
+        nodes = list(ast.walk(module.syntax))
     except (SyntaxError, ValueError):
         return
     for node in nodes:
@@ -81,14 +82,14 @@ def _declared(module: Module, owner: ast.ClassDef) -> Iterator[Variable]:
         if not _NAME.fullmatch(name):
             continue
         kind = value.func.id if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) else ""
-        type_ = next((t for prefix, t in _DECLARED if kind.startswith(prefix)), "unknown")
+        type_: VariableType = next((t for prefix, t in _DECLARED if kind.startswith(prefix)), "unknown")
         yield Variable(
             name, type_, _constant(module, value.args[0]) if isinstance(value, ast.Call) and value.args else None
         )
         if isinstance(value, ast.Call):
             for keyword in value.keywords:
                 if keyword.arg == "deprecated_name" and isinstance(keyword.value, ast.Constant):
-                    yield Variable(keyword.value.value, type_, None, True, name)
+                    yield Variable(str(keyword.value.value), type_, None, True, name)
 
 
 def _read(module: Module, call: ast.Call) -> Iterator[Variable]:
@@ -107,7 +108,7 @@ def _read(module: Module, call: ast.Call) -> Iterator[Variable]:
 
 
 def _deprecated_call(call: ast.Call) -> Iterator[Variable]:
-    """`_print_deprecated_env(new, old)` and `_warn_deprecated_env_to_cli_flag(name, advice)` of the releases before 0.5.20."""
+    """`_print_deprecated_env(new, old)`, `_warn_deprecated_env_to_cli_flag(name, advice)`: before 0.5.20."""
     name = call.func.id if isinstance(call.func, ast.Name) else ""
     texts = [a.value for a in call.args if isinstance(a, ast.Constant) and isinstance(a.value, str)]
     if name == "_print_deprecated_env" and texts:
