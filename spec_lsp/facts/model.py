@@ -399,6 +399,16 @@ class ModelFacts:
         return self.is_mamba2 or self.is_gdn or self.is_kda or self.is_lightning or self.model_type == "gigachat35"
 
     @cached_property
+    def mamba_chunk_size(self) -> int:
+        """Tokens of a chunk of the recurrent kernels: `hf_config.mamba_chunk_size`, else that of the linear-attention kernels."""
+        if self.model_type in ("nemotron_h", "nemotron_h_puzzle"):
+            return int(self.hf("mamba_chunk_size") or self.hf("chunk_size") or 256)
+        if self.model_type in ("lfm2", "lfm2_moe", "lfm2_vl", "zaya"):
+            return 1
+        default = 256 if self.model_type in ("falcon_h1", "granitemoehybrid") else 64
+        return int(self.hf("mamba_chunk_size", default))
+
+    @cached_property
     def uses_kda_attention(self) -> bool:
         """`uses_kda_attention()` of model_config.py, which looks at the layers themselves."""
         for config in (self.config, self.text):

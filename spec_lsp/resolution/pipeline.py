@@ -44,6 +44,7 @@ parallel.handle_legacy_cp_arguments until 0.5.20
 kv_cache.validate_prefill_only_disable_kv_cache_args
 parallel.handle_dcp_validation until 0.5.20
 parallel.handle_decode_context_parallelism since 0.5.20
+model.build_model_config
 cuda_graph.apply_inkling_prefill_cuda_graph_default since 0.5.16
 cuda_graph.apply_muse_glimmer_prefill_cuda_graph_max_bs_default since 0.5.18
 parallel.handle_dwdp since 0.5.17

@@ -1,0 +1,22 @@
+"""Small questions that the model families share."""
+
+from __future__ import annotations
+
+from spec_lsp.resolution import cuda_graph
+from spec_lsp.resolution.engine import Config
+
+
+def all_backends_unset(c: Config) -> bool:
+    """`is_attention_backend_not_set`: none of the three attention backends is named."""
+    return c.attention_backend is None and c.prefill_attention_backend is None and c.decode_attention_backend is None
+
+
+def is_blackwell(c: Config) -> bool:
+    """SM100 or SM120."""
+    return c.gpu.sm100 or c.gpu.sm120
+
+
+def no_prefill_cuda_graph(c: Config) -> None:
+    """Do not capture prefill in a CUDA graph."""
+    if c.since("0.5.14"):
+        cuda_graph.disable(c, cuda_graph.PREFILL)

@@ -1,0 +1,204 @@
+"""What SGLang refuses the moment it reads the model's config.json.
+
+Follows ModelConfig.__init__ (configs/model_config.py), which resolution runs as soon as a handler asks for the model.
+"""
+
+from __future__ import annotations
+
+from spec_lsp.facts import quantization
+from spec_lsp.facts.quantization import Served
+from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting, setting_env
+
+MODELOPT_METHODS = frozenset({"modelopt", "modelopt_fp8", "modelopt_fp4", "nvfp4_online", "modelopt_mixed"})
+
+
+def quantization_unset(c: Config) -> bool:
+    """Whether `--quantization unquant` was typed: no quantization, whatever config.json says."""
+    return bool(c.typed("quantization") == "unquant")
+
+
+def served_quantization(c: Config) -> Served:
+    """`model_config.quantization`: decided once, from `--quantization` as typed and config.json."""
+    asked = c.typed("quantization")
+    if asked is None and not c.known("quantization"):
+        asked = c.quantization
+    return quantization.served(c.model, c.gpu, c.release, None if asked == "unquant" else asked)
+
+
+def quant_method(c: Config) -> str | None:
+    """`get_quantization_config(hf_config)`: the method config.json names."""
+    return quantization.method_of(c.model, c.release)
+
+
+def model_dtype(c: Config) -> str:
+    """`model_config.dtype`: the type the model computes in, "float16" for "half"."""
+    asked = str(c.dtype).lower()
+    if asked != "auto":
+        return {"half": "float16", "float": "float32"}.get(asked, asked)
+    stated = {"half": "float16", "float": "float32", None: "float32"}.get(c.model.dtype, c.model.dtype)
+    if stated == "float32":
+        return "bfloat16" if c.model.text_model_type.startswith("gemma") else "float16"
+    return str(stated)
+
+
+_quantize_and_serve = Handler("model_config.py:_validate_quantize_and_serve_config", since="0.5.6")
+
+
+@_quantize_and_serve.refuses(
+    "SPC800", "quantize-and-serve-without-modelopt", raises="ValueError",
+    bad=("--quantize-and-serve", "--quantize-and-serve --quantization fp8"), good="--quantization fp8",
+)  # fmt: skip
+def quantize_and_serve_without_modelopt(c: Config) -> Refusal | None:
+    """Quantizing while serving was made for ModelOpt methods only.
+
+    `--quantize-and-serve` wants a ModelOpt method in `--quantization`, and even then SGLang refuses it: the feature is switched
+    off. Quantize and export the checkpoint first, then serve the result without this flag.
+    """
+    if not c.quantize_and_serve or c.quantization in MODELOPT_METHODS:
+        return None
+    return Refusal(
+        at="quantize_and_serve",
+        with_=("quantization",),
+        message="`--quantize-and-serve` is refused: it needs a ModelOpt method, and is switched off in SGLang for those too. "
+        "Export a quantized checkpoint first and serve that.",
+        fixes=(dropping("quantize_and_serve"),),
+    )
+
+
+@_quantize_and_serve.refuses(
+    "SPC801", "quantize-and-serve", raises="NotImplementedError",
+    bad="--quantize-and-serve --quantization modelopt_fp8", good="--quantization fp8",
+)  # fmt: skip
+def quantize_and_serve(c: Config) -> Refusal | None:
+    """Quantizing while serving is switched off.
+
+    SGLang knows the flag and refuses it: quantize and export the checkpoint with ModelOpt first, then serve the export.
+    """
+    if not c.quantize_and_serve or c.quantization not in MODELOPT_METHODS:
+        return None
+    return Refusal(
+        at="quantize_and_serve",
+        with_=("quantization",),
+        message="`--quantize-and-serve` is refused: SGLang has it switched off. Export a quantized checkpoint first and serve that.",
+        fixes=(dropping("quantize_and_serve"),),
+    )
+
+
+_context_length = Handler("model_config.py:_derive_context_length")
+
+
+@_context_length.refuses(
+    "SPC802", "context-length-beyond-model", raises="ValueError",
+    bad="model=gemma-2-9b -- --context-length 32768",
+    good=("model=gemma-2-9b -- --context-length 4096",
+          "model=gemma-2-9b SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 -- --context-length 32768"),
+)  # fmt: skip
+def context_length_beyond_model(c: Config) -> Refusal | None:
+    """The context length is longer than the model was made for.
+
+    SGLang takes the longest context from config.json (`max_position_embeddings`, scaled by `rope_scaling`) and refuses a longer
+    `--context-length`: past it answers are wrong, or kernels read beyond their tables.
+
+    Leave the flag out to get the model's own length. If the model really can do more, say so where it belongs: extend its
+    `rope_scaling` with `--json-model-override-args`. `SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1` turns the refusal into a warning.
+    """
+    asked = c.context_length
+    if asked is None or asked <= c.model.derived_context_len:
+        return None
+    if c.env.flag("SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN") or c.env.flag("SGLANG_IS_IN_CI"):
+        return None
+    longest = c.model.derived_context_len
+    return Refusal(
+        at="context_length",
+        with_=("model_path",),
+        message=f"{c.shown('context_length')} is refused: the model's config.json allows at most {longest} tokens. Answers past "
+        "that would be wrong, so SGLang takes it only with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1.",
+        fixes=(
+            dropping("context_length"),
+            setting(context_length=longest),
+            setting_env(SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN="1"),
+        ),
+    )
+
+
+_verify_quantization = Handler("model_config.py:_verify_quantization")
+
+
+@_verify_quantization.refuses(
+    "SPC803", "quantization-against-checkpoint", raises="ValueError",
+    bad=("model=deepseek-v3 -- --quantization awq --tp-size 8", "model=gpt-oss-120b -- --quantization fp8"),
+    good=("model=deepseek-v3 -- --quantization fp8 --tp-size 8", "model=llama-3.1-8b -- --quantization fp8"),
+)  # fmt: skip
+def quantization_against_checkpoint(c: Config) -> Refusal | None:
+    """The checkpoint is already quantized, with another method.
+
+    config.json says how the weights are stored (`quantization_config`), and SGLang cannot read them with the method that
+    `--quantization` asks for. Leave the flag out: the checkpoint's own method is found by itself.
+    """
+    served = served_quantization(c)
+    if served.problem != "mismatch":
+        return None
+    return Refusal(
+        at="quantization",
+        with_=("model_path",),
+        message=f"{c.shown('quantization')} is refused: the checkpoint is stored as {served.checkpoint}, and cannot be read as "
+        f"{served.method}. Without the flag SGLang takes {served.checkpoint}.",
+        fixes=(dropping("quantization"), *_the_checkpoints_own(c, served)),
+    )
+
+
+def _the_checkpoints_own(c: Config, served: Served) -> tuple[Change, ...]:
+    return (setting(quantization=served.checkpoint),) if served.checkpoint else ()
+
+
+@_verify_quantization.refuses(
+    "SPC804", "quantization-not-on-this-device", raises="ValueError", gate=True,
+    bad=("--quantization mlx_q4", "gpu=mi300x model=gpt-oss-120b -- --tp-size 8"),
+    good="gpu=mi355x model=gpt-oss-120b -- --tp-size 8",
+)  # fmt: skip
+def quantization_not_on_this_device(c: Config) -> Refusal | None:
+    """This release has no such quantization on this device.
+
+    `--quantization` accepts every method's name, but which of them exist depends on the device: `mxfp4` (GPT-OSS) needs NVIDIA,
+    CDNA 4 or a CPU, the `mlx_…` methods a Mac. When nobody typed the flag it is the checkpoint's own method that is
+    missing: serve another checkpoint of the model, or other hardware.
+    """
+    served = served_quantization(c)
+    if served.problem != "unknown":
+        return None
+    return _no_such_method(c, served, "SGLang has no such quantization")
+
+
+@_verify_quantization.refuses(
+    "SPC805", "quantization-not-on-rocm", raises="ValueError", gate=True,
+    bad="gpu=mi300x -- --quantization w8a8_int8", good="gpu=mi300x -- --quantization fp8",
+)  # fmt: skip
+def quantization_not_on_rocm(c: Config) -> Refusal | None:
+    """This quantization is not supported on AMD GPUs.
+
+    SGLang keeps a list of the methods that have kernels for ROCm (fp8, awq, quark, compressed-tensors, mxfp4, …) and refuses the
+    others. Leave the flag out for a checkpoint that is not quantized, or take one of that list.
+    """
+    served = served_quantization(c)
+    if served.problem != "rocm":
+        return None
+    return _no_such_method(c, served, "SGLang has no ROCm kernels for it")
+
+
+def _no_such_method(c: Config, served: Served, why: str) -> Refusal:
+    if c.given("quantization") and served.checkpoint is None:
+        return Refusal(
+            at="quantization",
+            message=f"{c.shown('quantization')} is refused on {c.gpu.title}: {why}.",
+            fixes=(dropping("quantization"), setting(quantization="fp8")),
+        )
+    return Refusal(
+        at="quantization" if c.given("quantization") else "model_path",
+        with_=("model_path",) if c.given("quantization") else (),
+        message=f"The checkpoint's quantization {served.method} is refused on {c.gpu.title}: {why}. Serve the model from another "
+        "checkpoint, or on other hardware.",
+        fixes=(dropping("quantization"),) if c.given("quantization") else (),
+    )
+
+
+build_model_config = (_quantize_and_serve, _context_length, _verify_quantization)

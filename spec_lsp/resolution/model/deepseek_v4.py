@@ -1,0 +1,535 @@
+"""DeepSeek V4 and V4.1. Follows arg_groups/model_overrides/deepseek_v4.py and arg_groups/deepseek_v4_hook.py.
+
+Left out: whether the routed experts are stored in FP4 where neither config.json nor `SGLANG_DSV4_FP4_EXPERTS` says so (their
+safetensors are not read): the MoE runner becomes unknown. Environment variables that SGLang sets for its own kernels. Of V4.1's
+feature checks in 0.5.21 and 0.5.22, those that 0.5.23 no longer has.
+"""
+
+from __future__ import annotations
+
+from spec_lsp.facts import quantization
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.resolution import cuda_graph, parallel
+from spec_lsp.resolution.attention import backends_of, has_flashinfer
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.linear_attention import ragged_verify_mode
+
+
+def is_v4(c: Config) -> bool:
+    """DeepSeek V4 as a target."""
+    return c.model.architecture == "DeepseekV4ForCausalLM"
+
+
+def is_v41(c: Config) -> bool:
+    """DeepSeek V4.1."""
+    return c.model.model_type == "deepseek_v41"
+
+
+def has_fp4_experts(c: Config) -> bool:
+    """`model_config.is_fp4_experts`: the routed experts are stored in MXFP4."""
+    config = c.model.quantization_config or {}
+    declared = config.get("routed_experts_quant_method")
+    if declared == "mxfp4":
+        return True
+    mimo = c.model.architecture in ("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM")
+    if mimo and str(config.get("store_dtype") or "").lower() == "mxfp4":
+        return True
+    if not c.model.is_deepseek_v4 or declared is not None:
+        return False
+    if c.env.is_set("SGLANG_DSV4_FP4_EXPERTS") and not c.env.is_set("SGLANG_DSV4_FP4_DEQUANT"):
+        return c.env.flag("SGLANG_DSV4_FP4_EXPERTS", True)
+    stored = c.model.hf("fp4_experts")
+    if stored is None:
+        raise NotKnown("the checkpoint's experts", "config.json does not say how they are stored")
+    return bool(stored)
+
+
+def _has_nvfp4_experts(c: Config) -> bool:
+    """`model_config.nvfp4_moe_meta`: a hybrid checkpoint with FP8 layers and NVFP4 experts."""
+    config = quantization.config_json(c.model, c.release) or {}
+    return (
+        str(config.get("quant_algo", "")).upper() == "MIXED_PRECISION"
+        and str(config.get("moe_quant_algo", "")).upper() == "NVFP4"
+        and config.get("group_size") is not None
+    )
+
+
+# --- defaults ----------------------------------------------------------------------------------------------------------
+
+_overrides = Handler("deepseek_v4.py:_deepseek_v4_overrides", when=is_v4, since="0.5.15")
+
+
+@_overrides.adjusts("attention_backend", "prefill_attention_backend", "decode_attention_backend", "page_size")
+def attend_as_v4(c: Config) -> None:
+    """DeepSeek V4 has an attention backend of its own, which works on KV pages of 256 tokens."""
+    c.set(attention_backend="dsv4", page_size=128 if c.device == "npu" else 256)
+    if c.device == "npu":
+        c.set(prefill_attention_backend="dsv4", decode_attention_backend="dsv4")
+
+
+@_overrides.adjusts("fp8_gemm_runner_backend", since="0.5.21")
+def multiply_v41_in_cutedsl(c: Config) -> None:
+    """On SM100 V4.1's MXFP8 blocks run on FlashInfer's CuTe DSL kernels."""
+    if not is_v41(c) or c.device != "cuda" or not c.gpu.sm100 or c.fp8_gemm_runner_backend != "auto":
+        return
+    config = c.model.quantization_config or {}
+    blocks = config.get("quant_method") == "fp8" and list(config.get("weight_block_size") or ()) == [32, 32]
+    if blocks and config.get("scale_fmt") == "ue8m0" and has_flashinfer(c):
+        c.set(fp8_gemm_runner_backend="flashinfer_cutedsl")
+
+
+@_overrides.adjusts("swa_full_tokens_ratio")
+def small_window_pool(c: Config) -> None:
+    """V4's windows are short, so a tenth of the tokens is enough for their pool."""
+    if c.since("0.5.20"):
+        if c.swa_full_tokens_ratio is None and not is_v41(c):
+            c.set(swa_full_tokens_ratio=0.1)
+    elif c.swa_full_tokens_ratio == 0.8:
+        c.set(swa_full_tokens_ratio=0.1)
+
+
+@_overrides.adjusts("moe_runner_backend")
+def choose_v4_moe_runner(c: Config) -> None:
+    """V4's FP4 experts run on FlashInfer's kernels."""
+    if c.moe_runner_backend != "auto":
+        return
+    if _has_nvfp4_experts(c):
+        c.set(moe_runner_backend="flashinfer_trtllm_routed")
+    elif c.since("0.5.19") and _runs_mxfp4(c) and has_fp4_experts(c):
+        c.set(moe_runner_backend="flashinfer_mxfp4")
+
+
+def _runs_mxfp4(c: Config) -> bool:
+    devices = c.gpu.sm90 or c.gpu.sm100 or c.gpu.sm120
+    return bool(
+        c.device == "cuda" and devices and c.moe_a2a_backend == "none" and not c.env.flag("SGLANG_DSV4_FP4_DEQUANT")
+    )
+
+
+_dtype = Handler("overrides.py:_deepseek_v4_kv_cache_dtype", when=is_v4, since="0.5.15")
+
+
+@_dtype.adjusts("kv_cache_dtype")
+def v4_cache_dtype(c: Config) -> None:
+    """DeepSeek V4 keeps its KV cache in FP8."""
+    if c.device == "npu":
+        c.set(kv_cache_dtype="bfloat16")
+    elif c.kv_cache_dtype == "auto":
+        c.set(kv_cache_dtype="fp8_e4m3")
+
+
+@_dtype.refuses("SPC846", "v4-cache-dtype-unsupported", raises="AssertionError")
+def v4_cache_dtype_unsupported(c: Config) -> Refusal | None:
+    """DeepSeek V4 reads an FP8 (e4m3) or a bfloat16 KV cache, nothing else.
+
+    Leave `--kv-cache-dtype` out to get FP8.
+    """
+    if c.kv_cache_dtype in ("fp8_e4m3", "bfloat16"):
+        return None
+    return Refusal(
+        at="kv_cache_dtype",
+        with_=("model_path",),
+        message=f"{c.shown('kv_cache_dtype')} is refused for DeepSeek V4: its kernels read fp8_e4m3 or bfloat16 only.",
+        fixes=(dropping("kv_cache_dtype"), setting(kv_cache_dtype="fp8_e4m3")),
+    )
+
+
+_defaults = Handler("deepseek_v4_hook.py:apply_deepseek_v4_defaults", when=is_v4, since="0.5.15")
+
+
+@_defaults.adjusts("dsv4_attn_backend", since="0.5.23")
+def choose_v4_kernels(c: Config) -> None:
+    """V4's attention runs on FlashMLA; V4.1 on SM100 with whole heads on its fused kernels."""
+    if c.dsv4_attn_backend != "auto":
+        return
+    parallel_heads = not c.enable_prefill_cp and parallel.attention_tp_size(c) > 1
+    layout = c.env.text("SGLANG_DSV4_KV_LAYOUT")
+    mega = (
+        is_v41(c)
+        and c.device == "cuda"
+        and c.gpu.sm100
+        and c.kv_cache_dtype == "fp8_e4m3"
+        and not (c.disaggregation_mode == "null" and parallel_heads)
+        and (layout is None or layout.lower() in ("auto", "v41", "v41_new"))
+    )
+    c.set(dsv4_attn_backend="flashmla_mega" if mega else "flashmla")
+
+
+@_defaults.refuses("SPC847", "v4-fused-kernels-elsewhere", raises="AssertionError", since="0.5.23")
+def v4_fused_kernels_elsewhere(c: Config) -> Refusal | None:
+    """The flashmla_mega kernels are for DeepSeek V4.1 on SM100.
+
+    Leave `--dsv4-attn-backend` at auto.
+    """
+    if c.dsv4_attn_backend != "flashmla_mega" or (is_v41(c) and c.device == "cuda" and c.gpu.sm100):
+        return None
+    return Refusal(
+        at="dsv4_attn_backend",
+        with_=("model_path",),
+        message=f"{c.shown('dsv4_attn_backend')} is refused: those kernels serve DeepSeek V4.1 on SM100 only.",
+        fixes=(dropping("dsv4_attn_backend"),),
+    )
+
+
+@_defaults.refuses("SPC848", "v4-trtllm-kernels-unsupported", raises="AssertionError", since="0.5.20")
+def v4_trtllm_kernels_unsupported(c: Config) -> Refusal | None:
+    """DeepSeek V4's trtllm kernels go with few other features.
+
+    `--dsv4-attn-backend trtllm` needs SM100, an FP8 KV cache and chunked prefill, and does not go with HiSparse, context parallelism
+    or prefill/decode disaggregation. Leave it at auto otherwise.
+    """
+    if c.dsv4_attn_backend != "trtllm":
+        return None
+    at = None
+    if c.device != "cuda" or not c.gpu.sm100:
+        at = "dsv4_attn_backend"
+    elif c.kv_cache_dtype not in ("auto", "fp8_e4m3"):
+        at = "kv_cache_dtype"
+    elif c.enable_hisparse:
+        at = "enable_hisparse"
+    elif c.enable_prefill_cp or c.attn_cp_size > 1 or c.dcp_size > 1:
+        at = "enable_prefill_cp" if c.enable_prefill_cp else "attn_cp_size" if c.attn_cp_size > 1 else "dcp_size"
+    elif c.disaggregation_mode != "null":
+        at = "disaggregation_mode"
+    elif c.chunked_prefill_size is None or c.chunked_prefill_size <= 0:
+        at = "chunked_prefill_size"
+    if at is None:
+        return None
+    return Refusal(
+        at=at,
+        with_=("dsv4_attn_backend",) if at != "dsv4_attn_backend" else (),
+        message=f"{c.shown('dsv4_attn_backend')} is refused"
+        + (f" on {c.gpu.title}." if at == "dsv4_attn_backend" else f" with {c.shown(at)}."),
+        fixes=(dropping("dsv4_attn_backend"), dropping(at)),
+    )
+
+
+@_defaults.adjusts("max_running_requests")
+def bound_v4_requests(c: Config) -> None:
+    """DeepSeek V4 serves at most 256 requests at once unless you say otherwise."""
+    if c.max_running_requests is None:
+        c.set(max_running_requests=256)
+
+
+@_defaults.refuses("SPC849", "v4-drafting-unsupported", raises="AssertionError")
+def v4_drafting_unsupported(c: Config) -> Refusal | None:
+    """DeepSeek V4 drafts with EAGLE in one chain, or with DSPARK.
+
+    SGLang looks for exactly `--speculative-algorithm EAGLE` with `--speculative-eagle-topk 1` typed out (and from 0.5.16 for
+    `DSPARK`): other algorithms, the name NEXTN, a tree, or topk left out are refused.
+    """
+    algorithm = c.speculative_algorithm
+    if algorithm is None:
+        return None
+    known = ("EAGLE", "DSPARK") if c.since("0.5.16") else ("EAGLE",)
+    if algorithm not in known:
+        return Refusal(
+            at="speculative_algorithm",
+            with_=("model_path",),
+            message=f"{c.shown('speculative_algorithm')} is refused for DeepSeek V4: it drafts with {' or '.join(known)} only.",
+            fixes=(
+                setting(speculative_algorithm="EAGLE"),
+                setting(speculative_algorithm="EAGLE", speculative_eagle_topk=1),
+                dropping("speculative_algorithm"),
+            ),
+        )
+    if algorithm != "EAGLE" or c.speculative_eagle_topk == 1:
+        return None
+    given = c.given("speculative_eagle_topk")
+    return Refusal(
+        at="speculative_eagle_topk" if given else "speculative_algorithm",
+        with_=("speculative_algorithm",) if given else (),
+        message=f"{c.shown('speculative_eagle_topk' if given else 'speculative_algorithm')} is refused for DeepSeek V4: it drafts "
+        "in one chain, and wants `--speculative-eagle-topk 1` typed out.",
+        fixes=(
+            setting(speculative_eagle_topk=1),
+            setting(speculative_num_steps=3, speculative_eagle_topk=1, speculative_num_draft_tokens=4),
+        ),
+    )
+
+
+# --- V4.1 --------------------------------------------------------------------------------------------------------------
+
+_features = Handler("deepseek_v4_hook.py:validate_deepseek_v41_features", when=is_v4, since="0.5.21")
+
+
+@_features.refuses("SPC850", "encoder-replay-off-v41", raises="ValueError")
+def encoder_replay_off_v41(c: Config) -> Refusal | None:
+    """Replaying encoder windows is for DeepSeek V4.1.
+
+    Leave `--enable-encoder-swa-bounded-replay` out for V4.
+    """
+    if is_v41(c) or not c.enable_encoder_swa_bounded_replay:
+        return None
+    return Refusal(
+        at="enable_encoder_swa_bounded_replay",
+        with_=("model_path",),
+        message="`--enable-encoder-swa-bounded-replay` is refused: only DeepSeek V4.1 has such windows.",
+        fixes=(dropping("enable_encoder_swa_bounded_replay"),),
+    )
+
+
+def _v41_conflict(c: Config) -> tuple[str, str] | None:
+    """The first feature that V4.1 does not know: the field, and why."""
+    replay = c.enable_encoder_swa_bounded_replay
+    if replay:
+        conflicts = (
+            ("enable_mixed_chunk", bool(c.enable_mixed_chunk)),
+            ("enable_lora", bool(c.enable_lora)),
+            ("enable_session_radix_cache", bool(c.enable_session_radix_cache)),
+            ("enable_unified_memory", bool(c.enable_unified_memory)),
+            ("attn_cp_size", c.attn_cp_size > 1),
+            ("disaggregation_mode", c.disaggregation_mode == "decode"),
+        )
+        for name, conflict in conflicts:
+            if conflict:
+                return name, "it does not go with `--enable-encoder-swa-bounded-replay`"
+    algorithm = c.speculative_algorithm
+    unsupported = (
+        (
+            "speculative_algorithm",
+            algorithm is not None and str(algorithm).upper() != "DSPARK",
+            "V4.1 drafts with DSPARK only",
+        ),
+        ("enable_hisparse", bool(c.enable_hisparse), "V4.1 has no HiSparse"),
+        (
+            "dsv4_attn_backend",
+            c.dsv4_attn_backend == "trtllm" and bool(replay),
+            "its kernels replay no encoder windows",
+        ),
+        ("enable_two_batch_overlap", bool(c.enable_two_batch_overlap), "V4.1 does not overlap batches"),
+        ("pp_size", c.pp_size > 1, "V4.1 has no pipeline stages"),
+    )
+    return next(((name, why) for name, conflict, why in unsupported if conflict), None)
+
+
+@_features.refuses("SPC851", "feature-unknown-to-v41", raises="ValueError")
+def feature_unknown_to_v41(c: Config) -> Refusal | None:
+    """DeepSeek V4.1 does not know this feature yet.
+
+    It drafts with DSPARK only and has no HiSparse, two-batch overlap or pipeline parallelism; replaying encoder windows excludes
+    mixed chunks, LoRA, radix sessions, unified memory, context parallelism and decode servers.
+    """
+    found = _v41_conflict(c) if is_v41(c) else None
+    if found is None:
+        return None
+    at, why = found
+    return Refusal(
+        at=at,
+        with_=("model_path",),
+        message=f"{c.shown(at)} is refused for DeepSeek V4.1: {why}.",
+        fixes=(dropping(at), dropping("enable_encoder_swa_bounded_replay")),
+    )
+
+
+@_features.adjusts("enable_decoder_swa_bounded_replay", since="0.5.23")
+def replay_decoder_windows(c: Config) -> None:
+    """V4.1 replays its decoder's windows where the rest of the launch allows it."""
+    if not is_v41(c) or c.enable_decoder_swa_bounded_replay is not None:
+        return
+    graphs = cuda_graph.backend_of(c, cuda_graph.PREFILL) in (cuda_graph.DISABLED, cuda_graph.BREAKABLE)
+    runners = ("none",) if c.gpu.is_hip else ("none", "megamoe")
+    whole = c.attn_dp_size == c.tp_size and c.attn_cp_size == 1 and c.moe_a2a_backend in runners
+    c.set(
+        enable_decoder_swa_bounded_replay=bool(
+            (c.gpu.is_cuda or c.gpu.is_hip)
+            and (c.disaggregation_mode == "null" or c.gpu.is_cuda)
+            and not (c.enable_prefill_cp or c.attn_cp_size != 1 or c.dcp_size != 1)
+            and not c.enable_return_hidden_states
+            and graphs
+            and (whole or not parallel.attention_dp(c))
+        )
+    )
+
+
+@_features.refuses("SPC852", "v41-disaggregated-drafting", raises="ValueError")
+def v41_disaggregated_drafting(c: Config) -> Refusal | None:
+    """DeepSeek V4.1 drafts across prefill and decode servers under conditions.
+
+    Verification must be static, the transfer Mooncake or NIXL, decode without context parallelism; context parallelism of prefill
+    takes `--enable-prefill-cp --cp-strategy interleave`.
+    """
+    if not is_v41(c) or c.disaggregation_mode == "null" or c.speculative_algorithm is None:
+        return None
+    interleaved = c.disaggregation_mode == "prefill" and c.enable_prefill_cp and c.cp_strategy == "interleave"
+    transfers = ("mooncake", "nixl") if c.since("0.5.22") else ("mooncake",)
+    if ragged_verify_mode(c) != "static":
+        at = "SGLANG_RAGGED_VERIFY_MODE"
+    elif c.disaggregation_transfer_backend not in transfers:
+        at = "disaggregation_transfer_backend"
+    elif c.dcp_size != 1:
+        at = "dcp_size"
+    elif (c.enable_prefill_cp or c.attn_cp_size != 1) and not interleaved:
+        at = "enable_prefill_cp" if c.enable_prefill_cp else "attn_cp_size"
+    else:
+        return None
+    shown = f"`{at}`" if at.isupper() else c.shown(at)
+    return Refusal(
+        at=at,
+        with_=("speculative_algorithm", "disaggregation_mode"),
+        message=f"{shown} is refused with {c.shown('speculative_algorithm')} on a {c.disaggregation_mode} server of DeepSeek V4.1.",
+        fixes=(dropping("speculative_algorithm"),),
+    )
+
+
+# --- context parallelism -----------------------------------------------------------------------------------------------
+
+_cp = Handler(
+    "deepseek_v4_hook.py:validate_deepseek_v4_cp", when=lambda c: is_v4(c) and bool(c.enable_prefill_cp), since="0.5.15"
+)
+
+
+@_cp.refuses("SPC853", "v4-cp-strategy", raises="ValueError")
+def v4_cp_strategy(c: Config) -> Refusal | None:
+    """DeepSeek V4's context parallelism interleaves tokens.
+
+    Give `--cp-strategy interleave` with `--enable-prefill-cp` (zigzag works on Ascend NPUs only).
+    """
+    if c.cp_strategy == "interleave" or (c.cp_strategy == "zigzag" and c.gpu.platform == "npu" and c.since("0.5.21")):
+        return None
+    return Refusal(
+        at="cp_strategy" if c.given("cp_strategy") else "enable_prefill_cp",
+        with_=("enable_prefill_cp",) if c.given("cp_strategy") else ("cp_strategy",),
+        message=f"{c.shown('cp_strategy')} is refused for DeepSeek V4: its kernels take interleaved tokens.",
+        fixes=(setting(cp_strategy="interleave"), dropping("enable_prefill_cp")),
+    )
+
+
+@_cp.refuses("SPC854", "v4-cp-on-rocm-unsupported", raises="ValueError", since="0.5.22")
+def v4_cp_on_rocm_unsupported(c: Config) -> Refusal | None:
+    """On AMD GPUs DeepSeek V4's context parallelism goes with little else.
+
+    It needs the dsv4 attention backend for both phases, one node, V4 (not V4.1), no window replay and no two-batch overlap.
+    """
+    if not c.gpu.is_hip:
+        return None
+    if backends_of(c) != ("dsv4", "dsv4"):
+        at = "prefill_attention_backend" if backends_of(c)[0] != "dsv4" else "decode_attention_backend"
+    elif c.nnodes > 1:
+        at = "nnodes"
+    elif is_v41(c):
+        at = "enable_prefill_cp"
+    elif c.enable_decoder_swa_bounded_replay:
+        at = "enable_decoder_swa_bounded_replay"
+    elif c.enable_two_batch_overlap:
+        at = "enable_two_batch_overlap"
+    else:
+        return None
+    return Refusal(
+        at=at,
+        with_=("enable_prefill_cp",),
+        message=f"{c.shown(at)} is refused with `--enable-prefill-cp` for this model on {c.gpu.title}.",
+        fixes=(dropping(at), dropping("enable_prefill_cp")),
+    )
+
+
+@_cp.refuses(
+    "SPC855", "v4-replicas-and-attention-dp-under-prefill-cp", raises="AssertionError", since="0.5.22",
+    sglang="model_override_base.py:context_parallel_attn_dp_size",
+)  # fmt: skip
+def v4_replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
+    """Prefill context parallelism takes either attention DP or replicas, not both.
+
+    Under `--enable-prefill-cp` DeepSeek V4 reads `--dp-size` as attention DP (an old spelling).
+    """
+    if not (c.attn_dp_size > 1 and c.dp_size > 1):
+        return None
+    return Refusal(
+        at="dp_size",
+        with_=("attn_dp_size", "enable_prefill_cp"),
+        message=f"{c.shown('dp_size')} is refused with {c.shown('attn_dp_size')} under `--enable-prefill-cp`.",
+        fixes=(dropping("dp_size"), dropping("attn_dp_size")),
+    )
+
+
+@_cp.adjusts("attn_dp_size", "dp_size", "enable_dp_attention", "moe_dense_tp_size", "attn_cp_size")
+def lay_out_v4_cp(c: Config) -> None:
+    """Prefill context parallelism takes the ranks that attention DP leaves."""
+    if c.since("0.5.22"):
+        groups = c.attn_dp_size * c.dp_size
+        c.set(attn_dp_size=groups, dp_size=1, moe_dense_tp_size=1, attn_cp_size=c.tp_size // groups)
+    else:
+        c.set(enable_dp_attention=True, moe_dense_tp_size=1, attn_cp_size=c.tp_size // c.dp_size)
+
+
+@_cp.refuses("SPC856", "v4-cp-layout", raises="AssertionError")
+def v4_cp_layout(c: Config) -> Refusal | None:
+    """DeepSeek V4's context parallelism stays on one machine, without attention DP.
+
+    It takes at most `--tp-size 8` and one attention group.
+    """
+    if c.gpu.platform == "npu" and c.since("0.5.21"):
+        return None
+    groups = c.attn_dp_size if c.since("0.5.22") else c.dp_size
+    if groups == 1 and c.tp_size <= 8:
+        return None
+    at = "tp_size" if groups == 1 else next((n for n in ("attn_dp_size", "dp_size") if c.given(n)), "dp_size")
+    return Refusal(
+        at=at,
+        with_=("enable_prefill_cp",),
+        message=f"{c.shown(at)} is refused with `--enable-prefill-cp` for DeepSeek V4: it shares a prompt out over one attention "
+        "group of at most 8 GPUs.",
+        fixes=(dropping(at), dropping("enable_prefill_cp")),
+    )
+
+
+@_cp.refuses("SPC857", "v4-cp-with-other-exchange", raises="ValueError", since="0.5.17")
+def v4_cp_with_other_exchange(c: Config) -> Refusal | None:
+    """DeepSeek V4's context parallelism exchanges experts in few ways.
+
+    Take `--moe-a2a-backend` none, deepep, megamoe or (from 0.5.19) mori.
+    """
+    allowed = ("none", "deepep", "megamoe", *(("mori",) if c.since("0.5.19") else ()))
+    if c.moe_a2a_backend in allowed:
+        return None
+    return Refusal(
+        at="moe_a2a_backend",
+        with_=("enable_prefill_cp",),
+        message=f"{c.shown('moe_a2a_backend')} is refused with `--enable-prefill-cp` for DeepSeek V4: it takes {', '.join(allowed)}.",
+        fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="deepep")),
+    )
+
+
+_sm120 = Handler(
+    "overrides.py:_deepseek_v4_sm120_moe", when=lambda c: is_v4(c) and c.gpu.sm120, since="0.5.15", until="0.5.19"
+)
+
+
+@_sm120.adjusts("moe_runner_backend")
+def run_v4_experts_on_marlin(c: Config) -> None:
+    """SM120 lacks the hardware that V4's other expert kernels use."""
+    if c.moe_runner_backend == "auto":
+        c.set(moe_runner_backend="marlin")
+
+
+# --- the budget of replayed windows ------------------------------------------------------------------------------------
+
+_replay_budget = Handler(
+    "deepseek_v4_hook.py:validate_deepseek_v41_encoder_replay_budget",
+    since="0.5.23",
+    when=lambda c: is_v41(c) and bool(c.enable_encoder_swa_bounded_replay),
+)
+
+
+@_replay_budget.refuses("SPC858", "encoder-replay-without-budget", raises="ValueError")
+def encoder_replay_without_budget(c: Config) -> Refusal | None:
+    """Replaying encoder windows needs a bound on requests and a chunk that holds the replayed tokens.
+
+    Set `--max-running-requests`, and a `--chunked-prefill-size` of at least 128 tokens plus one KV page.
+    """
+    least = 128 + (c.page_size or 1)
+    if c.max_running_requests is not None and c.max_running_requests > 0 and (c.chunked_prefill_size or 0) >= least:
+        return None
+    return Refusal(
+        at="enable_encoder_swa_bounded_replay",
+        with_=("max_running_requests", "chunked_prefill_size"),
+        message=f"`--enable-encoder-swa-bounded-replay` is refused: it needs `--max-running-requests` above 0 and a prefill chunk of "
+        f"at least {least} tokens.",
+        fixes=(setting(max_running_requests=256), dropping("enable_encoder_swa_bounded_replay")),
+    )
+
+
+overrides = (_overrides,)
+defaults = (_dtype, _defaults)
+validation = (_features, _cp, _sm120)
+capability = (_replay_budget,)

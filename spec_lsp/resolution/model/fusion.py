@@ -1,0 +1,84 @@
+"""FlashInfer's fused all-reduce. Follows the passes of arg_groups/overrides.py at the end of the model-specific adjustments."""
+
+from __future__ import annotations
+
+from spec_lsp.resolution import parallel
+from spec_lsp.resolution.engine import Config, Handler
+from spec_lsp.resolution.model.common import is_blackwell
+from spec_lsp.resolution.model.config import model_dtype
+
+FUSED = {
+    "DeepseekV3ForCausalLM": "", "DeepseekV32ForCausalLM": "", "DeepseekV4ForCausalLM": "0.5.18", "GptOssForCausalLM": "",
+    "GlmMoeDsaForCausalLM": "", "Glm4MoeForCausalLM": "", "Glm4MoeLiteForCausalLM": "", "MistralLarge3ForCausalLM": "",
+    "Qwen3MoeForCausalLM": "", "Qwen3VLMoeForConditionalGeneration": "", "Qwen3NextForCausalLM": "",
+    "Qwen4ExpForConditionalGeneration": "0.5.20", "KimiK25ForConditionalGeneration": "",
+    "Qwen3_5MoeForConditionalGeneration": "", "InternS2PreviewForConditionalGeneration": "",
+    "Qwen3_5ForConditionalGeneration": "", "NemotronHForCausalLM": "", "NemotronHPuzzleForCausalLM": "",
+    "NemotronH_Omni_Reasoning_V3": "0.5.20",
+}  # fmt: skip
+"""The architectures with fused layers, with the release that began it (empty: 0.5.15 or before)."""
+
+CUTEDSL_TP_SIZES = (2, 4, 8, 16)
+"""The TP sizes of the CuTe DSL kernels."""
+
+_auto = Handler("overrides.py:_flashinfer_allreduce_fusion_auto_enable")
+
+
+@_auto.adjusts("flashinfer_allreduce_fusion_backend")
+def fuse_allreduce(c: Config) -> None:
+    """On Hopper and SM100 this model's all-reduce is fused with the layer norm that follows."""
+    if c.since("0.5.19") and c.before("0.5.21") and _qwen_owns_fusion(c):
+        c.set(flashinfer_allreduce_fusion_backend=None)
+        return
+    mimo = c.since("0.5.23") and c.model.architecture in ("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM")
+    if mimo and not _mimo_fuses(c):
+        return
+    since = "" if mimo else FUSED.get(c.model.architecture)
+    if since is None or (since and c.before(since)) or c.flashinfer_allreduce_fusion_backend is not None:
+        return
+    if not (c.gpu.sm90 or c.gpu.sm100) or c.tp_size <= 1 or parallel.attention_dp(c) or c.moe_a2a_backend != "none":
+        return
+    if (c.nnodes == 1 or c.gpu.sm100) and not _prefers_custom_allreduce(c):
+        c.set(flashinfer_allreduce_fusion_backend="cutedsl" if mimo else "auto")
+
+
+def _qwen_owns_fusion(c: Config) -> bool:
+    names = ("Qwen3_5MoeForCausalLM", "Qwen3_5MoeForConditionalGeneration")
+    return c.model.architecture in names and c.env.flag("SGLANG_FLASHINFER_MNNVL_CUTEDSL_AR_FUSION")
+
+
+def _mimo_fuses(c: Config) -> bool:
+    return bool(
+        c.gpu.sm100
+        and model_dtype(c) == "bfloat16"
+        and c.tp_size in CUTEDSL_TP_SIZES
+        and c.attn_cp_size == 1
+        and not c.encoder_only
+        and not c.enable_pdmux
+    )
+
+
+def _prefers_custom_allreduce(c: Config) -> bool:
+    """DeepSeek V4.1 over four GPUs of one Blackwell node has an all-reduce of its own."""
+    return bool(
+        c.since("0.5.21")
+        and c.model.model_type == "deepseek_v41"
+        and c.model.hf("hidden_size") == 5120
+        and is_blackwell(c)
+        and c.tp_size == 4
+        and c.nnodes == 1
+        and not c.disable_custom_all_reduce
+    )
+
+
+_enforce = Handler("overrides.py:_enforce_disable_allreduce_fusion")
+
+
+@_enforce.adjusts("flashinfer_allreduce_fusion_backend")
+def do_not_fuse(c: Config) -> None:
+    """`--enforce-disable-flashinfer-allreduce-fusion` has the last word (deterministic inference sets it)."""
+    if c.enforce_disable_flashinfer_allreduce_fusion:
+        c.set(flashinfer_allreduce_fusion_backend=None)
+
+
+passes = (_auto, _enforce)
