@@ -84,7 +84,7 @@ serving.handle_load_balance_method
 parallel.handle_legacy_cp_arguments until 0.5.20
 parallel.handle_context_parallelism
 cuda_graph.apply_prefill_cp_cuda_graph_default since 0.5.23
-kv_cache.handle_kv_cache_sharding since 0.5.22
+kv_sharding.handle_kv_cache_sharding since 0.5.22
 moe.handle_moe_kernel_config
 moe.handle_a2a_moe
 parallel.handle_shared_experts_tp since 0.5.21
@@ -105,8 +105,8 @@ disaggregation.handle_encoder_disaggregation
 serving.handle_tokenizer_batching
 serving.handle_environment_variables
 kv_cache.handle_cache_compatibility
-kv_cache.handle_page_major_kv_layout
-kv_cache.handle_unified_memory_pool
+unified_memory.handle_page_major_kv_layout
+unified_memory.handle_unified_memory_pool
 serving.handle_dllm_inference
 serving.handle_crash_dump_env
 serving.handle_debug_utils
@@ -115,10 +115,13 @@ model.handle_model_capability_adjustments since 0.5.16
 platform.handle_nvidia_megakernel since 0.5.23
 platform.handle_amd_monokernel since 0.5.23
 cuda_graph.finalize_cuda_graph_prefill_max_context since 0.5.21
-kv_cache.handle_kv_cache_sharding since 0.5.22
+kv_sharding.handle_kv_cache_sharding since 0.5.22
 moe.validate_deepep_v2_speculative_draft since 0.5.19
 moe.validate_deepep_v2_dispatch_token_budget since 0.5.19
 validation.check_server_args
+fallbacks.apply_fallbacks since 0.5.20
+model.fill_fallbacks since 0.5.20
+parallel.report_dp_attention since 0.5.22
 """
 """0.5.15 and later."""
 
