@@ -147,3 +147,24 @@ handle_model_specific_adjustments = (
 )
 
 handle_model_capability_adjustments = (*capability.passes, *deepseek_v4.capability)
+
+
+fill_fallbacks = Handler("arg_utils.py:with_fallback", since="0.5.20")
+
+
+@fill_fallbacks.adjusts("swa_full_tokens_ratio", "mamba_full_memory_ratio")
+def share_memory_as_usual(c: Config) -> None:
+    """Unless the model or you say otherwise, windows get 0.8 of the tokens of full layers, and recurrent states 0.9 of the KV cache."""
+    if c.swa_full_tokens_ratio is None:
+        c.set(swa_full_tokens_ratio=0.8)
+    if c.mamba_full_memory_ratio is None:
+        c.set(mamba_full_memory_ratio=0.9)
+
+
+@fill_fallbacks.adjusts("enable_tf32_matmul", "mm_enable_dp_encoder", since="0.5.23", spelling=True)
+def switch_off_what_nobody_asked_for(c: Config) -> None:
+    """Nobody asked for it, neither you nor the model."""
+    if c.enable_tf32_matmul is None:
+        c.set(enable_tf32_matmul=False)
+    if c.mm_enable_dp_encoder is None:
+        c.set(mm_enable_dp_encoder=False)
