@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+import traceback
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import islice
@@ -82,8 +83,13 @@ class Judge:
             answer = self._answer(case)
         except MisfitError as error:
             answer = _unknown(str(error))
-        except ValueError as error:  # JSON or UTF-8
+        except json.JSONDecodeError as error:
             answer = _unknown(f"not JSON: {error}")
+        except UnicodeDecodeError as error:
+            answer = _unknown(f"not UTF-8: {error}")
+        except Exception as error:  # a bug of ours in one case must not lose the others
+            traceback.print_exc()
+            answer = _unknown(f"internal error: {error}")
         return json.dumps({"id": identity, **answer}, separators=(",", ":"))
 
     def _answer(self, case: Any) -> dict[str, Any]:

@@ -28,6 +28,8 @@ from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.syntax.launch import Program
 
+WIDEST_VALUE = 28
+"""Characters of a value in the table; `--json` has all of it."""
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 
@@ -221,8 +223,10 @@ def _shown(row: Row) -> str:
     if isinstance(row.value, bool):
         return "on" if row.value else "off"
     if isinstance(row.value, (dict, list, tuple)):
-        return json.dumps(row.value, default=str)
-    return "-" if row.value is None else str(row.value)
+        text = json.dumps(row.value, default=str)
+    else:
+        text = "-" if row.value is None else str(row.value)
+    return text if len(text) <= WIDEST_VALUE else text[: WIDEST_VALUE - 1] + "…"
 
 
 def _assumed(asked: Asked, answer: Answer) -> Iterator[tuple[str, str]]:

@@ -58,7 +58,8 @@ class Sources:
 
     @staticmethod
     def _line(index: LineIndex, number: int, character: int) -> SourceLine:
-        text = index.line(number)
+        start, end = index.line_span(number)
+        text = index.text[start:end]
         if len(text) <= LONG_LINE:
             return SourceLine(number, text)
         cut = max(character - LEAD, 0)

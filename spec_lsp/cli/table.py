@@ -10,17 +10,21 @@ from spec_lsp.cli.excerpt import columns
 from spec_lsp.cli.style import Style, plain
 
 
+WIDEST = 46
+"""Columns of a terminal that a cell may take, but for those of the last column."""
+
+
 def width() -> int:
     """How wide text may be: the terminal, within reason."""
     return max(60, min(shutil.get_terminal_size((100, 24)).columns, 120))
 
 
 def table(rows: Sequence[Sequence[str]], style: Style, heads: Sequence[str] = ()) -> list[str]:
-    """Columns side by side; the last one is folded to the terminal's width."""
+    """Columns side by side. The last one is folded to the terminal's width; the others are cut where they are too wide."""
     if not rows:
         return []
-    every = [heads, *rows] if heads else rows
-    widths = [max(columns(plain(row[i])) for row in every) for i in range(len(rows[0]) - 1)]
+    every = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in ([heads, *rows] if heads else rows)]
+    widths = [max(columns(plain(row[i])) for row in every) for i in range(len(every[0]) - 1)]
     indent = sum(w + 2 for w in widths)
     room = max(width() - indent, 24)
     lines = []
@@ -30,6 +34,10 @@ def table(rows: Sequence[Sequence[str]], style: Style, heads: Sequence[str] = ()
         line = "  ".join([*cells, first]).rstrip()
         lines += [style.paint(line, "bold") if heads and not number else line, *(" " * indent + m for m in more)]
     return lines
+
+
+def _cut(cell: str) -> str:
+    return cell if len(plain(cell)) <= WIDEST else plain(cell)[: WIDEST - 1] + "…"
 
 
 def fold(text: str, room: int) -> list[str]:

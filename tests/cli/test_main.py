@@ -1,0 +1,92 @@
+"""The command line as a whole: help, versions, what is imported when, internal errors."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from spec_lsp import __version__
+from spec_lsp.cli import main as module
+from spec_lsp.cli.arguments import parser
+from tests.cli.conftest import Ran
+
+Run = Callable[..., Ran]
+
+
+def commands(p: argparse.ArgumentParser, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    yield words
+    for action in p._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for name, sub in action.choices.items():
+                yield from commands(sub, (*words, name))
+
+
+COMMANDS = sorted(commands(parser()))
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+def test_every_command_has_help_with_examples(words: tuple[str, ...], run: Run) -> None:
+    ran = run(*words, "--help")
+    assert ran.code == 0
+    assert "usage: spec-lsp" in ran.out
+    assert "examples:" in ran.out or words in ((), ("catalog",))
+    assert max(map(len, ran.out.splitlines())) <= 130
+
+
+def test_version(run: Run) -> None:
+    assert run("--version") == Ran(0, f"spec-lsp {__version__}\n", "")
+
+
+def test_without_a_command_the_help_is_shown(run: Run) -> None:
+    ran = run()
+    assert ran.code == 2
+    assert "commands:" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["chekc"], "invalid choice: 'chekc'"),
+        (["check", "--frmat", "json"], "unrecognized arguments: --frmat"),
+        (["resolve", "--model-path", "x"], "put `--` before the launch"),
+        (["catalog"], "required: ACTION"),
+    ],
+)
+def test_usage_errors(words: list[str], says: str, run: Run) -> None:
+    ran = run(*words)
+    assert ran.code == 2
+    assert says in ran.err
+
+
+def test_an_internal_error_is_told_as_one(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(words: list[str]) -> int:
+        raise ZeroDivisionError("planted")
+
+    monkeypatch.setattr(module, "_run", fail)
+    ran = run("check")
+    assert ran.code == 2
+    assert ran.err.splitlines()[-1].startswith("spec-lsp: internal error: planted (a bug of spec-lsp")
+    assert "Traceback" in ran.err
+
+
+def imported(*words: str) -> set[str]:
+    code = f"import sys; from spec_lsp.cli.main import main; main({list(words)!r}); print('\\n'.join(sys.modules), file=sys.stderr)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    return set(run.stderr.split())
+
+
+def test_asking_for_the_version_imports_next_to_nothing() -> None:
+    assert not imported("--version") & {"argparse", "dataclasses", "yaml", "json", "typing", "spec_lsp.syntax", "lsprotocol"}
+
+
+@pytest.mark.parametrize("words", [("check", "--help"), ("rules",), ("resolve", "--", "--model-path", "x"), ("batch",), ("settings",)])
+def test_only_the_server_imports_the_protocol(words: tuple[str, ...]) -> None:
+    assert not imported(*words) & {"lsprotocol", "pygls", "attrs", "cattrs"}
+
+
+def test_check_imports_nothing_it_does_not_need(folder: object) -> None:
+    assert not imported("check", "clean.sh") & {"lsprotocol", "pygls", "asyncio", "ssl", "urllib.request", "unittest"}
