@@ -28,6 +28,7 @@ log = logging.getLogger(__name__)
 NOT_INITIALIZED = -32002
 INVALID_REQUEST = -32600
 INVALID_PARAMS = -32602
+METHOD_NOT_FOUND = -32601
 PARSE_ERROR = -32700
 INTERNAL_ERROR = -32603
 CONTENT_MODIFIED = -32801
@@ -106,7 +107,11 @@ class Protocol(LanguageServerProtocol):
 
     def _structure_and_handle(self, message: dict[str, Any]) -> None:
         id_, method = message.get("id"), message["method"]
-        if method == types.SHUTDOWN or method == types.EXIT:
+        if method not in self.fm.builtin_features and method not in self.fm.features and method != types.CANCEL_REQUEST:
+            if id_ is not None:
+                self._answer_error(id_, METHOD_NOT_FOUND, f"{method} is not offered")
+            return
+        if method in (types.SHUTDOWN, types.EXIT) or "params" not in message:
             message = {**message, "params": None}
         try:
             structured = self.structure_message(message)
@@ -229,9 +234,10 @@ class Protocol(LanguageServerProtocol):
 
     def encode(self, data: Any) -> bytes:
         """A message as JSON. Raises TypeError or ValueError when it cannot be."""
-        return json.dumps(data, default=self._plain, separators=(",", ":"), allow_nan=False).encode()
+        return json.dumps(data, default=self.plain, separators=(",", ":"), allow_nan=False).encode()
 
-    def _plain(self, data: Any) -> Any:
+    def plain(self, data: Any) -> Any:
+        """An object of lsprotocol as JSON takes it. Raises TypeError for what is no part of a message."""
         if hasattr(data, "__attrs_attrs__"):
             return self._converter.unstructure(data)
         if isinstance(data, enum.Enum):

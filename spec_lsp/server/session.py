@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spec_lsp.server.client import Client
-from spec_lsp.server.positions import Lines, split_lines
+from spec_lsp.server.positions import Lines
 from spec_lsp.server.text import OpenText, TextStore
 from spec_lsp.server.uris import is_file, name_of, uri_of
 
@@ -93,9 +93,9 @@ class Session:
         """The lines of any document, open or on disk."""
         opened = self.texts.get(name)
         if opened is not None:
-            return opened.index
+            return opened.lines
         text = self._read(name)
-        return None if text is None else Lines(split_lines(text), self.client.encoding)
+        return None if text is None else Lines(text, self.client.encoding)
 
     def _read(self, name: str) -> str | None:
         found = self.scope(name).workspace.read(name, name) if is_file(name) else None

@@ -57,20 +57,19 @@ class CodeActions:
             actions += self._fix_all(name, explicit=only is not None)
         return sorted(actions, key=lambda a: not a.get("isPreferred", False))
 
-    def resolve(self, action: types.CodeAction) -> types.CodeAction:
-        """Fill in the edit of an action that was sent without it."""
-        data = action.data
-        if not isinstance(data, dict):
-            return action
-        name = data.get("document")
-        if not isinstance(name, str) or self._session.text(name) is None:
-            return action
+    def resolve(self, data: Any) -> dict[str, Any] | None:
+        """The edit of an action that was sent with this data and without its edit; None if there is nothing to resolve.
+
+        Raises ContentModified when the finding is gone.
+        """
+        if not isinstance(data, dict) or not isinstance(data.get("document"), str):
+            return None
+        name = data["document"]
         edits = self._fix_all_edits(name) if data.get("fixAll") else self._ignore_edits(name, str(data.get("ignore")))
         edit = workspace_edit(self._session, edits) if edits else None
         if edit is None:
             raise ContentModified
-        action.edit = edit  # type: ignore[assignment]
-        return action
+        return edit
 
     # quick fixes
 
@@ -190,9 +189,10 @@ def register(ls: Server) -> dict[str, Any]:
     if ls.client.resolves_edits:
 
         @ls.feature(types.CODE_ACTION_RESOLVE)
-        async def resolve(params: types.CodeAction) -> types.CodeAction:
+        async def resolve(params: types.CodeAction) -> dict[str, Any]:
             await asyncio.sleep(0)
-            return actions.resolve(params)
+            edit = actions.resolve(params.data)
+            return {**ls.wire.plain(params), **({"edit": edit} if edit else {})}
 
         provider["resolveProvider"] = True
     return {"codeActionProvider": provider}

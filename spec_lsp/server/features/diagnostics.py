@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+import logging
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from spec_lsp.server.server import Server
     from spec_lsp.server.session import Session
     from spec_lsp.syntax.word import Place
+
+log = logging.getLogger(__name__)
 
 Item = dict[str, Any]
 """A diagnostic as the protocol writes it. Plain: this is the hot path, and lsprotocol's objects cost more than the
@@ -192,6 +195,15 @@ class Diagnostics:
         edited, affected = list(self._edited), list(self._affected)
         self._edited.clear()
         self._affected.clear()
+        try:
+            self._tell(edited, affected)
+        except (
+            Exception
+        ) as error:  # one document that cannot be analysed must not end the loop; the next edit tries again
+            log.exception("diagnostics of %s", ", ".join((*edited, *affected)))
+            self._ls.report_server_error(error, type(error))
+
+    def _tell(self, edited: list[str], affected: list[str]) -> None:
         concerned = dict.fromkeys((*edited, *affected))
         for name in list(concerned):
             concerned.update(dict.fromkeys(self._follow(name)))
@@ -284,10 +296,9 @@ def _moved(text: OpenText, items: list[Item]) -> bool:
     """Whether the edits since the last publication may have moved or swallowed the client's own marks of these items."""
     first = min(item["range"]["start"]["line"] for item in items)
     last = max(item["range"]["end"]["line"] for item in items)
-    for start, end, shifted in text.touched:
-        if start > last or (end < first and not shifted):
-            continue
-        return True
+    for touched in text.touched:
+        if touched.first <= last and (touched.last >= first or touched.shifts):
+            return True
     return False
 
 

@@ -30,7 +30,7 @@ def register(ls: Server) -> dict[str, Any]:
         text, analysis = session.text(name), session.analysis(name)
         if text is None or analysis is None:
             return None
-        offset = text.index.offset(params.position.line, params.position.character)
+        offset = text.lines.offset(params.position.line, params.position.character)
         found = session.engine.hover(analysis, offset, name)
         if found is None:
             return None
@@ -39,6 +39,6 @@ def register(ls: Server) -> dict[str, Any]:
             "kind": "markdown" if markdown else "plaintext",
             "value": found.markdown if markdown else plain(found.markdown),
         }
-        return {"contents": contents, "range": text.index.range(found.place.start, found.place.end)}
+        return {"contents": contents, "range": text.lines.range(found.place.start, found.place.end)}
 
     return {"hoverProvider": True}

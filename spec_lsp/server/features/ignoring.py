@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from spec_lsp.server.positions import length_without_end
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, Diagnostic
@@ -46,20 +46,26 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic, text: OpenText) -> I
     from spec_lsp.syntax.launch import Edit  # not at the top: the client waits for its first answer meanwhile
     from spec_lsp.syntax.word import Place
 
-    name, lines = text.name, text.index
+    name, lines = text.name, text.lines
     comment = f"# spec-lsp: ignore[{diagnostic.rule.name}]"
     spots = [p for p in (diagnostic.place, *(r.place for r in diagnostic.related)) if p.document == name]
     if diagnostic.launch is not None and diagnostic.launch < len(analysis.launches):
         spots.append(analysis.launches[diagnostic.launch].launch.extent)
     numbers = list(dict.fromkeys(lines.line_at(p.start) for p in spots))
-    newline = next((line[length_without_end(line) :] for line in text.lines if line.endswith(("\n", "\r"))), "\n")
+    newline = _newline(text.text)
     for number in numbers[:1]:
-        end = lines.start_of(number) + length_without_end(lines.text_of(number))
+        _, end = lines.span(number)
         yield Edit(Place(name, end, end), "  " + comment)
     for number in numbers:
-        start = lines.start_of(number)
-        line = lines.text_of(number)
+        start, end = lines.span(number)
+        line = text.text[start:end]
         indent = line[: len(line) - len(line.lstrip(" \t"))]
         yield Edit(Place(name, start, start), f"{indent}{comment}{newline}")
-    top = lines.start_of(1) if len(lines) > 1 and lines.text_of(0).startswith("#!") else 0
+    top = lines.span(1)[0] if len(lines) > 1 and text.text.startswith("#!") else 0
     yield Edit(Place(name, top, top), f"{comment.replace('ignore[', 'ignore-file[')}{newline}")
+
+
+def _newline(text: str) -> str:
+    """The line end the text uses first."""
+    found = re.search(r"\r\n|\n|\r", text)
+    return found[0] if found else "\n"
