@@ -456,12 +456,14 @@ class Finding:
 class Resolution:
     """The resolved configuration and what was found on the way, in SGLang's order.
 
-    `undecided` holds the rules that could not be decided, with what they lacked.
+    `undecided` holds the rules that could not be decided, with what they lacked; `faults` our own mistakes, which end a step
+    as not knowing does and which tests do not tolerate.
     """
 
     config: Config
     findings: list[Finding] = field(default_factory=list)
     undecided: dict[str, str] = field(default_factory=dict)
+    faults: list[str] = field(default_factory=list)
 
     @property
     def refused(self) -> bool:
@@ -499,19 +501,15 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
             try:
                 if not handler.when(c):
                     continue
-            except NotKnown as lacking:
-                c.forget(fields, _why(lacking))
-                result.undecided.update((s.rule.name, lacking.what) for s in steps if s.rule)
+            except Exception as error:
+                _give_up(result, error, fields, steps)
                 continue
         for step in steps:
             c._step = step
             try:
                 said = step.run(c)
-            except NotKnown as lacking:
-                if step.rule is None:
-                    c.forget(step.fields, _why(lacking))
-                else:
-                    result.undecided[step.rule.name] = lacking.what
+            except Exception as error:
+                _give_up(result, error, step.fields, (step,))
                 continue
             if said is not None and step.rule is not None:
                 result.findings.append(Finding(step.rule, said))
@@ -519,6 +517,15 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
                     c.forget((said.at,), f"SGLang refuses it ({step.rule.name})")
     c._step = None
     return result
+
+
+def _give_up(result: Resolution, error: Exception, fields: Iterable[str], steps: Iterable[Step]) -> None:
+    """What could not be told leaves its fields unknown and its rules undecided, and so does a fault of ours."""
+    lacking = error if isinstance(error, NotKnown) else NotKnown("a fault of spec-lsp", f"{type(error).__name__}: {error}")
+    if lacking is not error:
+        result.faults.append(f"{', '.join(s.name for s in steps)}: {lacking.why}")
+    result.config.forget(fields, _why(lacking))
+    result.undecided.update((s.rule.name, lacking.what) for s in steps if s.rule)
 
 
 def _why(lacking: NotKnown) -> str:
