@@ -296,7 +296,9 @@ class Config:
     model; None when no draft path is set), `c.env`. Reading a fact that is not known raises NotKnown too.
     """
 
-    __slots__ = ("__dict__", "_draft", "_gpu", "_model", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "env", "history", "release")
+    __slots__ = (
+        "__dict__", "_draft", "_gpu", "_model", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "env", "history", "release",
+    )  # fmt: skip
 
     def __init__(
         self,
