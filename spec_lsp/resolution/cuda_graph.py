@@ -26,8 +26,7 @@ DECODE, PREFILL = "decode", "prefill"
 FULL, BREAKABLE, PIECEWISE, DISABLED = "full", "breakable", "tc_piecewise", "disabled"
 
 
-# --- reading and changing the configuration
-# ---------------------------------------------------------------------------
+# --- reading and changing the configuration ---------------------------------------------------------------------------
 
 
 def backend_of(c: Config, phase: str) -> str:
@@ -87,8 +86,7 @@ _BREAKABLE_SINCE = {
 """The first release that captures these multimodal models with breakable graphs, where that is later than 0.5.16."""
 
 
-# --- capture sizes
-# ----------------------------------------------------------------------------------------------------
+# --- capture sizes ----------------------------------------------------------------------------------------------------
 
 
 @cache
@@ -130,8 +128,7 @@ def cpu_sizes(max_bs: int, padded: bool) -> list[int]:
     return sorted({size for size in grid if size <= max_bs})
 
 
-# --- defaults of single architectures
-# ---------------------------------------------------------------------------------
+# --- defaults of single architectures ---------------------------------------------------------------------------------
 
 apply_inkling_prefill_cuda_graph_default = Handler(
     "cuda_graph_hook.py:apply_inkling_prefill_cuda_graph_default", since="0.5.16"
@@ -161,8 +158,7 @@ def bound_muse_glimmer_prefill(c: Config) -> None:
         c.set(cuda_graph_max_bs_prefill=512)
 
 
-# --- handle_cuda_graph_config
-# -----------------------------------------------------------------------------------------
+# --- handle_cuda_graph_config -----------------------------------------------------------------------------------------
 
 handle_cuda_graph_config = Handler("cuda_graph_hook.py:handle_cuda_graph_config", since="0.5.14")
 
@@ -423,8 +419,7 @@ def _with_backend(c: Config, phase: str, backend: str) -> GraphConfig:
     return {**typed, phase: {**typed.get(phase, {}), "backend": backend}}
 
 
-# --- later changes
-# ----------------------------------------------------------------------------------------------------
+# --- later changes ----------------------------------------------------------------------------------------------------
 
 disable_prefill_cuda_graph_for_deepseek_trtllm_mla = Handler(
     "cuda_graph_hook.py:disable_prefill_cuda_graph_for_deepseek_trtllm_mla", since="0.5.15"
@@ -544,8 +539,7 @@ def align_prefill_graph_context(c: Config) -> None:
         c.set(cuda_graph_config=changed(c, PREFILL, max_context_size=_aligned_max_context(c, requested)))
 
 
-# --- before 0.5.14
-# ----------------------------------------------------------------------------------------------------
+# --- before 0.5.14 ----------------------------------------------------------------------------------------------------
 
 handle_piecewise_cuda_graph = Handler("server_args.py:_handle_piecewise_cuda_graph", since="0.5.10", until="0.5.14")
 

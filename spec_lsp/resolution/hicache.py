@@ -17,8 +17,7 @@ from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal
 
 LINKER = "enable_unified_cache_external_linker"
 
-# --- handle_hicache_ratio_default
-# -------------------------------------------------------------------------------------
+# --- handle_hicache_ratio_default -------------------------------------------------------------------------------------
 
 handle_hicache_ratio_default = Handler(
     "hicache_hook.py:handle_hicache_ratio_default",
@@ -59,8 +58,7 @@ def choose_host_cache_size(c: Config) -> None:
         c.set(hicache_host_memory_fraction=None)
 
 
-# --- handle_hicache: the external linker
-# ------------------------------------------------------------------------------
+# --- handle_hicache: the external linker ------------------------------------------------------------------------------
 
 handle_hicache = Handler(
     "hicache_hook.py:handle_hicache", earlier=(Earlier("0.5.19", "server_args.py:_handle_hicache"),)
@@ -233,8 +231,7 @@ def linker_with_storage_backend(c: Config) -> Refusal | None:
     )
 
 
-# --- handle_hicache: host memory
-# --------------------------------------------------------------------------------------
+# --- handle_hicache: host memory --------------------------------------------------------------------------------------
 
 
 def uses_host_pool(c: Config) -> bool:
@@ -344,8 +341,7 @@ def lay_out_for_transfer(c: Config) -> None:
         c.set(hicache_mem_layout="layer_first")
 
 
-# --- handle_hicache: layout and copies
-# --------------------------------------------------------------------------------
+# --- handle_hicache: layout and copies --------------------------------------------------------------------------------
 
 
 def _copies_directly(c: Config) -> bool:
@@ -421,8 +417,7 @@ def storage_layout_against_host_receive(c: Config) -> Refusal | None:
     )
 
 
-# --- handle_hicache: decode context parallelism
-# -----------------------------------------------------------------------
+# --- handle_hicache: decode context parallelism -----------------------------------------------------------------------
 
 _DCP = "hicache_hook.py:resolve_hicache_dcp_compatibility"
 _DCP_EARLIER = (Earlier("0.5.19", "server_args.py:_resolve_hicache_dcp_compatibility"),)
@@ -524,8 +519,7 @@ def shared_host_cache_without_mla(c: Config) -> Refusal | None:
     )
 
 
-# --- handle_hicache: before 0.5.14
-# ------------------------------------------------------------------------------------
+# --- handle_hicache: before 0.5.14 ------------------------------------------------------------------------------------
 
 
 def _decode_beside_host_cache(c: Config) -> str:
@@ -602,8 +596,7 @@ def decode_beside_copy_kernel_before_0_5_8(c: Config) -> None:
         c.set(hicache_io_backend="direct")
 
 
-# --- HiSparse (within check_server_args)
-# ------------------------------------------------------------------------------
+# --- HiSparse (within check_server_args) ------------------------------------------------------------------------------
 
 validate_hisparse = Handler(
     "hisparse_hook.py:validate_hisparse", when=lambda c: bool(c.enable_hisparse), since="0.5.12"

@@ -25,8 +25,7 @@ def is_fp4(c: Config) -> bool:
     return c.kv_cache_dtype in (("nvfp4", "fp4_mx_block16") if c.since("0.5.16") else ("fp4_e2m1",))
 
 
-# --- NVFP4 prefill
-# ----------------------------------------------------------------------------------------------------
+# --- NVFP4 prefill ----------------------------------------------------------------------------------------------------
 
 handle_nvfp4_prefill_kv_dequant_dtype = Handler(
     "kv_cache_hook.py:handle_nvfp4_prefill_kv_dequant_dtype", since="0.5.21"
@@ -156,8 +155,7 @@ def choose_nvfp4_backends(c: Config) -> None:
         c.set(prefill_kv_cache_dequant_dtype=chosen)
 
 
-# --- MXFP8
-# ------------------------------------------------------------------------------------------------------------
+# --- MXFP8 ------------------------------------------------------------------------------------------------------------
 
 handle_mxfp8_kv_cache_compatibility = Handler(
     "kv_cache_hook.py:handle_mxfp8_kv_cache_compatibility",
@@ -185,8 +183,7 @@ def mxfp8_kv_cache_off_blackwell(c: Config) -> Refusal | None:
     )
 
 
-# --- FP4
-# --------------------------------------------------------------------------------------------------------------
+# --- FP4 --------------------------------------------------------------------------------------------------------------
 
 handle_kv4_compatibility = Handler(
     "kv_cache_hook.py:handle_kv4_compatibility", when=is_fp4, since="0.5.7", earlier=_earlier("handle_kv4_compatibility")
@@ -424,8 +421,7 @@ def fp4_kv_cache_backend(c: Config) -> Refusal | None:
     )
 
 
-# --- servers without a KV cache
-# ---------------------------------------------------------------------------------------
+# --- servers without a KV cache ---------------------------------------------------------------------------------------
 
 NO_KV = "prefill_only_disable_kv_cache"
 
@@ -594,8 +590,7 @@ def no_kv_cache_off_flashattention(c: Config) -> Refusal | None:
     )
 
 
-# --- radix, host and LMCache
-# ------------------------------------------------------------------------------------------
+# --- radix, host and LMCache ------------------------------------------------------------------------------------------
 
 handle_cache_compatibility = Handler(
     "kv_cache_hook.py:handle_cache_compatibility", earlier=_earlier("handle_cache_compatibility")

@@ -30,8 +30,7 @@ from spec_lsp.resolution.parallel import attention_dp, attention_dp_size
 
 GIB = 1024
 
-# --- handle_offload_compatibility
-# -------------------------------------------------------------------------------------
+# --- handle_offload_compatibility -------------------------------------------------------------------------------------
 
 handle_offload_compatibility = Handler("memory_hook.py:handle_offload_compatibility", since="0.5.20")
 
@@ -81,8 +80,7 @@ def file_backend_without_embedding_offload(c: Config) -> Refusal | None:
     )
 
 
-# --- tiers of GPU memory
-# ----------------------------------------------------------------------------------------------
+# --- tiers of GPU memory ----------------------------------------------------------------------------------------------
 
 
 class Tier(NamedTuple):
@@ -118,8 +116,7 @@ def _tier_of(c: Config, memory: int) -> Tier:
     return _SMALL_TIER_BEFORE_0_5_20 if found is _TIERS[1] and c.before("0.5.20") else found
 
 
-# --- handle_gpu_memory_settings
-# ---------------------------------------------------------------------------------------
+# --- handle_gpu_memory_settings ---------------------------------------------------------------------------------------
 
 apply_glm5_chunked_prefill_default = Handler(
     "cuda_graph_hook.py:apply_glm5_chunked_prefill_default", since="0.5.20", until="0.5.22"
@@ -284,8 +281,7 @@ def choose_prefill_graph_sizes_before_0_5_14(c: Config) -> None:
     c.set(piecewise_cuda_graph_max_tokens=largest, piecewise_cuda_graph_tokens=sizes)
 
 
-# --- mem_fraction_static
-# ----------------------------------------------------------------------------------------------
+# --- mem_fraction_static ----------------------------------------------------------------------------------------------
 
 
 @handle_gpu_memory_settings.adjusts("mem_fraction_static")
@@ -405,8 +401,7 @@ def _leave_room_for_images(c: Config, fraction: float, post_capture: bool, memor
     return fraction * float(0.95 * max(0.8, min(1.05, factor)))
 
 
-# --- sizing the KV pool after the graphs
-# ------------------------------------------------------------------------------
+# --- sizing the KV pool after the graphs ------------------------------------------------------------------------------
 
 
 def plans_post_capture_sizing(c: Config) -> bool:

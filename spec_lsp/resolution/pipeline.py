@@ -37,6 +37,7 @@ serving.handle_asr_validation
 serving.validate_default_chat_template_kwargs since 0.5.16 until 0.5.18
 serving.handle_deprecated_args
 serving.handle_prefill_delayer_env_compat
+platform.find_device
 serving.handle_missing_default_values
 model_path.handle_expert_pack since 0.5.19
 disaggregation.handle_pd_disaggregation
@@ -137,6 +138,7 @@ kv_cache.validate_prefill_only_disable_kv_cache_args since 0.5.12
 serving.handle_deprecated_args
 serving.handle_prefill_delayer_env_compat
 model.handle_unquant
+platform.find_device
 serving.handle_missing_default_values
 cuda_graph.handle_cuda_graph_config since 0.5.14
 platform.handle_hpu_backends
@@ -198,6 +200,7 @@ serving.handle_load_balance_method
 serving.handle_ssl_validation since 0.5.10
 serving.handle_deprecated_args
 serving.handle_prefill_delayer_env_compat
+platform.find_device
 serving.handle_missing_default_values
 platform.handle_hpu_backends
 platform.handle_cpu_backends
@@ -242,6 +245,7 @@ validation.check_server_args
 
 ORDER_0_5_7 = """
 serving.handle_deprecated_args
+platform.find_device
 serving.handle_missing_default_values
 platform.handle_hpu_backends
 platform.handle_cpu_backends
@@ -279,6 +283,7 @@ validation.check_server_args
 
 ORDER_0_5_6 = """
 serving.handle_deprecated_args
+platform.find_device
 serving.handle_missing_default_values
 memory.handle_gpu_memory_settings
 platform.handle_hpu_backends

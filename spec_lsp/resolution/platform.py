@@ -22,15 +22,40 @@ from spec_lsp.resolution.cuda_graph import (
     disable,
     is_locked,
 )
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting, setting_env
 
 
 def _earlier(name: str) -> tuple[Earlier, ...]:
     return (Earlier("0.5.19", f"server_args.py:_{name}"),)
 
 
-# --- HPU and CPU
-# ------------------------------------------------------------------------------------------------------
+# --- finding the device -----------------------------------------------------------------------------------------------
+
+find_device = Handler("common.py:get_device")
+"""What handle_missing_default_values calls when no device is named."""
+
+
+@find_device.refuses(
+    "SPC421", "cpu-not-asked-for", raises="RuntimeError",
+    bad="gpu=cpu -- --page-size 16", good="gpu=cpu -- --device cpu",
+)  # fmt: skip
+def cpu_not_asked_for(c: Config) -> Refusal | None:
+    """SGLang runs on a CPU only when told to.
+
+    Where it finds no accelerator it does not fall back to the CPU by itself. Give `--device cpu`, or set
+    `SGLANG_USE_CPU_ENGINE=1`, which also makes SGLang load its CPU kernels.
+    """
+    if c.device is not None or c.gpu.platform != "cpu" or c.env.text("SGLANG_USE_CPU_ENGINE") == "1":
+        return None
+    return Refusal(
+        at="device",
+        with_=("SGLANG_USE_CPU_ENGINE",),
+        message="There is no accelerator and no device is named, so SGLang stops. Name the CPU with --device cpu.",
+        fixes=(setting(device="cpu"), setting_env(SGLANG_USE_CPU_ENGINE="1")),
+    )
+
+
+# --- HPU and CPU ------------------------------------------------------------------------------------------------------
 
 handle_hpu_backends = Handler("platform_hook.py:handle_hpu_backends", earlier=_earlier("handle_hpu_backends"))
 
@@ -59,8 +84,7 @@ def choose_cpu_backends(c: Config) -> None:
     c.set(sampling_backend="pytorch")
 
 
-# --- NPU
-# --------------------------------------------------------------------------------------------------------------
+# --- NPU --------------------------------------------------------------------------------------------------------------
 
 handle_npu_backends = Handler(
     "platform_hook.py:handle_npu_backends",
@@ -103,8 +127,7 @@ def choose_npu_host_cache(c: Config) -> None:
     c.set(hicache_io_backend="kernel_ascend", hicache_mem_layout=layout)
 
 
-# --- XPU
-# --------------------------------------------------------------------------------------------------------------
+# --- XPU --------------------------------------------------------------------------------------------------------------
 
 handle_xpu_backends = Handler(
     "platform_hook.py:handle_xpu_backends",
@@ -142,8 +165,7 @@ def disable_xpu_prefill_graph(c: Config) -> None:
     c.set(disable_piecewise_cuda_graph=True)
 
 
-# --- symmetric memory, AMD, NCCL
-# --------------------------------------------------------------------------------------
+# --- symmetric memory, AMD, NCCL --------------------------------------------------------------------------------------
 
 handle_symm_mem_device_support = Handler("platform_hook.py:handle_symm_mem_device_support", since="0.5.19")
 
@@ -176,8 +198,7 @@ def drop_nccl_warm_up(c: Config) -> None:
         c.set(pre_warm_nccl=False)
 
 
-# --- kernel plug-ins
-# --------------------------------------------------------------------------------------------------
+# --- kernel plug-ins --------------------------------------------------------------------------------------------------
 
 handle_nvidia_megakernel = Handler("binding.py:handle_nvidia_megakernel", since="0.5.23")
 

@@ -39,8 +39,7 @@ def _dropping(field: str, why: str) -> Conflict:
     return Conflict(field, why, dropping(field))
 
 
-# --- handle_page_major_kv_layout
-# --------------------------------------------------------------------------------------
+# --- handle_page_major_kv_layout --------------------------------------------------------------------------------------
 
 handle_page_major_kv_layout = Handler(
     "kv_cache_hook.py:handle_page_major_kv_layout",
@@ -183,8 +182,7 @@ def page_major_linear_backend(c: Config) -> Refusal | None:
     return None
 
 
-# --- handle_unified_memory_pool
-# ---------------------------------------------------------------------------------------
+# --- handle_unified_memory_pool ---------------------------------------------------------------------------------------
 
 handle_unified_memory_pool = Handler(
     "kv_cache_hook.py:handle_unified_memory_pool",
