@@ -48,12 +48,16 @@ class WordSource:
     text: str
 
     def place(self, start: int, end: int) -> Place:
-        found = self.word.slice(start, end) or self.word.slice(max(start - 1, 0), start + 1)
+        if start == end:
+            behind = self.word.slice(start, start + 1)
+            if behind:
+                return Place(behind[0].place.document, behind[0].place.start, behind[0].place.start)
+            before = self.word.slice(start - 1, start) if start else ()
+            at = before[-1].place if before else self.word.place
+            return Place(at.document, at.end, at.end)
+        found = self.word.slice(start, end)
         if not found:
             return self.word.place
-        if start == end:
-            place = found[-1].place
-            return Place(place.document, place.end, place.end)
         return hull(f.place for f in found)
 
     def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:

@@ -9,7 +9,7 @@ from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Variant
 from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.continuations import broken_continuations
-from spec_lsp.syntax.shell.interpreter import Found, Interpreter
+from spec_lsp.syntax.shell.interpreter import Found, Interpreter, Memory
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
@@ -18,6 +18,18 @@ from spec_lsp.syntax.word import Word
 __all__ = ["MAX_VARIANTS", "read_shell"]
 
 MAX_SOURCED = 40
+MAX_REMEMBERED = 64
+
+_memories: dict[str, Memory] = {}
+
+
+def _keep(name: str, memory: Memory) -> None:
+    """Keeps what a run came to for the next run over the same document, for the documents seen last."""
+    _memories.pop(name, None)
+    _memories[name] = memory
+    while len(_memories) > MAX_REMEMBERED:
+        del _memories[next(iter(_memories))]
+
 
 
 def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Document:
@@ -36,7 +48,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(content)]
 
     located = list(statements(text))
-    interpreter = Interpreter(name, texts, load)
+    interpreter = Interpreter(name, texts, load, _memories.get(name) or Memory())
     broken = any(s.broken for s in located)
     for statement in located:
         if broken:
@@ -44,6 +56,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         elif not interpreter.state.alive:
             break
         interpreter.run(statement.statement.script, FileSource(name, statement.start, statement.text))
+    _keep(name, interpreter.memory_left)
     clues = (*script_clues(name, text), *interpreter.clues)
     launches = tuple(_launch(found, clues) for found in interpreter.launches.values())
     return Document(
@@ -65,6 +78,9 @@ def _launch(found: Found, clues: Sequence[Clue]) -> Launch:
 
 def _distinct(variants: Sequence[Variant]) -> tuple[Variant, ...]:
     """The variants without doubles, and without choices that all of them share."""
+    if len(variants) == 1:
+        only = variants[0]
+        return (Variant(only.words, only.env, (), only.files),) if only.choices else (only,)
     kept: dict[object, Variant] = {}
     for variant in variants:
         key = _signature(variant)

@@ -1,18 +1,254 @@
-"""Commands that end sooner than they look: a comment, a blank or an empty line behind a backslash."""
+"""Commands that end sooner than they look: a comment, a blank, an empty line or nothing where a backslash should go on.
+
+Bash's reading counts for the launch; what it loses is told here, with the edits that make the command what it looks like.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from spec_lsp.syntax.launch import Edit, Problem
-from spec_lsp.syntax.shell.ast import Simple
+from spec_lsp.syntax.shell.ast import Lit, Simple
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Place
+
+FLAGS_AFTER_COMMENT = "flags-after-comment"
+BLANK_AFTER_BACKSLASH = "blank-after-backslash"
+EMPTY_LINE_IN_COMMAND = "empty-line-in-command"
+MISSING_BACKSLASH = "missing-backslash"
+
+CONTINUED = re.compile(r"[ \t]*(?:\\\r?\n[ \t]*)*")
+ESCAPED_BLANKS = re.compile(r"[ \t]*\\[ \t]+")
+COMMENT = re.compile(r"#[^\r\n]*")
+NEWLINE = re.compile(r"\r?\n")
+FLAG_LINE = re.compile(r"[ \t]*--?[A-Za-z]")
+FLAG = re.compile(r"(?<!\S)--?[A-Za-z][\w.-]*")
+
+MAX_LINES = 200
+
+Span = tuple[int, int]
+Change = tuple[int, int, str]
+
+
+@dataclass(slots=True)
+class Lost:
+    """The lines below a broken continuation: the flags on them, and the comments and empty lines between."""
+
+    flags: list[str] = field(default_factory=list)
+    between: list[Span] = field(default_factory=list)
+    """Lines with their line ends that stand before or between lines of flags."""
+    end: int = 0
+
+
+@dataclass(slots=True)
+class Break:
+    rule: str
+    span: Span
+    lost: Lost
+    changes: list[Change]
+    title: str
 
 
 def broken_continuations(
     commands: Mapping[tuple[Place, Place], tuple[Simple, Source]], texts: Mapping[str, str]
 ) -> tuple[Problem, ...]:
-    return ()
+    """The broken continuations of the commands that start SGLang."""
+    found: dict[Place, Problem] = {}
+    for node, source in commands.values():
+        start, end, text, placed = _text_of(node, source, texts)
+        broken = find_break(text, start, end, hidden_comment(node, start - node.start))
+        if broken is not None:
+            problem = _problem(broken, placed)
+            found.setdefault(problem.place, problem)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """Turns offsets of the text that a command was found in into places."""
+
+    source: Source
+    document: str | None
+
+    def place(self, start: int, end: int) -> Place:
+        return self.source.place(start, end) if self.document is None else Place(self.document, start, end)
+
+
+def _text_of(node: Simple, source: Source, texts: Mapping[str, str]) -> tuple[int, int, str, _Placed]:
+    if isinstance(source, FileSource):
+        text = texts.get(source.document, "")
+        return source.base + node.start, source.base + node.end, text, _Placed(source, source.document)
+    return node.start, node.end, source.text, _Placed(source, None)
+
+
+def hidden_comment(node: Simple, base: int = 0) -> int | None:
+    """Where the first word starts that is an escaped blank with `#` behind it: `--tp 8 \\ # why` has no comment."""
+    for word in node.words:
+        if word.literal is not None and word.literal[:2] in (" #", "\t#"):
+            if word.parts and isinstance(word.parts[0], Lit) and not word.parts[0].verbatim:
+                return base + word.start
+    return None
+
+
+def find_break(text: str, start: int, end: int, hidden: int | None = None) -> Break | None:
+    """The broken continuation that ends the command [start, end), if there is one."""
+    escaped = (hidden, hidden + 2) if hidden is not None else _escaped_blank(text, start, end)
+    if escaped is not None:
+        return _blank_break(text, start, escaped)
+    m = CONTINUED.match(text, end)
+    assert m is not None
+    at = m.end()
+    if text.startswith("#", at):
+        return _comment_break(text, start, end, at)
+    if not NEWLINE.match(text, at):
+        return None
+    line = text.rfind("\n", 0, at) + 1
+    if "\\" in m.group():
+        return _empty_line_break(text, line, at)
+    return _missing_break(text, end, at)
+
+
+def _escaped_blank(text: str, start: int, end: int) -> Span | None:
+    """A backslash at the end of a line that blanks hide: from the backslash to the end of the blanks."""
+    backslash = end - 2
+    if backslash <= start or text[backslash : end - 1] != "\\" or text[end - 1] not in " \t":
+        return None
+    if text[backslash - 1] not in " \t":
+        return None
+    m = re.compile(r"[ \t]*").match(text, end)
+    assert m is not None
+    behind = m.end()
+    return (backslash, behind) if behind == len(text) or text[behind] in "\r\n#" else None
+
+
+def _blank_break(text: str, start: int, span: Span) -> Break:
+    backslash, behind = span
+    comment = COMMENT.match(text, behind)
+    line_end = comment.end() if comment else behind
+    lost = lost_lines(text, line_end)
+    if not lost.flags:
+        before = len(text[:backslash].rstrip(" \t"))
+        return Break(BLANK_AFTER_BACKSLASH, span, lost, [(before, behind if not comment else behind - 1, "")], "Remove the backslash")
+    if comment:
+        changes = _moved_above(text, start, [(comment.group(), (backslash + 1, line_end))], lost)
+        return Break(BLANK_AFTER_BACKSLASH, span, lost, changes, "Move the comment above the command")
+    changes = [(backslash + 1, behind, ""), *((a, b, "") for a, b in _empty(text, lost))]
+    return Break(BLANK_AFTER_BACKSLASH, span, lost, changes, "Remove the blanks behind the backslash")
+
+
+def _comment_break(text: str, start: int, end: int, at: int) -> Break | None:
+    comment = COMMENT.match(text, at)
+    assert comment is not None
+    lost = lost_lines(text, comment.end())
+    if not lost.flags:
+        return None
+    own_line = "\n" in text[end:at]
+    if own_line:
+        line = text.rfind("\n", 0, at) + 1
+        newline = NEWLINE.match(text, comment.end())
+        first = (comment.group(), (line, newline.end() if newline else comment.end()))
+        changes = _moved_above(text, start, [first], lost)
+    else:
+        before = len(text[:at].rstrip(" \t"))
+        changes = _moved_above(text, start, [(comment.group(), (before, comment.end()))], lost)
+        if changes:
+            changes.append((before, before, " \\"))
+    return Break(FLAGS_AFTER_COMMENT, comment.span(), lost, changes, "Move the comment above the command")
+
+
+def _empty_line_break(text: str, line: int, at: int) -> Break | None:
+    newline = NEWLINE.match(text, at)
+    assert newline is not None
+    lost = lost_lines(text, at)
+    if not lost.flags:
+        return None
+    backslash = text.rfind("\\", 0, line)
+    changes = [(line, newline.end(), ""), *((a, b, "") for a, b in _empty(text, lost))]
+    if any(text[a:b].strip() for a, b in lost.between):
+        changes = []
+    return Break(EMPTY_LINE_IN_COMMAND, (backslash, line), lost, changes, "Remove the empty line")
+
+
+def _missing_break(text: str, end: int, at: int) -> Break | None:
+    newline = NEWLINE.match(text, at)
+    assert newline is not None
+    if not FLAG_LINE.match(text, newline.end()):
+        return None
+    lost = lost_lines(text, at)
+    last = max(text.rfind(" ", 0, end), text.rfind("\t", 0, end), text.rfind("\n", 0, end)) + 1
+    return Break(MISSING_BACKSLASH, (last, end), lost, [(end, at, " \\")], "Add the backslash")
+
+
+def lost_lines(text: str, end: int) -> Lost:
+    """The lines of flags below the line that ends at `end`."""
+    lost = Lost(end=end)
+    pending: list[Span] = []
+    newline = NEWLINE.match(text, end)
+    position = newline.end() if newline else len(text)
+    for _ in range(MAX_LINES):
+        if position >= len(text):
+            break
+        line_end = text.find("\n", position)
+        line_end = len(text) if line_end < 0 else line_end
+        after = min(line_end + 1, len(text))
+        line = text[position:line_end].rstrip("\r")
+        if FLAG_LINE.match(line):
+            lost.flags.extend(FLAG.findall(line.split(" #")[0]))
+            lost.between.extend(pending)
+            pending = []
+            lost.end = position + len(line)
+        elif not line.strip() or line.lstrip().startswith("#"):
+            pending.append((position, after))
+            if len(pending) > 20 or (lost.flags and not text[:position].rstrip("\r\n").endswith("\\")):
+                break
+        else:
+            break
+        position = after
+    return lost
+
+
+def _empty(text: str, lost: Lost) -> Iterator[Span]:
+    for start, end in lost.between:
+        if not text[start:end].strip():
+            yield start, end
+
+
+def _moved_above(text: str, start: int, comments: list[tuple[str, Span]], lost: Lost) -> list[Change]:
+    """Moves comments above the line on which the command starts; no change where that line goes on another."""
+    line = text.rfind("\n", 0, start) + 1
+    if text[:line].rstrip("\r\n").endswith("\\"):
+        return []
+    indent = text[line : line + len(text[line:start]) - len(text[line:start].lstrip(" \t"))]
+    eol = "\r\n" if "\r\n" in text else "\n"
+    moved = [comment for comment, _ in comments]
+    changes: list[Change] = [(a, b, "") for _, (a, b) in comments]
+    for a, b in lost.between:
+        content = text[a:b].strip()
+        changes.append((a, b, ""))
+        if content:
+            moved.append(content)
+    changes.insert(0, (line, line, "".join(f"{indent}{comment}{eol}" for comment in moved)))
+    return changes
+
+
+def _problem(broken: Break, placed: _Placed) -> Problem:
+    edits = tuple(Edit(placed.place(a, b), new) for a, b, new in broken.changes if a < b or new)
+    return Problem(broken.rule, placed.place(*broken.span), _message(broken), edits, broken.title if edits else "")
+
+
+def _message(broken: Break) -> str:
+    flags = broken.lost.flags
+    named = ", ".join(dict.fromkeys(flags[:6])) + (f" and {len(flags) - 6} more" if len(flags) > 6 else "")
+    verb = "is" if len(flags) == 1 else "are"
+    lost = f"{named} below {verb} not passed to SGLang"
+    if broken.rule == FLAGS_AFTER_COMMENT:
+        return f"The shell ends the command at this comment: {lost}."
+    if broken.rule == EMPTY_LINE_IN_COMMAND:
+        return f"The shell ends the command at the empty line behind this backslash: {lost}."
+    if broken.rule == MISSING_BACKSLASH:
+        return f"The shell ends the command at this line, which has no backslash at its end: {lost}."
+    if not flags:
+        return "The blank behind this backslash becomes an argument, which SGLang refuses."
+    return f"The shell ends the command here, for a blank follows the backslash: {lost}."

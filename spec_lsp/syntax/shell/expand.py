@@ -14,7 +14,7 @@ from typing import Protocol, Union
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.patterns import compile_pattern, quote
-from spec_lsp.syntax.source import Source
+from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,
@@ -202,6 +202,15 @@ class Expander:
         return found
 
     def literal_word(self, node: WordNode, source: Source) -> Word:
+        parts = node.parts
+        if len(parts) == 1 and isinstance(source, FileSource):
+            part = parts[0]
+            assert isinstance(part, Lit)
+            place = Place(source.document, source.base + part.start, source.base + part.end)
+            if not part.text:
+                return Word((), source.place(node.start, node.end))
+            seen = place if not node.quoted else source.place(node.start, node.end)
+            return Word((Fragment(part.text, place, part.verbatim),), seen)
         fragments: list[Fragment] = []
         loose = not node.quoted
         for part in node.parts:

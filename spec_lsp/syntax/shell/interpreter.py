@@ -16,6 +16,7 @@ from typing import Any
 
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
 from spec_lsp.syntax.shell import ast, commands, conditions
+from spec_lsp.syntax.shell.continuations import hidden_comment
 from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander, written_at
 from spec_lsp.syntax.shell.parser import parse_script
 from spec_lsp.syntax.shell.patterns import is_plain, matches
@@ -116,11 +117,40 @@ class Seen:
 MISSING: Any = object()
 
 
+@dataclass(slots=True, eq=False)
+class Remembered:
+    """What a statement came to, and all that it read to come to it."""
+
+    node: Any
+    reads: dict[str, Any]
+    constraints: tuple[Any, ...]
+    functions: tuple[str, ...]
+    result: Any
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """What the last run over a document came to, statement by statement, for the next run to use where nothing changed.
+
+    A statement is known by its node and where it stands, so what an edit moves is evaluated again.
+    """
+
+    points: dict[Any, Point] = field(default_factory=dict)
+    results: dict[tuple[int, int, str], list[Remembered]] = field(default_factory=dict)
+
+
 class Interpreter:
-    """Runs statements in order. `launches` and `clues` are what it found; `sourced` the files it asked for."""
+    """Runs statements in order. `launches` and `clues` are what it found; `sourced` the files it asked for.
+
+    `memory` is that of the last run over the same document; `memory_left` is for the next.
+    """
 
     def __init__(
-        self, document: str, texts: dict[str, str], load: Callable[[str], list[tuple[ast.Script, Source]] | None]
+        self,
+        document: str,
+        texts: dict[str, str],
+        load: Callable[[str], list[tuple[ast.Script, Source]] | None],
+        memory: Memory,
     ) -> None:
         self.document = document
         self.texts = texts
@@ -130,12 +160,17 @@ class Interpreter:
         self.commands: dict[tuple[Place, Place], tuple[ast.Simple, Source]] = {}
         self.clues: dict[Clue, None] = {}
         self.sourced: set[str] = set()
-        self.points: dict[str, Point] = {}
+        self.memory = memory
+        self.memory_left = Memory()
+        self.reads: dict[str, Any] | None = None
+        self.turns: dict[Any, int] = {}
         self.priority: set[Point] = set()
         self.frames: list[Frame] = []
         self.context: list[Choice] = []
         self.printed: dict[tuple[int, int], Any] = {}
         self.capturing = 0
+        self.wrote_files = False
+        self.exported_words: dict[int, tuple[Scalar, Word]] = {}
         self.steps = 0
         self.evaluations = 0
         self.calls = 0
@@ -143,7 +178,7 @@ class Interpreter:
     # What an expansion reads.
 
     def lookup(self, name: str) -> Tree[Value] | None:
-        found = self.state.vars.get(name)
+        found = self.variable(name)
         if found is None and name.isdigit():
             return self.positional(int(name))
         if found is None and name == "#":
@@ -152,6 +187,38 @@ class Interpreter:
             return self.script_path()
         return found
 
+    def variable(self, name: str) -> Any:
+        """What the script has set a variable to; notes that it was asked for."""
+        found = self.state.vars.get(name)
+        if self.reads is not None:
+            self.reads[name] = found
+        return found
+
+    def remembered(self, node: ast.Simple | ast.Assign, source: Source, compute: Callable[[], Any]) -> Any:
+        """What a statement comes to, taken from the last run if nothing that it reads has changed."""
+        if not isinstance(source, FileSource) or self.capturing or self.reads is not None:
+            return compute()
+        key = (id(node), source.base, source.document)
+        functions = (*self.state.functions, str(self.wrote_files), *sorted(self.state.exported))
+        for entry in self.memory.results.get(key, ()):
+            if (
+                entry.functions == functions
+                and _same(entry.constraints, self.state.constraints)
+                and all(_same(self.state.vars.get(name), value) for name, value in entry.reads.items())
+            ):
+                break
+        else:
+            self.reads = {}
+            try:
+                result = compute()
+            finally:
+                reads, self.reads = self.reads, None
+            entry = Remembered(node, reads, self.state.constraints, functions, result)
+        kept = self.memory_left.results.setdefault(key, [])
+        if len(kept) < 8:
+            kept.append(entry)
+        return entry.result
+
     def script_path(self) -> Tree[Value]:
         name = self.document.rpartition("/")[2] or "script"
         return Scalar((Fragment(f"./{name}", Place(self.document, 0, 0), False, fixed=True),))
@@ -159,7 +226,7 @@ class Interpreter:
     def positional(self, number: int) -> Tree[Value] | None:
         if number == 0:
             return self.script_path()
-        arguments = self.state.vars.get(ARGUMENTS)
+        arguments = self.variable(ARGUMENTS)
         if arguments is None:
             return None
 
@@ -175,7 +242,7 @@ class Interpreter:
         return transform(arguments, pick)
 
     def count(self) -> Tree[Value] | None:
-        arguments = self.state.vars.get(ARGUMENTS)
+        arguments = self.variable(ARGUMENTS)
         if arguments is None:
             return None
 
@@ -189,16 +256,20 @@ class Interpreter:
         return transform(arguments, size)
 
     def point(self, name: str) -> Point:
-        point = self.points.get(name)
-        if point is None:
-            shown = f"`${name}`" if name.isdigit() else f"`{name}`"
-            point = Point(Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"), len(self.points))
-            self.points[name] = point
-        return point
+        shown = f"`${name}`" if name.isdigit() else f"`{name}`"
+        return self.kept_point(name, Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"))
 
     def new_point(self, place: Place, labels: Sequence[str]) -> Point:
-        point = Point(place, tuple(labels), len(self.points))
-        self.points[f"\0{len(self.points)}"] = point
+        turn = (place, tuple(labels))
+        self.turns[turn] = self.turns.get(turn, 0) + 1
+        return self.kept_point((*turn, self.turns[turn]), place, tuple(labels))
+
+    def kept_point(self, key: Any, place: Place, labels: tuple[str, ...]) -> Point:
+        """The point of the last run, so that what depends on it is the same value."""
+        point = self.memory_left.points.get(key)
+        if point is None:
+            point = self.memory.points.get(key) or Point(place, labels, self.turns.get(key[:2], 0) if isinstance(key, tuple) else 0)
+            self.memory_left.points[key] = point
         return point
 
     def substitute(
@@ -311,13 +382,13 @@ class Interpreter:
             except TooMany as too_many:
                 points.update(too_many.points)
                 limit = max(limit // 4, 1)
-        return explore(inside, limit=10_000, blurred=frozenset(self.points.values()))
+        return explore(inside, limit=10_000, blurred=frozenset(self.memory_left.points.values()))
 
     def worth_telling(self, points: dict[Point, int], limit: int) -> set[Point]:
         """The points whose ways are all looked at: presets first, as many as the limit has room for."""
         room = limit
         kept: set[Point] = set()
-        for point in sorted(points, key=lambda p: (p not in self.priority, -points[p], p.number)):
+        for point in sorted(points, key=lambda p: (p not in self.priority, -points[p], _order(p))):
             if points[point] <= room:
                 room //= points[point]
                 kept.add(point)
@@ -783,21 +854,22 @@ class Interpreter:
         name = node.name
         if name == "IFS" and node.value is not None and node.value.literal is None:
             return
-        if node.elements is not None:
-            value = self.array_value(node, source)
-        elif node.index is not None:
-            value = self.element_value(node, source)
-        elif node.append:
-            value = self.appended_value(node, source)
-        else:
-            assert node.value is not None
-            written = node.value
-            if written.literal is not None:
-                value = Scalar(Expander(self, World({})).scalar(written, source))
-            else:
-                value = self.value_of(lambda x: Scalar(x.scalar(written, source)))
+        value = self.remembered(node, source, lambda: self.assigned_value(node, source))
         if value is not NOWHERE:
             self.state.vars[name] = value
+
+    def assigned_value(self, node: ast.Assign, source: Source) -> Any:
+        if node.elements is not None:
+            return self.array_value(node, source)
+        if node.index is not None:
+            return self.element_value(node, source)
+        if node.append:
+            return self.appended_value(node, source)
+        written = node.value
+        assert written is not None
+        if written.literal is not None:
+            return Scalar(Expander(self, World({})).scalar(written, source))
+        return self.value_of(lambda x: Scalar(x.scalar(written, source)))
 
     def present(self, name: str, x: Expander) -> Any:
         tree = self.lookup(name)
@@ -913,7 +985,9 @@ class Interpreter:
                 self.note_pins(node, source)
             self.set_status(None)
             return
-        mapping = self.evaluate(lambda x: self.see(node, source, x), limit=MAX_VARIANTS)
+        mapping = self.remembered(
+            node, source, lambda: self.evaluate(lambda x: self.see(node, source, x), limit=MAX_VARIANTS)
+        )
         if mapping is NOWHERE:
             return
         seen = [(pins, leaf) for pins, leaf in leaves(mapping)]
@@ -937,7 +1011,7 @@ class Interpreter:
 
     def see(self, node: ast.Simple, source: Source, x: Expander) -> Seen:
         """What a command does in one world."""
-        words = x.words(node.words, source)
+        words = x.words(_without_escaped_blank(node), source)
         action = commands.recognise(words, self.state.functions.__contains__) if words else None
         if not isinstance(action, commands.Started):
             return Seen(action)
@@ -965,7 +1039,7 @@ class Interpreter:
         return tuple(env.items())
 
     def exported_word(self, name: str, x: Expander) -> Word | None:
-        tree = self.state.vars.get(name)
+        tree = self.variable(name)
         if tree is None:
             return None
         if isinstance(tree, Fork) and not FORKING_ENV.search(name):
@@ -979,16 +1053,21 @@ class Interpreter:
             return unknown(Place(self.document, 0, 0), DEPENDS)
         if not isinstance(leaf, Scalar):
             return None
-        place = written_at(leaf.fragments, leaf.fragments[0].place) if leaf.fragments else Place(self.document, 0, 0)
-        return Word(leaf.fragments, place)
+        kept = self.exported_words.get(id(leaf))
+        if kept is None:
+            place = written_at(leaf.fragments, leaf.fragments[0].place) if leaf.fragments else Place(self.document, 0, 0)
+            kept = self.exported_words[id(leaf)] = (leaf, Word(leaf.fragments, place))
+        return kept[1]
 
     def files_named(self, args: Sequence[Word], x: Expander) -> tuple[EmbeddedFile, ...]:
         """The files written before that the command names."""
+        if not self.wrote_files:
+            return ()
         found = []
         for word in args:
             text = word.text
             for candidate in (text, (text or "").partition("=")[2]):
-                tree = self.state.vars.get(FILE + _plain_path(candidate)) if candidate else None
+                tree = self.variable(FILE + _plain_path(candidate)) if candidate else None
                 if tree is not None and candidate:
                     leaf = x.world.follow(tree)
                     if isinstance(leaf, Scalar):
@@ -1009,7 +1088,7 @@ class Interpreter:
             self.commands[key] = (node, source)
         for clue in seen.action.around.clues:
             found.clues[clue] = None
-        ways = sorted(pins.items(), key=lambda item: item[0].number)
+        ways = sorted(pins.items(), key=lambda item: _order(item[0]))
         choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
         if len(found.variants) < MAX_VARIANTS:
             found.variants.append(Variant(seen.action.args, dict(seen.env), tuple(dict.fromkeys(choices)), seen.files))
@@ -1126,6 +1205,8 @@ class Interpreter:
         printed = self.value_of(lambda x: Scalar(what(x)))
         if printed is NOWHERE:
             return
+        if files and isinstance(printed, Scalar) and len(printed.fragments) == 1 and printed.text is None and not self.wrote_files:
+            return
         if not files:
             self.state.vars[OUTPUT] = self.concatenated(self.state.vars[OUTPUT], printed)
             return
@@ -1135,6 +1216,7 @@ class Interpreter:
 
     def write_file(self, path: str, value: Any, append: bool) -> None:
         key = FILE + _plain_path(path)
+        self.wrote_files = True
         before = self.state.vars.get(key)
         if append and before is not None:
             value = self.concatenated(before, value)
@@ -1442,6 +1524,18 @@ def _names(node: ast.Simple, at: int = 0) -> str | None:
     return node.words[at].literal if len(node.words) > at else None
 
 
+def _without_escaped_blank(node: ast.Simple) -> tuple[ast.WordNode, ...]:
+    """The words but for a blank that a backslash at the end of the line escapes: it is told as a broken continuation."""
+    nodes = node.words
+    hidden = hidden_comment(node)
+    if hidden is not None:
+        return tuple(n for n in nodes if n.start < hidden) or nodes
+    last = nodes[-1]
+    part = last.parts[0] if len(last.parts) == 1 else None
+    blank = isinstance(part, ast.Lit) and not part.verbatim and part.text in (" ", "\t")
+    return nodes[:-1] if blank and len(nodes) > 1 else nodes
+
+
 def _may_start(node: ast.Simple, name: str) -> bool:
     """Whether a command can start SGLang, seen from its written words alone."""
     base = name.rpartition("/")[2]
@@ -1532,6 +1626,22 @@ def _leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
         way = pins.get(tree.point)
         return any(_leads(arm, allowed, pins) for arm in (tree.arms if way is None else tree.arms[way : way + 1]))
     return tree in allowed
+
+
+def _order(point: Point) -> Any:
+    """The order in which points are told: as they stand in the document."""
+    return point.place, point.labels, point.number
+
+
+def _same(a: Any, b: Any) -> bool:
+    """Whether two values are the same objects, turn by turn."""
+    if a is b:
+        return True
+    if isinstance(a, Fork) and isinstance(b, Fork):
+        return a.point is b.point and a.soft == b.soft and len(a.arms) == len(b.arms) and all(map(_same, a.arms, b.arms))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same, a, b))
+    return isinstance(a, (int, frozenset)) and a == b
 
 
 def _points(tree: Any) -> set[Point]:

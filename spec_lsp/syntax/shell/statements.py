@@ -38,10 +38,7 @@ class _Cache:
         self.characters = 0
 
     def find(self, text: str, start: int) -> tuple[str, Statement] | None:
-        line_end = text.find("\n", start) + 1
-        if not line_end:
-            return None
-        key = text[start:line_end]
+        key = _key(text, start)
         for generation in (self.young, self.old):
             for entry in generation.get(key, ()):
                 if text.startswith(entry[0], start):
@@ -51,18 +48,26 @@ class _Cache:
         return None
 
     def add(self, unit: str, statement: Statement) -> None:
-        self.keep(unit[: unit.find("\n") + 1], (unit, statement))
+        self.keep(_key(unit, 0), (unit, statement))
 
     def keep(self, key: str, entry: tuple[str, Statement]) -> None:
         if self.count >= GENERATION or self.characters >= GENERATION_CHARACTERS:
             self.old, self.young = self.young, {}
             self.count = self.characters = 0
         entries = self.young.setdefault(key, [])
-        if len(entries) >= 16:
+        if len(entries) >= 64:
             entries.pop(0)
         entries.append(entry)
         self.count += 1
         self.characters += len(entry[0])
+
+
+def _key(text: str, start: int) -> str:
+    """The first line with the lines that continue it."""
+    newline = text.find("\n", start)
+    while newline > start and (text[newline - 1] == "\\" or text.startswith("\\\r", newline - 2)):
+        newline = text.find("\n", newline + 1)
+    return text[start : newline + 1] if newline >= 0 else ""
 
 
 _cache = _Cache()
