@@ -839,13 +839,13 @@ def fp4_indexer_on_unfit_gpu(c: Config) -> Refusal | None:
 
 # --- checks that older releases made here -----------------------------------------------------------------------------
 
-validate_default_chat_template_kwargs = Handler(
+chat_template_defaults = Handler(
     "serving_hook.py:handle_other_validations", since="0.5.16",
     earlier=(Earlier("0.5.18", "server_args.py:_validate_default_chat_template_kwargs"),),
 )  # fmt: skip
 
 
-@validate_default_chat_template_kwargs.refuses(
+@chat_template_defaults.refuses(
     "SPC720", "chat-template-defaults-of-wrong-kind", raises="ValueError",
     bad="--default-chat-template-kwargs '[1]'", good="""--default-chat-template-kwargs '{"enable_thinking": false}'""",
 )  # fmt: skip
@@ -861,6 +861,10 @@ def chat_template_defaults_of_wrong_kind(c: Config) -> Refusal | None:
             fixes=(dropping("default_chat_template_kwargs"),),
         )
     return None
+
+
+validate_default_chat_template_kwargs = chat_template_defaults
+"""Where 0.5.16 and 0.5.17 look at them."""
 
 
 def parsed(value: Any) -> Any:

@@ -1,0 +1,1278 @@
+"""The checks that span topics: what SGLang looks at before everything else, and its general pass at the very end.
+
+Follows arg_groups/validation_hook.py and serving_hook.handle_other_validations; before 0.5.19
+ServerArgs.check_server_args and _handle_other_validations.
+
+Left out: the installed PyTorch against cuDNN (0.5.6 to 0.5.9); stop strings in `--preferred-sampling-params`; how the
+ports of `--load-publish-endpoint` pack.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from spec_lsp.resolution import cuda_graph, hicache, lora, serving
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.parallel import (
+    attention_dp,
+    attention_dp_field,
+    attention_dp_fix,
+    has_attn_dp_size,
+    report_dp_attention,
+)
+
+# --- before everything else -------------------------------------------------------------------------------------------
+
+validate_prefill_decode_interval = Handler("validation_hook.py:validate_prefill_decode_interval", since="0.5.19")
+
+
+@validate_prefill_decode_interval.refuses(
+    "SPC730", "negative-prefill-decode-interval", raises="ValueError",
+    bad="--prefill-decode-interval=-1", good="--prefill-decode-interval 22",
+)  # fmt: skip
+def negative_prefill_decode_interval(c: Config) -> Refusal | None:
+    """The number of decode steps between prefills is not negative.
+
+    `--prefill-decode-interval` lets decode run so many steps before the next prefill; 0 switches it off.
+    `--prefill-decode-interval-min-bs` says from which batch size on.
+    """
+    fields = ("prefill_decode_interval", "prefill_decode_interval_min_bs")[: 2 if c.since("0.5.22") else 1]
+    for field in fields:
+        value = getattr(c, field)
+        if value is not None and value < 0:
+            return Refusal(
+                at=field, message=f"{c.shown(field)} is negative; SGLang wants 0 or more.", fixes=(dropping(field),)
+            )
+    return None
+
+
+default_unset_prefill_decode_interval = Handler(
+    "validation_hook.py:default_unset_prefill_decode_interval", since="0.5.20"
+)
+
+
+@default_unset_prefill_decode_interval.adjusts("prefill_decode_interval")
+def leave_prefill_decode_interval_off(c: Config) -> None:
+    """Decode and prefill alternate freely unless an interval is set."""
+    if c.prefill_decode_interval is None:
+        c.set(prefill_decode_interval=0)
+
+
+validate_response_store = Handler("validation_hook.py:validate_response_store", since="0.5.20")
+
+
+@validate_response_store.refuses(
+    "SPC731", "response-store-on-separate-servers", raises="ValueError",
+    bad="--enable-response-store --disaggregation-mode prefill", good="--enable-response-store",
+)  # fmt: skip
+def response_store_on_separate_servers(c: Config) -> Refusal | None:
+    """Responses are not stored when prefill and decode are separate servers.
+
+    `--enable-response-store` keeps answers for later turns in the server that wrote them, and neither of the two sees
+    the whole turn.
+    """
+    if c.enable_response_store and c.disaggregation_mode != "null":
+        return Refusal(
+            at="enable_response_store",
+            with_=("disaggregation_mode",),
+            message=f"{c.shown('enable_response_store')} does not work with {c.shown('disaggregation_mode')}: no "
+            "server sees a whole turn. Leave it out.",
+            fixes=(dropping("enable_response_store"), dropping("disaggregation_mode")),
+        )
+    return None
+
+
+validate_sampling_mask_max_tokens = Handler("validation_hook.py:validate_sampling_mask_max_tokens", since="0.5.20")
+_OLD_MASK_VARIABLE = "SGLANG_DISAGGREGATION_SAMPLING_MASK_MAX_TOKENS"
+
+
+@validate_sampling_mask_max_tokens.refuses(
+    "SPC732", "removed-sampling-mask-variable", raises="ValueError",
+    bad="SGLANG_DISAGGREGATION_SAMPLING_MASK_MAX_TOKENS=64 -- --tp-size 1", good="--tp-size 1",
+)  # fmt: skip
+def removed_sampling_mask_variable(c: Config) -> Refusal | None:
+    """An environment variable of older releases stops this one.
+
+    SGLANG_DISAGGREGATION_SAMPLING_MASK_MAX_TOKENS was replaced by `--sampling-mask-max-tokens` and
+    SGLANG_ENABLE_DISAGG_SAMPLING_MASK.
+    """
+    if c.env.is_set(_OLD_MASK_VARIABLE):
+        return Refusal(
+            at=_OLD_MASK_VARIABLE,
+            message=f"`{_OLD_MASK_VARIABLE}` is gone, and SGLang stops when it is set. Use "
+            "`--sampling-mask-max-tokens`.",
+            fixes=(dropping_env(_OLD_MASK_VARIABLE),),
+        )
+    return None
+
+
+@validate_sampling_mask_max_tokens.refuses(
+    "SPC733",
+    "sampling-mask-without-tokens",
+    raises="ValueError",
+    bad="--sampling-mask-max-tokens 0",
+    good="--sampling-mask-max-tokens 64",
+)
+def sampling_mask_without_tokens(c: Config) -> Refusal | None:
+    """A sampling mask holds at least one token.
+
+    `--sampling-mask-max-tokens` bounds how many tokens a request may mask.
+    """
+    if c.sampling_mask_max_tokens <= 0:
+        return Refusal(
+            at="sampling_mask_max_tokens",
+            message=f"{c.shown('sampling_mask_max_tokens')} leaves no room for a token: SGLang wants at least 1.",
+            fixes=(dropping("sampling_mask_max_tokens"),),
+        )
+    return None
+
+
+handle_aux_hidden_state_capture = Handler("validation_hook.py:handle_aux_hidden_state_capture", since="0.5.23")
+
+CAPTURE_METHODS = ("EAGLE3", "DFLASH", "DSPARK")
+
+
+def _capture_conflict(c: Config) -> tuple[str, str] | None:
+    layers = c.return_aux_hidden_state_layer_ids
+    if not c.enable_return_aux_hidden_states:
+        if layers is None:
+            return None
+        return "return_aux_hidden_state_layer_ids", "it needs `--enable-return-aux-hidden-states`"
+    method = (c.speculative_algorithm or "").upper()
+    if method not in CAPTURE_METHODS:
+        return "speculative_algorithm", f"it has to name the convention: {', '.join(CAPTURE_METHODS)}"
+    if c.speculative_draft_model_path is not None:
+        return "speculative_draft_model_path", "states are captured without a draft model"
+    if c.pp_size != 1:
+        return "pp_size", "only the last stage would be captured"
+    if layers is None:
+        return (
+            None if method == "EAGLE3" else ("speculative_algorithm", "it needs `--return-aux-hidden-state-layer-ids`")
+        )
+    if not layers or any(layer < 0 for layer in layers) or len(set(layers)) != len(layers):
+        return "return_aux_hidden_state_layer_ids", "it names layers from 0 on, each once"
+    return None
+
+
+@handle_aux_hidden_state_capture.refuses(
+    "SPC734", "hidden-state-capture-that-does-not-fit", raises="ValueError",
+    bad=("--enable-return-aux-hidden-states", "--return-aux-hidden-state-layer-ids 1 2"),
+    good="--enable-return-aux-hidden-states --speculative-algorithm EAGLE3",
+)  # fmt: skip
+def hidden_state_capture_that_does_not_fit(c: Config) -> Refusal | None:
+    """Capturing hidden states for a draft to be trained does not fit this launch.
+
+    `--enable-return-aux-hidden-states` serves the target alone and returns the states a draft would read.
+    `--speculative-algorithm` then only names whose convention (EAGLE3, DFLASH, DSPARK); there is no draft model and no
+    pipeline.
+    """
+    conflict = _capture_conflict(c)
+    if conflict is None:
+        return None
+    field, why = conflict
+    if field == "return_aux_hidden_state_layer_ids" or not c.given(field):
+        at = field if c.given(field) else "enable_return_aux_hidden_states"
+        message = f"{c.shown(at)} cannot be used so: {why}."
+    else:
+        at, message = field, f"{c.shown(field)} does not go with `--enable-return-aux-hidden-states`: {why}."
+    return Refusal(
+        at=at,
+        with_=("enable_return_aux_hidden_states",),
+        message=message,
+        fixes=(setting(speculative_algorithm="EAGLE3"), dropping(field), dropping("enable_return_aux_hidden_states")),
+    )
+
+
+@handle_aux_hidden_state_capture.adjusts("speculative_algorithm")
+def serve_without_speculation(c: Config) -> None:
+    """When hidden states are captured the speculative algorithm only names the convention, and nothing is drafted."""
+    if c.enable_return_aux_hidden_states:
+        c.set(speculative_algorithm=None)
+
+
+# --- validate_experimental_sgl_marlin ---------------------------------------------------------------------------------
+
+validate_experimental_sgl_marlin = Handler(
+    "lora/marlin_lora_temp/policy.py:validate_experimental_sgl_marlin_server_args", since="0.5.16",
+    when=lambda c: bool(c.moe_runner_backend == "experimental_sgl_marlin"),
+)  # fmt: skip
+
+
+def _marlin_conflict(c: Config) -> tuple[str, str] | None:
+    if c.ep_size > 1 and c.moe_a2a_backend != "none":
+        return "moe_a2a_backend", "with expert parallelism it takes no all-to-all backend"
+    if not (c.enable_lora or (c.enable_lora is None and c.lora_paths)):
+        return None
+    if not c.lora_use_virtual_experts:
+        return "lora_use_virtual_experts", "adapters need `--lora-use-virtual-experts`"
+    if c.lora_backend != "triton":
+        return "lora_backend", "adapters need `--lora-backend triton`"
+    if c.ep_size <= 1:
+        return None
+    for field, wrong in (
+        ("init_expert_location", c.init_expert_location != "trivial"),
+        ("ep_num_redundant_experts", c.ep_num_redundant_experts != 0),
+        ("enable_eplb", c.enable_eplb),
+        ("elastic_ep_backend", c.elastic_ep_backend is not None),
+        ("enable_elastic_expert_backup", c.enable_elastic_expert_backup),
+    ):
+        if wrong:
+            return field, "experts may not move"
+    return None
+
+
+@validate_experimental_sgl_marlin.refuses(
+    "SPC735", "experimental-marlin-conflict", raises="ValueError",
+    bad="model=qwen3-30b-a3b -- --moe-runner-backend experimental_sgl_marlin --enable-lora --lora-paths a=/a",
+    good="model=qwen3-30b-a3b -- --moe-runner-backend experimental_sgl_marlin",
+)  # fmt: skip
+def experimental_marlin_conflict(c: Config) -> Refusal | None:
+    """The experimental Marlin MoE runner does not do this.
+
+    With adapters it needs virtual experts and the Triton LoRA backend; with expert parallelism no all-to-all backend
+    and experts that stay in their places.
+    """
+    conflict = _marlin_conflict(c)
+    if conflict is None:
+        return None
+    field, why = conflict
+    return Refusal(
+        at="moe_runner_backend",
+        with_=(field,),
+        message=f"{c.shown('moe_runner_backend')} does not go with {c.shown(field)}: {why}. Leave the runner to "
+        "SGLang.",
+        fixes=(dropping("moe_runner_backend"),),
+    )
+
+
+# --- handle_other_validations -----------------------------------------------------------------------------------------
+
+_other_validations = Handler("serving_hook.py:handle_other_validations")
+handle_other_validations = (serving.chat_template_defaults, _other_validations)
+
+
+def _prefills_optimistically(c: Config) -> bool:
+    """Whether a prefill server with these caches may start before decode has room."""
+    if not c.enable_hierarchical_cache:
+        return True
+    storage, policy = c.hicache_storage_backend, c.hicache_write_policy
+    if c.before("0.5.17"):
+        return False
+    if c.before("0.5.21"):
+        return storage is None and policy == "write_back"
+    if storage is None:
+        return policy in ("write_back", "write_through")
+    return bool(c.hicache_host_memory_mode == "buffer_only" and policy == "write_through")
+
+
+@_other_validations.adjusts("optimistic_prefill_attempts", since="0.5.16")
+def prefill_only_with_room(c: Config) -> None:
+    """Prefilling before decode has room does not work with pipelines and with some hierarchical caches."""
+    if c.optimistic_prefill_attempts <= 0 or c.disaggregation_mode != "prefill":
+        return
+    mamba = c.before("0.5.21") and c.uses_mamba_radix_cache
+    if c.pp_size > 1 or mamba or not _prefills_optimistically(c):
+        c.set(optimistic_prefill_attempts=0)
+
+
+@_other_validations.refuses(
+    "SPC736",
+    "late-decode-allocation-without-optimistic-prefill",
+    raises="ValueError",
+    since="0.5.22",
+    good="--tp-size 1",
+)
+def late_decode_allocation_without_optimistic_prefill(c: Config) -> Refusal | None:
+    """Allocating late on decode needs a prefill server that starts before decode has room.
+
+    The model or the caches of this launch rule that out. Use `--disaggregation-decode-allocation-policy early`.
+    """
+    late = c.disaggregation_decode_allocation_policy == "prefill_complete"
+    if late and c.disaggregation_mode == "prefill" and c.optimistic_prefill_attempts <= 0:
+        return Refusal(
+            at="disaggregation_decode_allocation_policy",
+            with_=("optimistic_prefill_attempts",),
+            message=f"{c.shown('disaggregation_decode_allocation_policy')} needs optimistic prefill, which this "
+            "launch rules out. Use `early`.",
+            fixes=(dropping("disaggregation_decode_allocation_policy"),),
+        )
+    return None
+
+
+def _dumps(c: Config) -> bool:
+    return c.debug_tensor_dump_output_folder is not None or c.msprobe_dump_config is not None
+
+
+@_other_validations.adjusts("skip_server_warmup")
+def dump_without_warmup(c: Config) -> None:
+    """Tensors are dumped from real requests only, so the warm-up is skipped."""
+    if _dumps(c):
+        c.set(skip_server_warmup=True)
+
+
+@_other_validations.adjusts("disable_cuda_graph", until="0.5.14")
+def dump_without_graphs_once(c: Config) -> None:
+    """Tensors inside a CUDA graph cannot be dumped."""
+    if _dumps(c):
+        c.set(disable_cuda_graph=True)
+
+
+@_other_validations.adjusts("cuda_graph_config", since="0.5.14")
+def dump_without_graphs(c: Config) -> None:
+    """Tensors inside a CUDA graph cannot be dumped."""
+    if _dumps(c):
+        cuda_graph.disable(c, "decode")
+        cuda_graph.disable(c, "prefill")
+
+
+@_other_validations.adjusts("limit_mm_data_per_request", since="0.5.7", spelling=True)
+def read_media_limits(c: Config) -> None:
+    """The limits on media are read as JSON."""
+    if c.limit_mm_data_per_request:
+        c.set(limit_mm_data_per_request=serving.parsed(c.limit_mm_data_per_request))
+
+
+@_other_validations.refuses(
+    "SPC737", "limit-on-unknown-media", raises="ValueError", since="0.5.7",
+    bad="""--limit-mm-data-per-request '{"images": 2}'""", good="""--limit-mm-data-per-request '{"image": 2}'""",
+)  # fmt: skip
+def limit_on_unknown_media(c: Config) -> Refusal | None:
+    """Media are called image, video and audio.
+
+    `--limit-mm-data-per-request` bounds how many of each a request may carry.
+    """
+    limits = c.limit_mm_data_per_request
+    if not isinstance(limits, Mapping):
+        return None
+    unknown = [kind for kind in limits if kind not in ("image", "video", "audio")]
+    if not unknown:
+        return None
+    return Refusal(
+        at="limit_mm_data_per_request",
+        message=f"`--limit-mm-data-per-request` limits `{unknown[0]}`, which SGLang does not know: media are `image`, "
+        "`video` and `audio`.",
+        fixes=(dropping("limit_mm_data_per_request"),),
+    )
+
+
+@_other_validations.adjusts("preferred_sampling_params", since="0.5.7", spelling=True)
+def read_preferred_sampling(c: Config) -> None:
+    """The preferred sampling parameters are read as JSON."""
+    if c.preferred_sampling_params:
+        c.set(preferred_sampling_params=serving.parsed(c.preferred_sampling_params))
+
+
+@_other_validations.refuses(
+    "SPC738",
+    "watermark-among-preferred-sampling",
+    raises="ValueError",
+    since="0.5.22",
+    bad="""--preferred-sampling-params '{"watermark": true}'""",
+    good="""--preferred-sampling-params '{"temperature": 0.6}'""",
+)
+def watermark_among_preferred_sampling(c: Config) -> Refusal | None:
+    """The watermark is no sampling parameter to prefer.
+
+    It is set for the server by `--enable-watermark`, or asked for by a request.
+    """
+    if c.preferred_sampling_params and "watermark" in c.preferred_sampling_params:
+        return Refusal(
+            at="preferred_sampling_params",
+            message="`--preferred-sampling-params` may not set `watermark`; use `--enable-watermark`.",
+            fixes=(dropping("preferred_sampling_params"),),
+        )
+    return None
+
+
+# --- check_server_args ------------------------------------------------------------------------------------------------
+
+_layout = Handler("validation_hook.py:check_server_args")
+_features = Handler("validation_hook.py:check_server_args")
+_rest = Handler("validation_hook.py:check_server_args")
+check_server_args = (
+    _layout,
+    lora.check_lora_server_args,
+    _features,
+    hicache.validate_hisparse,
+    _rest,
+    report_dp_attention,
+)
+
+
+@_layout.refuses(
+    "SPC740",
+    "gpus-not-divisible-by-nodes",
+    raises="AssertionError",
+    bad="--tp-size 1 --nnodes 2",
+    good="--tp-size 2 --nnodes 2",
+)
+def gpus_not_divisible_by_nodes(c: Config) -> Refusal | None:
+    """Every node runs as many GPUs of the model as the others.
+
+    `--tp-size` and `--pp-size` count the GPUs of the whole model, over all nodes: their product has to be a multiple of
+    `--nnodes`.
+    """
+    if (c.since("0.5.16") and c.ep_join_mode == "scale") or c.tp_size * c.pp_size % c.nnodes == 0:
+        return None
+    return Refusal(
+        at="nnodes",
+        with_=("tp_size", "pp_size"),
+        message=f"{c.shown('nnodes')} cannot share {c.tp_size * c.pp_size} GPUs evenly: `--tp-size` and `--pp-size` "
+        "count the GPUs of all nodes together. Make their product a multiple of the nodes.",
+        fixes=(setting(tp_size=c.tp_size * c.nnodes), dropping("nnodes")),
+    )
+
+
+@_layout.refuses(
+    "SPC741", "micro-batch-without-requests", raises="AssertionError", since="0.5.11",
+    bad="--pp-size 2 --pp-max-micro-batch-size 0", good="--pp-size 2 --pp-max-micro-batch-size 16",
+)  # fmt: skip
+def micro_batch_without_requests(c: Config) -> Refusal | None:
+    """A micro-batch of the pipeline holds at least one request.
+
+    `--pp-max-micro-batch-size` bounds it; left out, SGLang computes it.
+    """
+    if c.pp_max_micro_batch_size is not None and c.pp_max_micro_batch_size < 1:
+        return Refusal(
+            at="pp_max_micro_batch_size",
+            message=f"{c.shown('pp_max_micro_batch_size')} leaves no room for a request: SGLang wants at least 1.",
+            fixes=(dropping("pp_max_micro_batch_size"),),
+        )
+    return None
+
+
+@_layout.refuses(
+    "SPC742", "torch-compile-without-graph-padding", raises="AssertionError", since="0.5.12",
+    bad="--enable-torch-compile --disable-cuda-graph-padding", good="--enable-torch-compile",
+)  # fmt: skip
+def torch_compile_without_graph_padding(c: Config) -> Refusal | None:
+    """torch.compile needs batches padded to a few sizes.
+
+    Without padding every batch size is compiled and tuned on its own, for many minutes at the start.
+    """
+    if c.disable_cuda_graph_padding and c.enable_torch_compile:
+        return Refusal(
+            at="disable_cuda_graph_padding",
+            with_=("enable_torch_compile",),
+            message=f"{c.shown('disable_cuda_graph_padding')} would make {c.shown('enable_torch_compile')} compile "
+            "every batch size on its own, and SGLang refuses that. Drop one of the two.",
+            fixes=(dropping("disable_cuda_graph_padding"), dropping("enable_torch_compile")),
+        )
+    return None
+
+
+@_layout.refuses(
+    "SPC743",
+    "pipeline-with-speculation",
+    raises="AssertionError",
+    sglang="validation_hook.py:check_pipeline_parallel_compat",
+    earlier=(
+        Earlier("0.5.19", "server_args.py:check_server_args"),
+        Earlier("0.5.21", "validation_hook.py:check_server_args"),
+    ),
+    bad="--pp-size 2 --speculative-algorithm NGRAM",
+    good="--pp-size 2",
+)
+def pipeline_with_speculation(c: Config) -> Refusal | None:
+    """Pipeline parallelism does not run this kind of speculative decoding.
+
+    From 0.5.21 on EAGLE works on pipelined prefill servers (or anywhere with SGLANG_ENABLE_PP_SPEC), DSPARK on prefill
+    servers. Older releases run no speculation with pipelines, and before 0.5.11 no mixed chunks either.
+    """
+    if c.pp_size <= 1:
+        return None
+    conflict = _pipelined_speculation(c)
+    if conflict is None:
+        return None
+    field, why = conflict
+    label = f"`{field}`" if field.isupper() else c.shown(field)
+    return Refusal(
+        at=field,
+        with_=("pp_size", "speculative_algorithm"),
+        message=f"{label} does not go with {c.shown('pp_size')}: {why}. Use one of the two.",
+        fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("pp_size")),
+    )
+
+
+def _pipelined_speculation(c: Config) -> tuple[str, str] | None:
+    algorithm = c.speculative_algorithm
+    if c.before("0.5.11") and c.enable_mixed_chunk:
+        return "enable_mixed_chunk", "stages cannot mix prefill and decode"
+    if algorithm is None:
+        return None
+    if c.before("0.5.21"):
+        return "speculative_algorithm", "this release does not draft in a pipeline"
+    prefill, relayed = c.disaggregation_mode == "prefill", c.env.flag("SGLANG_ENABLE_PP_SPEC")
+    if algorithm == "DSPARK":
+        if not prefill:
+            return "speculative_algorithm", "DSPARK in a pipeline is for prefill servers"
+        return ("SGLANG_ENABLE_PP_SPEC", "it does not know DSPARK") if relayed else None
+    if algorithm.upper() != "EAGLE":
+        return "speculative_algorithm", "only EAGLE drafts in a pipeline"
+    if c.enable_multi_layer_eagle:
+        return "enable_multi_layer_eagle", "a draft of several layers does not run in a pipeline"
+    if not relayed:
+        return None if prefill else ("speculative_algorithm", "EAGLE in a pipeline is for prefill servers")
+    if c.disaggregation_mode != "null":
+        return "SGLANG_ENABLE_PP_SPEC", "it is for servers that prefill and decode"
+    if c.speculative_adaptive:
+        return "speculative_adaptive", "stages count on a fixed number of draft tokens"
+    if attention_dp(c):
+        return attention_dp_field(c), "every stage has to see the same batch"
+    return None
+
+
+@_layout.refuses(
+    "SPC744",
+    "free-slots-delay-in-pipeline",
+    raises="AssertionError",
+    since="0.5.18",
+    sglang="validation_hook.py:check_pipeline_parallel_compat",
+    earlier=(
+        Earlier("0.5.19", "server_args.py:check_server_args"),
+        Earlier("0.5.21", "validation_hook.py:check_server_args"),
+    ),
+    bad="--pp-size 2 --min-free-slots-delay 4",
+    good="--min-free-slots-delay 4",
+)
+def free_slots_delay_in_pipeline(c: Config) -> Refusal | None:
+    """Waiting for free slots does not work in a pipeline.
+
+    A pipeline's micro-batches have few slots each, so the number `--min-free-slots-delay` waits for may never be free.
+    """
+    if c.pp_size > 1 and c.min_free_slots_delay is not None:
+        return Refusal(
+            at="min_free_slots_delay",
+            with_=("pp_size",),
+            message=f"{c.shown('min_free_slots_delay')} may wait for ever with {c.shown('pp_size')}, whose "
+            "micro-batches have few slots. Leave it out.",
+            fixes=(dropping("min_free_slots_delay"), dropping("pp_size")),
+        )
+    return None
+
+
+@_layout.refuses(
+    "SPC745", "replicas-over-several-nodes", raises="AssertionError",
+    bad="--tp-size 2 --dp-size 2 --nnodes 2", good="--tp-size 2 --dp-size 2 --nnodes 2 --enable-dp-attention",
+)  # fmt: skip
+def replicas_over_several_nodes(c: Config) -> Refusal | None:
+    """Replicas of the model stay on one node.
+
+    `--dp-size` starts copies of the model in one server, and that server does not span nodes. Attention data
+    parallelism does; copies on several nodes are several servers behind a router.
+    """
+    if c.dp_size <= 1 or c.nnodes == 1 or (not has_attn_dp_size(c) and c.enable_dp_attention):
+        return None
+    return Refusal(
+        at="dp_size",
+        with_=("nnodes",),
+        message=f"{c.shown('dp_size')} asks for replicas, and {c.shown('nnodes')} would spread one server's replicas "
+        "over nodes. Use attention data parallelism or one server on each node.",
+        fixes=(attention_dp_fix(c, c.dp_size), dropping("dp_size"), dropping("nnodes")),
+    )
+
+
+@_layout.refuses(
+    "SPC746",
+    "gpu-numbers-out-of-range",
+    raises="AssertionError",
+    bad="--gpu-id-step 0",
+    good="--base-gpu-id 4 --gpu-id-step 2",
+)
+def gpu_numbers_out_of_range(c: Config) -> Refusal | None:
+    """GPUs are numbered from 0 on, in steps of at least 1.
+
+    `--base-gpu-id` is the first GPU of this server, `--gpu-id-step` the distance to the next.
+    """
+    for field, least in (("base_gpu_id", 0), ("gpu_id_step", 1)):
+        if getattr(c, field) < least:
+            return Refusal(
+                at=field, message=f"{c.shown(field)} is below {least}, so no GPU is meant.", fixes=(dropping(field),)
+            )
+    return None
+
+
+@_layout.refuses(
+    "SPC747",
+    "dense-layers-of-other-tp-size",
+    raises="AssertionError",
+    bad="model=deepseek-v3 -- --tp-size 8 --moe-dense-tp-size 2",
+    good="model=deepseek-v3 -- --tp-size 8 --moe-dense-tp-size 1",
+)
+def dense_layers_of_other_tp_size(c: Config) -> Refusal | None:
+    """The dense layers of a MoE model are split over all TP ranks or not at all.
+
+    `--moe-dense-tp-size` is 1 or, from 0.5.13 on, the TP size; left out, dense layers are split like the rest.
+    """
+    allowed = (None, 1, c.tp_size) if c.since("0.5.13") else (None, 1)
+    if c.moe_dense_tp_size in allowed:
+        return None
+    return Refusal(
+        at="moe_dense_tp_size",
+        with_=("tp_size",),
+        message=f"{c.shown('moe_dense_tp_size')} is neither 1 nor the TP size ({c.tp_size}), and SGLang splits dense "
+        "layers no other way. Leave it out or set 1.",
+        fixes=(setting(moe_dense_tp_size=1), dropping("moe_dense_tp_size")),
+    )
+
+
+RUNAI_SCHEMES = ("s3://", "gs://", "az://")
+
+
+@_layout.refuses(
+    "SPC748",
+    "colon-in-served-name",
+    raises="AssertionError",
+    bad="--served-model-name llama:8b",
+    good="--served-model-name llama-8b",
+)
+def colon_in_served_name(c: Config) -> Refusal | None:
+    """The name a model is served under has no colon.
+
+    A colon separates the model from a LoRA adapter in requests (`model:adapter`). The name is the model path unless
+    `--served-model-name` gives another.
+    """
+    name = c.served_model_name
+    if ":" not in name or (c.since("0.5.10") and name.lower().startswith(RUNAI_SCHEMES)):
+        return None
+    return Refusal(
+        at="served_model_name" if c.given("served_model_name") else "model_path",
+        message=f"{c.shown('served_model_name')} contains a colon, which separates model and adapter in requests. Use "
+        "a name without.",
+        fixes=(setting(served_model_name=name.rpartition("/")[2].replace(":", "-")),),
+    )
+
+
+# --- after the adapters -----------------------------------------------------------------------------------------------
+
+MIXES_CHUNKS = ("EAGLE", "EAGLE3", "DFLASH", "DSPARK")
+
+
+@_features.refuses(
+    "SPC750", "mixed-chunks-with-speculation", raises="AssertionError",
+    bad="--enable-mixed-chunk --speculative-algorithm STANDALONE --speculative-draft-model-path {models}/llama-3.1-8b",
+    good="--enable-mixed-chunk",
+)  # fmt: skip
+def mixed_chunks_with_speculation(c: Config) -> Refusal | None:
+    """Prefill and decode do not share a batch with this kind of speculative decoding.
+
+    With `--enable-mixed-chunk` running requests decode one token inside a prefill step and have to take up drafting
+    again afterwards. EAGLE, EAGLE3, DFLASH and DSPARK can (before 0.5.19 none).
+    """
+    algorithm = c.speculative_algorithm
+    if algorithm is None or not c.enable_mixed_chunk or (c.since("0.5.19") and algorithm.upper() in MIXES_CHUNKS):
+        return None
+    return Refusal(
+        at="enable_mixed_chunk",
+        with_=("speculative_algorithm",),
+        message=f"{c.shown('enable_mixed_chunk')} does not work with {c.shown('speculative_algorithm')}, which cannot "
+        "take up drafting after a mixed step. Leave it out.",
+        fixes=(dropping("enable_mixed_chunk"),),
+    )
+
+
+@_features.refuses(
+    "SPC751", "prefill-chunk-not-divisible-by-page", raises="AssertionError",
+    bad="--chunked-prefill-size 1000 --page-size 64", good="--chunked-prefill-size 1024 --page-size 64",
+)  # fmt: skip
+def prefill_chunk_not_divisible_by_page(c: Config) -> Refusal | None:
+    """A prefill chunk ends at the end of a KV page.
+
+    Chunks are cut at `--chunked-prefill-size` tokens, shared out over attention-DP ranks; that has to be a multiple of
+    the page size.
+    """
+    chunk, page = c.chunked_prefill_size, c.page_size
+    if chunk <= 0 or c.disaggregation_mode == "decode" or chunk % page == 0:
+        return None
+    shared = attention_dp(c)
+    multiple = max(page, round(chunk / page) * page)
+    typed = c.typed("chunked_prefill_size") if c.given("chunked_prefill_size") else None
+    fixed = multiple * (typed // chunk if shared and typed else 1)
+    return Refusal(
+        at="chunked_prefill_size",
+        with_=("page_size",),
+        message=f"A prefill chunk of {chunk} tokens{' on each rank' if shared else ''} does not end at a page of "
+        f"{page}, and SGLang wants whole pages. Use a multiple.",
+        fixes=(setting(chunked_prefill_size=fixed), setting(page_size=1)),
+    )
+
+
+@_features.refuses(
+    "SPC752", "multiplexing-conflict", raises="AssertionError",
+    bad="--enable-pdmux", good="--enable-pdmux --chunked-prefill-size -1 --disable-overlap-schedule",
+)  # fmt: skip
+def multiplexing_conflict(c: Config) -> Refusal | None:
+    """Multiplexing prefill and decode on one GPU does not go with this.
+
+    `--enable-pdmux` runs whole prefills beside decode steps, so chunked prefill (`--chunked-prefill-size -1`) and the
+    overlap schedule (`--disable-overlap-schedule`) are off, and there is one pipeline stage and one server.
+    """
+    if not c.enable_pdmux:
+        return None
+    for field, wrong, change in (
+        ("pp_size", c.pp_size != 1, dropping("pp_size")),
+        ("chunked_prefill_size", c.chunked_prefill_size != -1, setting(chunked_prefill_size=-1)),
+        ("disaggregation_mode", c.disaggregation_mode != "null", dropping("disaggregation_mode")),
+        ("disable_overlap_schedule", not c.disable_overlap_schedule, setting(disable_overlap_schedule=True)),
+    ):
+        if wrong:
+            both = setting(chunked_prefill_size=-1, disable_overlap_schedule=True)
+            return Refusal(
+                at="enable_pdmux",
+                with_=(field,),
+                message=f"{c.shown('enable_pdmux')} does not go with {c.shown(field)}: prefill runs whole and beside "
+                "decode. Switch chunked prefill and the overlap schedule off, or leave multiplexing out.",
+                fixes=(change, both, dropping("enable_pdmux")),
+            )
+    return None
+
+
+@_features.refuses(
+    "SPC753",
+    "no-worker-processes",
+    raises="AssertionError",
+    bad="--tokenizer-worker-num 0",
+    good="--tokenizer-worker-num 4",
+)
+def no_worker_processes(c: Config) -> Refusal | None:
+    """There is at least one tokenizer and one detokenizer process.
+
+    The processes that prepare media may be none: the tokenizers do it then.
+    """
+    fields = [("tokenizer_worker_num", 1)]
+    fields += [("detokenizer_worker_num", 1)] if c.since("0.5.12") else []
+    fields += [("mm_processor_worker_num", 0), ("mm_io_worker_num", 0)] if c.since("0.5.17") else []
+    for field, least in fields:
+        if getattr(c, field) < least:
+            return Refusal(
+                at=field,
+                message=f"{c.shown(field)} is below {least}, so nobody would do that work.",
+                fixes=(dropping(field), setting(**{field: max(least, 1)})),
+            )
+    return None
+
+
+def _numbers(texts: Sequence[str], *kinds: Callable[[str], float]) -> list[float] | None:
+    try:
+        return [kind(text) for kind, text in zip(kinds, texts, strict=False)]
+    except ValueError:
+        return None
+
+
+def _bucket_problem(rule: Sequence[str]) -> str | None:
+    """What is wrong with a rule for metric buckets, as `tse MIDDLE BASE COUNT`, `default` or `custom VALUE…`."""
+    kind, values = rule[0], rule[1:]
+    if kind == "default":
+        return "`default` takes no numbers" if values else None
+    if kind == "tse":
+        numbers = _numbers(values, float, float, int) if len(values) == 3 else None
+        if numbers is None:
+            return "`tse` takes a middle, a base and a count"
+        middle, base, count = numbers
+        return (
+            None if base > 1 and count > 0 and middle > 0 else "`tse` wants a base above 1, a positive count and middle"
+        )
+    if kind == "custom":
+        numbers = _numbers(values, *[float] * len(values)) if values else None
+        if numbers is None:
+            return "`custom` takes numbers"
+        return (
+            None
+            if len(set(numbers)) == len(numbers) and min(numbers) >= 0
+            else "`custom` takes each number once, none negative"
+        )
+    return "a rule starts with `tse`, `default` or `custom`"
+
+
+@_features.refuses(
+    "SPC754", "unreadable-metric-buckets", raises="AssertionError", sglang="validation_hook.py:validate_buckets_rule",
+    bad="--prompt-tokens-buckets custom 1 1", good="--prompt-tokens-buckets custom 128 1024 8192",
+)  # fmt: skip
+def unreadable_metric_buckets(c: Config) -> Refusal | None:
+    """The buckets of a metric are given as `default`, `tse MIDDLE BASE COUNT` or `custom VALUE…`.
+
+    `--prompt-tokens-buckets` and `--generation-tokens-buckets` shape the histograms of token counts.
+    """
+    for field in ("prompt_tokens_buckets", "generation_tokens_buckets"):
+        rule = getattr(c, field)
+        if rule and (problem := _bucket_problem(rule)):
+            return Refusal(
+                at=field,
+                message=f"{c.shown(field)} cannot be read: {problem}.",
+                fixes=(setting(**{field: ["default"]}), dropping(field)),
+            )
+    return None
+
+
+@_features.refuses(
+    "SPC755", "priorities-with-unfit-policy", raises="AssertionError",
+    bad="--enable-priority-scheduling --schedule-policy lpm", good="--enable-priority-scheduling --schedule-policy lof",
+)  # fmt: skip
+def priorities_with_unfit_policy(c: Config) -> Refusal | None:
+    """Priorities order requests under `fcfs` and `lof` only.
+
+    The other policies order waiting requests by shared prefixes or at random, which priorities cannot refine.
+    """
+    if c.enable_priority_scheduling and c.schedule_policy not in ("fcfs", "lof"):
+        return Refusal(
+            at="schedule_policy",
+            with_=("enable_priority_scheduling",),
+            message=f"{c.shown('schedule_policy')} cannot be refined by priorities "
+            f"({c.shown('enable_priority_scheduling')}). Use `fcfs` or `lof`.",
+            fixes=(
+                dropping("schedule_policy"),
+                setting(schedule_policy="fcfs"),
+                dropping("enable_priority_scheduling"),
+            ),
+        )
+    return None
+
+
+@_features.refuses(
+    "SPC756", "retraction-by-missing-priority", raises="ValueError", since="0.5.16",
+    bad="--retraction-policy priority", good="--retraction-policy priority --enable-priority-scheduling",
+)  # fmt: skip
+def retraction_by_missing_priority(c: Config) -> Refusal | None:
+    """Requests can be retracted by priority only when they have priorities.
+
+    `--retraction-policy priority` takes back the least important request when memory runs out.
+    """
+    if c.retraction_policy == "priority" and not c.enable_priority_scheduling:
+        return Refusal(
+            at="retraction_policy",
+            with_=("enable_priority_scheduling",),
+            message=f"{c.shown('retraction_policy')} needs `--enable-priority-scheduling`, without which requests "
+            "have no priority.",
+            fixes=(setting(enable_priority_scheduling=True), dropping("retraction_policy")),
+        )
+    return None
+
+
+@_features.refuses(
+    "SPC757", "item-scoring-with-cache-or-chunks", raises="AssertionError", until="0.5.12",
+    bad="sglang=0.5.9 -- --multi-item-scoring-delimiter 5",
+    good="sglang=0.5.9 -- --multi-item-scoring-delimiter 5 --disable-radix-cache --chunked-prefill-size -1",
+)  # fmt: skip
+def item_scoring_with_cache_or_chunks(c: Config) -> Refusal | None:
+    """Scoring several items at once needs whole prompts.
+
+    With `--multi-item-scoring-delimiter` the items of a prompt do not see each other, so neither a cached prefix nor a
+    chunk may cut through: `--disable-radix-cache` and `--chunked-prefill-size -1`.
+    """
+    if c.multi_item_scoring_delimiter is None or (c.disable_radix_cache and c.chunked_prefill_size == -1):
+        return None
+    return Refusal(
+        at="multi_item_scoring_delimiter",
+        with_=("disable_radix_cache", "chunked_prefill_size"),
+        message=f"{c.shown('multi_item_scoring_delimiter')} needs whole prompts. Add `--disable-radix-cache` and "
+        "`--chunked-prefill-size -1`.",
+        fixes=(setting(disable_radix_cache=True, chunked_prefill_size=-1), dropping("multi_item_scoring_delimiter")),
+    )
+
+
+# --- after HiSparse ---------------------------------------------------------------------------------------------------
+
+
+@_rest.refuses(
+    "SPC760", "negative-schedule-conservativeness", raises="AssertionError",
+    bad="--schedule-conservativeness=-1", good="--schedule-conservativeness 0.5",
+)  # fmt: skip
+def negative_schedule_conservativeness(c: Config) -> Refusal | None:
+    """The scheduler's caution is not negative.
+
+    `--schedule-conservativeness` scales how much memory is kept free for running requests; 1 is normal, larger is more
+    cautious.
+    """
+    if c.schedule_conservativeness < 0:
+        return Refusal(
+            at="schedule_conservativeness",
+            message=f"{c.shown('schedule_conservativeness')} is negative; SGLang wants 0 or more.",
+            fixes=(dropping("schedule_conservativeness"),),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC761",
+    "mindspore-off-ascend",
+    raises="AssertionError",
+    gate=True,
+    bad="--model-impl mindspore",
+    good="--model-impl sglang",
+)
+def mindspore_off_ascend(c: Config) -> Refusal | None:
+    """MindSpore models run on Ascend devices only.
+
+    `--model-impl mindspore` replaces SGLang's own model code; elsewhere use `auto`.
+    """
+    if c.model_impl == "mindspore" and c.gpu.platform != "npu":
+        return Refusal(
+            at="model_impl",
+            message=f"{c.shown('model_impl')} does not run on {c.gpu.title}: it is for Ascend devices. Leave it out.",
+            fixes=(dropping("model_impl"),),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC762", "instanttensor-off-gpu", raises="ValueError", since="0.5.22",
+    bad="gpu=cpu -- --load-format instanttensor --device cpu", good="--load-format auto",
+)  # fmt: skip
+def instanttensor_off_gpu(c: Config) -> Refusal | None:
+    """InstantTensor loads weights into NVIDIA and AMD GPUs only.
+
+    `--load-format instanttensor` streams them there directly.
+    """
+    if c.load_format == "instanttensor" and c.device != "cuda":
+        return Refusal(
+            at="load_format",
+            with_=("device",),
+            message=f"{c.shown('load_format')} does not load for {c.shown('device')}. Leave it out.",
+            fixes=(dropping("load_format"),),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC763", "metric-setting-without-its-partner", raises="ValueError",
+    earlier=(Earlier("0.5.7", "server_args.py:_handle_request_metrics_exporters"),),
+    bad="--export-metrics-to-file", good="--export-metrics-to-file --export-metrics-to-file-dir /tmp/metrics",
+)  # fmt: skip
+def metric_setting_without_its_partner(c: Config) -> Refusal | None:
+    """Metrics exported to files need a folder.
+
+    `--export-metrics-to-file-dir` names it.
+    """
+    if c.export_metrics_to_file and c.export_metrics_to_file_dir is None:
+        return Refusal(
+            at="export_metrics_to_file",
+            with_=("export_metrics_to_file_dir",),
+            message=f"{c.shown('export_metrics_to_file')} needs a folder. Add `--export-metrics-to-file-dir`.",
+            fixes=(dropping("export_metrics_to_file"),),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC764",
+    "metric-labels-without-header",
+    raises="ValueError",
+    earlier=(Earlier("0.5.7", "server_args.py:_handle_metrics_labels"),),
+    bad="--tokenizer-metrics-custom-labels-header '' --tokenizer-metrics-allowed-custom-labels team",
+    good="--tokenizer-metrics-custom-labels-header x-labels --tokenizer-metrics-allowed-custom-labels team",
+)
+def metric_labels_without_header(c: Config) -> Refusal | None:
+    """Labels of one's own need the header they come in.
+
+    `--tokenizer-metrics-allowed-custom-labels` lists labels that requests may set, in the header that
+    `--tokenizer-metrics-custom-labels-header` names.
+    """
+    if c.tokenizer_metrics_allowed_custom_labels and not c.tokenizer_metrics_custom_labels_header:
+        return Refusal(
+            at="tokenizer_metrics_allowed_custom_labels",
+            with_=("tokenizer_metrics_custom_labels_header",),
+            message=f"{c.shown('tokenizer_metrics_allowed_custom_labels')} comes in a header of the request, and none "
+            "is named. Add `--tokenizer-metrics-custom-labels-header`.",
+            fixes=(
+                dropping("tokenizer_metrics_custom_labels_header"),
+                dropping("tokenizer_metrics_allowed_custom_labels"),
+            ),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC765", "two-batch-overlap-without-exchange", raises="ValueError", since="0.5.7",
+    sglang="validation_hook.py:check_two_batch_overlap",
+    earlier=(Earlier("0.5.15", "server_args.py:check_server_args"),),
+    bad="model=deepseek-v3 -- --tp-size 8 --enable-two-batch-overlap",
+    good="model=deepseek-v3 -- --tp-size 8 --enable-two-batch-overlap --moe-a2a-backend deepep",
+)  # fmt: skip
+def two_batch_overlap_without_exchange(c: Config) -> Refusal | None:
+    """Overlapping two batches needs communication to overlap.
+
+    `--enable-two-batch-overlap` computes one half of a batch while the other half's tokens travel: over an all-to-all
+    backend such as DeepEP, or (from 0.5.15) between attention-DP ranks. With neither there is nothing to hide.
+    """
+    if not c.enable_two_batch_overlap or c.moe_a2a_backend != "none":
+        return None
+    if c.since("0.5.15") and attention_dp(c):
+        return None
+    if c.since("0.5.18") and c.before("0.5.20") and _overlaps_context_parallel(c):
+        return None
+    return Refusal(
+        at="enable_two_batch_overlap",
+        with_=("moe_a2a_backend", attention_dp_field(c)),
+        message=f"{c.shown('enable_two_batch_overlap')} has no communication to overlap: there is no all-to-all "
+        f"backend{' and no attention data parallelism' if c.since('0.5.15') else ''}. Add `--moe-a2a-backend "
+        "deepep` or leave it out.",
+        fixes=(dropping("enable_two_batch_overlap"), setting(moe_a2a_backend="deepep"), attention_dp_fix(c)),
+    )
+
+
+def _overlaps_context_parallel(c: Config) -> bool:
+    return bool(c.gpu.is_hip and c.enable_dsa_prefill_context_parallel and c.dsa_prefill_cp_mode == "round-robin-split")
+
+
+@_rest.refuses(
+    "SPC766",
+    "two-batch-overlap-with-fused-shared-experts",
+    raises="ValueError",
+    since="0.5.12",
+    until="0.5.14",
+    bad="sglang=0.5.12 model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep --enable-two-batch-overlap "
+    "--enforce-shared-experts-fusion",
+    good="sglang=0.5.12 model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep --enable-two-batch-overlap",
+)
+def two_batch_overlap_with_fused_shared_experts(c: Config) -> Refusal | None:
+    """Two-batch overlap computes the shared experts while tokens travel, so they cannot be fused with the others.
+
+    Drop `--enforce-shared-experts-fusion` or the overlap.
+    """
+    if c.enable_two_batch_overlap and c.enforce_shared_experts_fusion:
+        return Refusal(
+            at="enforce_shared_experts_fusion",
+            with_=("enable_two_batch_overlap",),
+            message=f"{c.shown('enforce_shared_experts_fusion')} cannot be combined with "
+            f"{c.shown('enable_two_batch_overlap')}, which computes the shared experts while tokens travel.",
+            fixes=(dropping("enforce_shared_experts_fusion"), dropping("enable_two_batch_overlap")),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC767",
+    "quantized-communication-off-ascend",
+    raises="ValueError",
+    since="0.5.11",
+    bad="--tp-size 2 --enable-quant-communications",
+    good="--tp-size 2",
+)
+def quantized_communication_off_ascend(c: Config) -> Refusal | None:
+    """Quantized communication is for several Ascend devices.
+
+    `--enable-quant-communications` compresses what TP ranks exchange, with Ascend's kernels.
+    """
+    if not c.enable_quant_communications or (c.tp_size != 1 and c.device == "npu"):
+        return None
+    other = "tp_size" if c.tp_size == 1 else "device"
+    return Refusal(
+        at="enable_quant_communications",
+        with_=(other,),
+        message=f"{c.shown('enable_quant_communications')} does not work with {c.shown(other)}: it is for several "
+        "Ascend devices. Leave it out.",
+        fixes=(dropping("enable_quant_communications"),),
+    )
+
+
+@_rest.refuses(
+    "SPC768", "intel-sampling-off-xpu", raises="ValueError", since="0.5.21",
+    sglang="validation_hook.py:validate_device_sampling_backend",
+    bad="--sampling-backend intel_xpu", good="--sampling-backend pytorch",
+)  # fmt: skip
+def intel_sampling_off_xpu(c: Config) -> Refusal | None:
+    """Intel's sampling kernels run on Intel GPUs only.
+
+    `--sampling-backend intel_xpu` needs `--device xpu`.
+    """
+    if c.sampling_backend == "intel_xpu" and c.device != "xpu":
+        return Refusal(
+            at="sampling_backend",
+            with_=("device",),
+            message=f"{c.shown('sampling_backend')} does not run on {c.shown('device')}: its kernels are for Intel "
+            "GPUs. Leave it out.",
+            fixes=(dropping("sampling_backend"), setting(sampling_backend="pytorch")),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC769", "one-port-for-two-servers", raises="ValueError", since="0.5.11",
+    bad="--port 30000 --grpc-port 30000", good="--port 30000 --grpc-port 40000",
+)  # fmt: skip
+def one_port_for_two_servers(c: Config) -> Refusal | None:
+    """HTTP and gRPC listen on ports of their own.
+
+    `--grpc-port` (or SGLANG_GRPC_PORT) opens the native gRPC server beside the HTTP server on `--port`.
+    """
+    if c.since("0.5.16"):
+        port = None if c.smg_grpc_mode or c.grpc_mode else c.grpc_port
+    else:
+        port = c.env.number("SGLANG_GRPC_PORT", c.port + 10000) if c.env.flag("SGLANG_ENABLE_GRPC") else None
+    if port is None or port != c.port:
+        return None
+    at = "grpc_port" if c.given("grpc_port") else "SGLANG_GRPC_PORT"
+    return Refusal(
+        at=at,
+        with_=("port",),
+        message=f"The gRPC server would listen on port {port}, where the HTTP server already does. Choose another.",
+        fixes=(setting(grpc_port=c.port + 10000), dropping("grpc_port")),
+    )
+
+
+@_rest.refuses(
+    "SPC784", "garbage-collection-thresholds-of-wrong-number", raises="ValueError", since="0.5.10",
+    bad="--gc-threshold 700 10 10 10", good="--gc-threshold 700 10 10",
+)  # fmt: skip
+def garbage_collection_thresholds_of_wrong_number(c: Config) -> Refusal | None:
+    """Python's garbage collector has one to three thresholds.
+
+    `--gc-threshold` passes them to `gc.set_threshold`.
+    """
+    if c.gc_threshold and not 1 <= len(c.gc_threshold) <= 3:
+        return Refusal(
+            at="gc_threshold",
+            message=f"{c.shown('gc_threshold')} has {len(c.gc_threshold)} numbers; Python's garbage collector takes "
+            "one to three.",
+            fixes=(setting(gc_threshold=c.gc_threshold[:3]), dropping("gc_threshold")),
+        )
+    return None
+
+
+@_rest.refuses(
+    "SPC785", "cache-canary-sweep-without-canary", raises="ValueError", since="0.5.13",
+    bad="--kv-canary-sweep-interval 100", good="--kv-canary log --kv-canary-sweep-interval 100",
+)  # fmt: skip
+def cache_canary_sweep_without_canary(c: Config) -> Refusal | None:
+    """Sweeping the KV cache for damage needs the canary.
+
+    `--kv-canary log` or `raise` marks the cache; `--kv-canary-sweep-interval` says how often all of it is checked.
+    """
+    if c.kv_canary_sweep_interval > 0 and c.kv_canary == "none":
+        return Refusal(
+            at="kv_canary_sweep_interval",
+            with_=("kv_canary",),
+            message=f"{c.shown('kv_canary_sweep_interval')} has nothing to check without `--kv-canary`. Add it or "
+            "leave the sweep out.",
+            fixes=(setting(kv_canary="log"), dropping("kv_canary_sweep_interval")),
+        )
+    return None
+
+
+# --- watermarks -------------------------------------------------------------------------------------------------------
+
+BUILT_IN_SAMPLING = ("flashinfer", "pytorch", "ascend", "intel_xpu", "token_oracle")
+
+
+def _key_problem(key: str) -> bool:
+    digits = key[2:] if key.lower().startswith("0x") else key
+    return not 1 <= len(digits) <= 16 or any(d not in "0123456789abcdefABCDEF" for d in digits)
+
+
+def _watermark_conflict(c: Config) -> tuple[str, str] | None:
+    """What a watermark does not go with, in SGLang's order."""
+    if c.device != "cuda":
+        return "device", "it is computed on NVIDIA and AMD GPUs"
+    for field in ("watermark_key", "watermark_key_b"):
+        if getattr(c, field) is not None and _key_problem(getattr(c, field)):
+            return field, "a key is 1 to 16 hexadecimal digits"
+    second = c.watermark_key_b
+    checks: tuple[tuple[str, bool, str], ...] = (
+        ("watermark_context_window", not 1 <= c.watermark_context_window <= 64, "the window is 1 to 64 tokens"),
+        ("watermark_key_b", second is not None and c.watermark_key is None, "a second key needs a first"),
+        ("watermark_mixing_probability", not 0 < c.watermark_mixing_probability < 1, "it lies between 0 and 1"),
+        (
+            "watermark_mixing_probability",
+            second is None and c.watermark_mixing_probability != 0.5,
+            "mixing needs a second key",
+        ),
+        ("watermark_max_probability", not 0 < c.watermark_max_probability <= 1, "it is above 0 and at most 1"),
+        ("watermark_default_enabled", bool(c.watermark_default_enabled) and c.watermark_key is None, "it needs a key"),
+        ("watermark_enforce_all", bool(c.watermark_enforce_all) and c.watermark_key is None, "it needs a key"),
+        ("enable_custom_logit_processor", bool(c.enable_custom_logit_processor), "both change the logits"),
+        (
+            "sampling_backend",
+            c.sampling_backend is not None and c.sampling_backend not in BUILT_IN_SAMPLING,
+            "it is not built in",
+        ),
+        ("dllm_algorithm", c.dllm_algorithm is not None, "diffusion models draw tokens otherwise"),
+        ("disaggregation_mode", c.disaggregation_mode != "null", "no server sees all tokens"),
+        (
+            "speculative_algorithm",
+            c.speculative_algorithm not in (None, "NGRAM", "EAGLE", "EAGLE3"),
+            "it draws tokens otherwise",
+        ),
+        ("pp_size", c.pp_size > 1 and c.speculative_algorithm is not None, "drafts in a pipeline are not marked"),
+        ("speculative_use_rejection_sampling", bool(c.speculative_use_rejection_sampling), "it draws tokens otherwise"),
+        ("SGLANG_RUST_SERVER", serving.rust_server(c), "the Rust server does not know it"),
+    )
+    return next(((field, why) for field, wrong, why in checks if wrong), None)
+
+
+@_rest.refuses(
+    "SPC786",
+    "watermark-conflict",
+    raises="ValueError",
+    since="0.5.22",
+    sglang="validation_hook.py:check_watermark_server_args",
+    bad=("--enable-watermark --disaggregation-mode prefill", "--watermark-config watermark.json"),
+    good="--enable-watermark",
+)
+def watermark_conflict(c: Config) -> Refusal | None:
+    """A watermark does not go with this.
+
+    `--enable-watermark` marks the tokens a request draws. It needs a GPU, keys of 1 to 16 hexadecimal digits, SGLang's
+    own sampling, and one server for prefill and decode; of speculative decoding it knows NGRAM, EAGLE and EAGLE3.
+    """
+    if not c.enable_watermark:
+        if c.watermark_config is None:
+            return None
+        at, message = (
+            "watermark_config",
+            f"{c.shown('watermark_config')} does nothing without `--enable-watermark`, and SGLang refuses it.",
+        )
+        return Refusal(at=at, message=message, fixes=(setting(enable_watermark=True), dropping("watermark_config")))
+    conflict = _watermark_conflict(c)
+    if conflict is None:
+        return None
+    field, why = conflict
+    label = f"`{field}`" if field.isupper() else c.shown(field)
+    return Refusal(
+        at=field,
+        with_=("enable_watermark",),
+        message=f"{label} does not go with {c.shown('enable_watermark')}: {why}.",
+        fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("enable_watermark")),
+    )
+
+
+@_rest.refuses(
+    "SPC787",
+    "load-published-without-events",
+    raises="ValueError",
+    since="0.5.19",
+    sglang="validation_hook.py:check_load_publish_args",
+    bad="--load-publish-endpoint auto",
+    good="""--load-publish-endpoint auto --kv-events-config '{"publisher": "zmq"}'""",
+)
+def load_published_without_events(c: Config) -> Refusal | None:
+    """Load is published beside KV events.
+
+    Routers learn where to read the load (`--load-publish-endpoint`) from the server's KV event settings, so
+    `--kv-events-config` has to name a publisher.
+    """
+    mode = (c.load_publish_endpoint or "").strip().lower()
+    if not mode or mode == "off":
+        return None
+    config = _events_config(c.kv_events_config)
+    if config is None or (config.get("publisher", "null") != "null" and config.get("endpoint", "tcp://*:5557")):
+        return None
+    return Refusal(
+        at="load_publish_endpoint",
+        with_=("kv_events_config",),
+        message=f"{c.shown('load_publish_endpoint')} is announced with KV events, and no publisher is set. Add "
+        "`--kv-events-config`.",
+        fixes=(dropping("load_publish_endpoint"),),
+    )
+
+
+def _events_config(text: Any) -> Mapping[str, Any] | None:
+    """The settings of KV events: none set is an empty mapping, unreadable ones are None."""
+    if not text:
+        return {}
+    try:
+        config = json.loads(text) if isinstance(text, str) else text
+    except ValueError:
+        return None
+    return config if isinstance(config, Mapping) else None
