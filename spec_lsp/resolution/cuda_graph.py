@@ -106,13 +106,13 @@ def decode_sizes(max_bs: int, speculative: bool, padded: bool, ends_at_max: bool
 def prefill_sizes(max_bs: int, release: str = "") -> list[int]:
     """The token counts captured for prefill up to `max_bs`. Shared: do not change it.
 
-    `release` is "0.5.7" for the grid of 0.5.7 and before, "0.5.9" for that of 0.5.8 and 0.5.9.
+    `release` is "0.5.7" for the grid of 0.5.7 and before, "0.5.8" for that of 0.5.8.
     """
     small = (range(4, 33, 4), range(48, 257, 16), range(288, 513, 32))
     match release:
         case "0.5.7":
             large = [range(640, 4097, 128), range(4352, max_bs + 1, 256)]
-        case "0.5.9":
+        case "0.5.8":
             large = [range(640, 1025, 64), range(1280, 4097, 256), range(4608, max_bs + 1, 512)]
         case _:
             large = [range(576, 1025, 64), range(1280, 4097, 256), range(4608, max_bs + 1, 512)]
@@ -257,7 +257,7 @@ def _breakable_works(c: Config) -> bool:
         return False
     if c.before("0.5.15"):
         return True
-    if c.since("0.5.21") and model.uses_kda_attention and not (c.since("0.5.22") and _is_glm5_next(c)):
+    if c.since("0.5.20") and model.uses_kda_attention and not (c.since("0.5.22") and _is_glm5_next(c)):
         return False
     if c.since("0.5.17") and c.before("0.5.18") and model.architecture in _NEMOTRON_H:
         return False

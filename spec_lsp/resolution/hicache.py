@@ -709,7 +709,7 @@ def hisparse_on_unified_kv(c: Config) -> Refusal | None:
 
 
 def _has_own_hisparse_kernels(c: Config) -> bool:
-    if c.model.is_deepseek_v4:
+    if c.model.is_deepseek_v4 and (c.before("0.5.14") or c.gpu.is_hip):
         return True
     return bool(c.since("0.5.21") and c.model.is_minimax_sparse)
 

@@ -601,7 +601,7 @@ _OFFLOAD = "disaggregation_decode_enable_offload_kvcache"
 
 
 @handle_cache_compatibility.refuses(
-    "SPC370", "session-radix-cache-without-priority", raises="ValueError", since="0.5.16", until="0.5.17",
+    "SPC370", "session-radix-cache-without-priority", raises="ValueError", since="0.5.15", until="0.5.17",
     bad="--enable-session-radix-cache", good="--enable-session-radix-cache --radix-eviction-policy priority",
 )  # fmt: skip
 def session_radix_cache_without_priority(c: Config) -> Refusal | None:

@@ -277,7 +277,7 @@ def choose_prefill_graph_sizes_before_0_5_14(c: Config) -> None:
         largest = min(largest, c.context_length)
     sizes = c.piecewise_cuda_graph_tokens
     if sizes is None:
-        sizes = prefill_sizes(largest, "0.5.7" if c.before("0.5.8") else "0.5.9" if c.before("0.5.10") else "")
+        sizes = prefill_sizes(largest, "0.5.7" if c.before("0.5.8") else "0.5.8" if c.before("0.5.9") else "")
     c.set(piecewise_cuda_graph_max_tokens=largest, piecewise_cuda_graph_tokens=sizes)
 
 
