@@ -546,6 +546,7 @@ def choose_tp_lm_head_exchange(c: Config) -> None:
 
 @handle_data_parallelism.refuses(
     "SPC523", "dp-lm-head-without-dp-attention", raises="AssertionError", sglang="overrides.py:_dp_lm_head_validation",
+    earlier=(Earlier("0.5.15", "server_args.py:_handle_data_parallelism"),),
     bad="--dp-size 2 --enable-dp-lm-head", good="--tp-size 2 --dp-size 2 --enable-dp-attention --enable-dp-lm-head",
 )  # fmt: skip
 def dp_lm_head_without_dp_attention(c: Config) -> Refusal | None:

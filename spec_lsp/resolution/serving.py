@@ -406,7 +406,7 @@ def _number(c: Config, variable: str) -> int | None:
 
 
 @handle_deprecated_args.refuses(
-    "SPC711", "grpc-timeout-not-positive", raises="ValueError", since="0.5.20",
+    "SPC711", "grpc-timeout-not-positive", raises="ValueError", since="0.5.21",
     bad="--grpc-response-timeout-secs 0", good="--grpc-response-timeout-secs 60",
 )  # fmt: skip
 def grpc_timeout_not_positive(c: Config) -> Refusal | None:
