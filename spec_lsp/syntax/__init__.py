@@ -15,7 +15,9 @@ from spec_lsp.syntax.yaml import read_yaml
 __all__ = ["parse"]
 
 SHELL_LANGUAGES = frozenset({"shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"})
-SHELL_NAMES = re.compile(r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I)
+SHELL_NAMES = re.compile(
+    r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I
+)
 YAML_NAMES = re.compile(r"\.ya?ml$", re.I)
 OTHER_NAMES = re.compile(
     r"\.(?:py|pyi|ipynb|md|mdx|rst|txt|json|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|j2|nix|service|lock|log|ini|cfg|fish|ps1|bat)$"
@@ -84,4 +86,8 @@ def other_shebang(text: str) -> bool:
 
 def looks_like_shell(text: str) -> bool:
     """Whether a text without a telling name starts SGLang on some line as a shell does."""
-    return bool(re.search(r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", text, re.M))
+    return bool(
+        re.search(
+            r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", text, re.M
+        )
+    )

@@ -31,7 +31,6 @@ def _keep(name: str, memory: Memory) -> None:
         del _memories[next(iter(_memories))]
 
 
-
 def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Document:
     """All launches of a script, with those of files it sources where these start one."""
     texts: dict[str, str] = {name: text}

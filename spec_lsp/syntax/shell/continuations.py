@@ -130,7 +130,13 @@ def _blank_break(text: str, start: int, span: Span) -> Break:
     lost = lost_lines(text, line_end)
     if not lost.flags:
         before = len(text[:backslash].rstrip(" \t"))
-        return Break(BLANK_AFTER_BACKSLASH, span, lost, [(before, behind if not comment else behind - 1, "")], "Remove the backslash")
+        return Break(
+            BLANK_AFTER_BACKSLASH,
+            span,
+            lost,
+            [(before, behind if not comment else behind - 1, "")],
+            "Remove the backslash",
+        )
     if comment:
         changes = _moved_above(text, start, [(comment.group(), (backslash + 1, line_end))], lost)
         return Break(BLANK_AFTER_BACKSLASH, span, lost, changes, "Move the comment above the command")

@@ -268,7 +268,9 @@ class Interpreter:
         """The point of the last run, so that what depends on it is the same value."""
         point = self.memory_left.points.get(key)
         if point is None:
-            point = self.memory.points.get(key) or Point(place, labels, self.turns.get(key[:2], 0) if isinstance(key, tuple) else 0)
+            point = self.memory.points.get(key) or Point(
+                place, labels, self.turns.get(key[:2], 0) if isinstance(key, tuple) else 0
+            )
             self.memory_left.points[key] = point
         return point
 
@@ -1055,7 +1057,9 @@ class Interpreter:
             return None
         kept = self.exported_words.get(id(leaf))
         if kept is None:
-            place = written_at(leaf.fragments, leaf.fragments[0].place) if leaf.fragments else Place(self.document, 0, 0)
+            place = (
+                written_at(leaf.fragments, leaf.fragments[0].place) if leaf.fragments else Place(self.document, 0, 0)
+            )
             kept = self.exported_words[id(leaf)] = (leaf, Word(leaf.fragments, place))
         return kept[1]
 
@@ -1205,7 +1209,13 @@ class Interpreter:
         printed = self.value_of(lambda x: Scalar(what(x)))
         if printed is NOWHERE:
             return
-        if files and isinstance(printed, Scalar) and len(printed.fragments) == 1 and printed.text is None and not self.wrote_files:
+        if (
+            files
+            and isinstance(printed, Scalar)
+            and len(printed.fragments) == 1
+            and printed.text is None
+            and not self.wrote_files
+        ):
             return
         if not files:
             self.state.vars[OUTPUT] = self.concatenated(self.state.vars[OUTPUT], printed)
@@ -1638,7 +1648,9 @@ def _same(a: Any, b: Any) -> bool:
     if a is b:
         return True
     if isinstance(a, Fork) and isinstance(b, Fork):
-        return a.point is b.point and a.soft == b.soft and len(a.arms) == len(b.arms) and all(map(_same, a.arms, b.arms))
+        return (
+            a.point is b.point and a.soft == b.soft and len(a.arms) == len(b.arms) and all(map(_same, a.arms, b.arms))
+        )
     if isinstance(a, tuple) and isinstance(b, tuple):
         return len(a) == len(b) and all(map(_same, a, b))
     return isinstance(a, (int, frozenset)) and a == b

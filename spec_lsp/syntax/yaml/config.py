@@ -95,7 +95,9 @@ def _read(name: str, source: Source) -> ConfigFile:
     text = source.text
     error: ConfigError | None = None
     if len(text) > MAX_LENGTH or _too_deep(text):
-        return ConfigFile(name, (), "other", ConfigError("the file is too large or too deeply nested", source.place(0, 0)))
+        return ConfigFile(
+            name, (), "other", ConfigError("the file is too large or too deeply nested", source.place(0, 0))
+        )
     for _ in range(MAX_REPAIRS):
         try:
             root, extra = _compose(text)
@@ -108,7 +110,9 @@ def _read(name: str, source: Source) -> ConfigFile:
             text = blanked
             continue
         if extra is not None and error is None:
-            error = ConfigError("there is a second document in the file", source.place(extra, min(extra + 3, len(text))))
+            error = ConfigError(
+                "there is a second document in the file", source.place(extra, min(extra + 3, len(text)))
+            )
         return _config(name, root, source, error)
     return ConfigFile(name, (), "other" if text.strip() else "empty", error)
 
@@ -258,5 +262,3 @@ def _without_line(text: str, at: int) -> str:
     end = text.find("\n", at)
     end = len(text) if end < 0 else end
     return text[:start] + " " * (end - start) + text[end:]
-
-
