@@ -587,7 +587,7 @@ def copy_direct_layout_directly_before_0_5_8(c: Config) -> None:
 @handle_hicache.adjusts("decode_attention_backend", "hicache_io_backend", until="0.5.8")
 def decode_beside_copy_kernel_before_0_5_8(c: Config) -> None:
     """fa3 cannot decode while the copy kernel runs, so another backend decodes, or pages are copied directly."""
-    offloads = c.since("0.5.6.post1") and c.disaggregation_decode_enable_offload_kvcache
+    offloads = c.since("0.5.6.post2") and c.disaggregation_decode_enable_offload_kvcache
     if not (c.enable_hierarchical_cache or offloads) or c.hicache_io_backend != "kernel":
         return
     if c.decode_attention_backend is None:

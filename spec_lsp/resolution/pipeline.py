@@ -120,7 +120,6 @@ kv_sharding.handle_kv_cache_sharding since 0.5.22
 moe.validate_deepep_v2_speculative_draft since 0.5.19
 moe.validate_deepep_v2_dispatch_token_budget since 0.5.19
 validation.check_server_args
-fallbacks.apply_fallbacks since 0.5.20
 model.fill_fallbacks since 0.5.20
 parallel.report_dp_attention since 0.5.22
 """
@@ -140,6 +139,7 @@ serving.handle_prefill_delayer_env_compat
 model.handle_unquant
 platform.find_device
 serving.handle_missing_default_values
+model.build_model_config since 0.5.14
 cuda_graph.handle_cuda_graph_config since 0.5.14
 platform.handle_hpu_backends
 platform.handle_cpu_backends
@@ -147,6 +147,7 @@ platform.handle_npu_backends
 platform.handle_mps_backends
 platform.handle_xpu_backends
 platform.handle_platform_defaults
+model.build_model_config until 0.5.14
 cuda_graph.handle_piecewise_cuda_graph until 0.5.14
 memory.handle_gpu_memory_settings
 attention.disable_allreduce_fusion_when_deterministic since 0.5.12
@@ -207,6 +208,7 @@ platform.handle_cpu_backends
 platform.handle_npu_backends
 platform.handle_mps_backends since 0.5.10
 platform.handle_xpu_backends since 0.5.10
+model.build_model_config
 cuda_graph.handle_piecewise_cuda_graph since 0.5.10
 memory.handle_gpu_memory_settings
 model.handle_model_specific_adjustments
@@ -250,6 +252,7 @@ serving.handle_missing_default_values
 platform.handle_hpu_backends
 platform.handle_cpu_backends
 platform.handle_npu_backends
+model.build_model_config
 memory.handle_gpu_memory_settings
 model.handle_model_specific_adjustments
 hicache.handle_hicache
@@ -285,6 +288,7 @@ ORDER_0_5_6 = """
 serving.handle_deprecated_args
 platform.find_device
 serving.handle_missing_default_values
+model.build_model_config
 memory.handle_gpu_memory_settings
 platform.handle_hpu_backends
 platform.handle_cpu_backends
