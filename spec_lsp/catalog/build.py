@@ -23,7 +23,7 @@ from spec_lsp.catalog import store
 from spec_lsp.catalog.evaluate import CannotTell
 from spec_lsp.catalog.model import ACTIONS, Action, Flag, Variable
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.source import ACTION_NAMES, Reading, is_deprecated, read_flags
+from spec_lsp.catalog.source import ACTION_NAMES, Reading, is_deprecated, read_flags, replacement_in
 from spec_lsp.catalog.variables import read_variables
 
 _VERSION = re.compile(r"^\s*(?:__version__|version)\s*=.*?['\"]([0-9][^'\"]*)['\"]", re.MULTILINE)
@@ -129,6 +129,7 @@ def imported_flag(row: dict[str, Any]) -> Flag:
     action: Action | None = ACTION_NAMES.get(name, name if name in ACTIONS else None)
     if action is None:
         raise BuildError(f"action {name}: teach source.py what it does")
+    deprecated = is_deprecated(action, row["help"])
     return Flag(
         tuple(row["flags"]),
         row["dest"],
@@ -139,8 +140,8 @@ def imported_flag(row: dict[str, Any]) -> Flag:
         row["type"],
         None if row["choices"] is None else tuple(row["choices"]),
         row["required"],
-        is_deprecated(action, row["help"]),
-        row["new_flag"] or "",
+        deprecated,
+        replacement_in(row["flags"], row["new_flag"], f"{row['error_message']} {row['help']}", deprecated),
         action == "deprecated" and row["fatal"],
     )
 

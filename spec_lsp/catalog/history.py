@@ -6,6 +6,7 @@ The replacements are in `replacements.toml`, for a person to edit; a flag's own 
 from __future__ import annotations
 
 import functools
+import re
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from types import MappingProxyType
 from typing import Any
 
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import environment, load, releases
+from spec_lsp.catalog.store import environment, load, nearest, releases
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -44,8 +45,13 @@ class Span:
 class Replacement:
     """What to use instead of a flag or variable that is gone or deprecated, and what to know about it."""
 
-    instead: str
+    instead: str = ""
     note: str = ""
+
+    @property
+    def name(self) -> str:
+        """The flag or variable alone: `--moe-a2a-backend` of `--moe-a2a-backend deepep`."""
+        return re.split(r"[ =]", self.instead, maxsplit=1)[0]
 
 
 def flag_span(spelling: str) -> Span | None:
@@ -64,29 +70,34 @@ def variable_span(name: str) -> Span | None:
 
 
 def replacement(name: str, release: Release | None = None) -> Replacement | None:
-    """What replaces a flag (`--cuda-graph-max-bs`) or variable (`SGLANG_ENABLE_SPEC_V2`), as far as known.
+    """What replaces a flag (`--cuda-graph-max-bs`) or variable (`SGLANG_ENABLE_SPEC_V2`) in a release, as far as known.
 
-    With `release`, what that release itself says of a deprecated one comes first.
+    A replacement that was replaced itself before `release` (default: the newest) is followed to its own.
     """
-    said = ""
-    if name.startswith("-"):
-        flag = load(release).flag(name) if release is not None and release in releases() else _last_flag(name)
-        said = flag.replacement if flag is not None else ""
-    else:
-        variable = environment(release).get(name) if release is not None else None
-        said = variable.replacement if variable is not None else ""
+    release = release or releases()[-1]
+    found = _replacement(name, release)
+    for _ in range(5):
+        if found is None or not found.instead or _exists(found.name, release):
+            break
+        later = _replacement(found.name, release)
+        if later is None:
+            break
+        found = later
+    return found
+
+
+def _replacement(name: str, release: Release) -> Replacement | None:
+    """What a person wrote of it, else what the release itself says."""
     edited = _replacements().get(name)
     if edited is not None:
         return edited
-    return Replacement(said) if said else None
+    shipped = nearest(release)
+    known = load(shipped).flag(name) if name.startswith("-") else environment(shipped).get(name)
+    return Replacement(known.replacement) if known is not None and known.replacement else None
 
 
-def _last_flag(name: str) -> Any:
-    span = flag_span(name)
-    if span is None:
-        return None
-    having = [r for r in releases() if r in span]
-    return load(having[-1]).flag(name)
+def _exists(name: str, release: Release) -> bool:
+    return name in (load(nearest(release)).by_spelling if name.startswith("-") else environment(nearest(release)))
 
 
 def _spans(members: Iterable[tuple[Release, Iterable[Any]]]) -> Mapping[Any, Span]:

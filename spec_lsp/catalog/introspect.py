@@ -54,6 +54,7 @@ def row(action):
         "required": action.required,
         "help": action.help or "",
         "new_flag": getattr(action, "new_flag", None),
+        "error_message": getattr(action, "error_message", None) or "",
         "fatal": getattr(action, "error_message", None) is not None or always_raises(action),
     }
 

@@ -139,6 +139,7 @@ def _flag(names: list[str], given: dict[str, Any], help_text: str) -> Flag:
     elif action == "deprecated-const":
         nargs, const = given.get("nargs", 0), _plain(given.get("const_value"))
     choices = given.get("choices")
+    deprecated = is_deprecated(action, help_text)
     return Flag(
         tuple(spellings),
         dest,
@@ -149,10 +150,21 @@ def _flag(names: list[str], given: dict[str, Any], help_text: str) -> Flag:
         _type_name(given.get("type")),
         None if choices is None else tuple(_choices(choices)),
         bool(given.get("required", False)),
-        is_deprecated(action, help_text),
-        given.get("new_flag") or "",
+        deprecated,
+        replacement_in(names, given.get("new_flag"), f"{given.get('error_message') or ''} {help_text}", deprecated),
         action == "deprecated" and (given.get("error_message") is not None or _always_raises(given["action"])),
     )
+
+
+_FLAG_OR_VARIABLE = re.compile(r"--[a-z0-9][a-z0-9-]*[a-z0-9](?:=\w+)?|SGLANG_[A-Z0-9_]+(?:=\w+)?")
+
+
+def replacement_in(names: list[str], new_flag: str | None, advice: str, deprecated: bool) -> str:
+    """What SGLang says to use instead of a deprecated flag: its `new_flag`, or the first other name that its texts name."""
+    if new_flag or not deprecated:
+        return new_flag or ""
+    named = (m.group() for m in _FLAG_OR_VARIABLE.finditer(advice))
+    return next((n for n in named if n.split("=")[0] not in names), "")
 
 
 def _always_raises(action: Any) -> bool:

@@ -18,6 +18,7 @@ from spec_lsp.catalog.model import Variable, VariableType
 
 _NAME = re.compile(r"(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]")
 _FLAG = re.compile(r"--[a-z0-9][a-z0-9-]+")
+_SAID_REMOVED = re.compile(r"((?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]) (?:has been|was|is) (?:removed|deprecated)")
 _DECLARED: tuple[tuple[str, VariableType], ...] = (
     ("EnvBool", "bool"),
     ("EnvInt", "int"),
@@ -67,8 +68,11 @@ def _in_module(module: Module) -> Iterator[Variable]:
         elif isinstance(node, ast.Dict):
             yield from _deprecated_table(node)
     for node in nodes:
-        if isinstance(node, ast.Constant) and isinstance(node.value, str) and _NAME.fullmatch(node.value):
-            yield Variable(node.value)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            if _NAME.fullmatch(node.value):
+                yield Variable(node.value)
+            for said in _SAID_REMOVED.finditer(node.value):
+                yield Variable(said[1], "unknown", None, True)
 
 
 def _declared(module: Module, owner: ast.ClassDef) -> Iterator[Variable]:

@@ -1,0 +1,33 @@
+import re
+
+import pytest
+
+from spec_lsp.catalog.descriptions import FOLDER, describe, descriptions
+from spec_lsp.catalog.store import load, releases
+
+
+@pytest.mark.parametrize("release", releases(), ids=str)
+def test_no_flag_is_without_a_description(release) -> None:
+    assert [f.name for f in load(release).flags if not describe(f)] == []
+
+
+def test_nothing_is_described_twice_or_in_vain() -> None:
+    keys = [m[1] for p in FOLDER.glob("*.toml") for m in re.finditer(r"^(\w+) = ", p.read_text("utf-8"), re.M)]
+    assert len(keys) == len(set(keys))
+    known = {n for r in releases() for f in load(r).flags for n in (f.field, f.name[2:].replace("-", "_"))}
+    assert sorted(set(keys) - known) == []
+
+
+@pytest.mark.parametrize("name", sorted(descriptions()))
+def test_a_description_is_one_or_two_plain_sentences(name: str) -> None:
+    text = descriptions()[name]
+    assert text[0].isupper() or text[0] == "`"
+    assert text.endswith(".")
+    assert len(text) <= 240
+    assert text.count("`") % 2 == 0
+
+
+def test_flags_that_descriptions_name_exist() -> None:
+    known = {s for r in releases() for s in load(r).by_spelling} | {"--no-ple-offload-embedding", "--model-type"}
+    named = {(n, f) for n, t in descriptions().items() for f in re.findall(r"`(--[a-z0-9-]+)", t)}
+    assert sorted((n, f) for n, f in named if f not in known) == []
