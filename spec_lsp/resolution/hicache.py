@@ -598,8 +598,13 @@ def decode_beside_copy_kernel_before_0_5_8(c: Config) -> None:
 
 # --- HiSparse (within check_server_args) ------------------------------------------------------------------------------
 
+_IN_GENERAL_CHECKS = Earlier("0.5.12", "server_args.py:check_server_args")
+
 validate_hisparse = Handler(
-    "hisparse_hook.py:validate_hisparse", when=lambda c: bool(c.enable_hisparse), since="0.5.12"
+    "hisparse_hook.py:validate_hisparse",
+    when=lambda c: bool(c.enable_hisparse),
+    since="0.5.10",
+    earlier=(_IN_GENERAL_CHECKS,),
 )
 
 
@@ -614,7 +619,8 @@ def hisparse_on_dense_attention(c: Config) -> Refusal | None:
     and their kin, MiniMax M3 (from 0.5.21). Other models read every page.
     """
     model = c.model
-    if model.is_deepseek_dsa or model.is_deepseek_v4 or (c.since("0.5.21") and model.is_minimax_sparse):
+    v4 = c.since("0.5.12") and model.is_deepseek_v4
+    if model.is_deepseek_dsa or v4 or (c.since("0.5.21") and model.is_minimax_sparse):
         return None
     return Refusal(
         at="enable_hisparse",
@@ -714,13 +720,14 @@ def _has_own_hisparse_kernels(c: Config) -> bool:
     return bool(c.since("0.5.21") and c.model.is_minimax_sparse)
 
 
-_HISPARSE_DTYPES = ("bfloat16", "auto", "fp8_e4m3")
+def _hisparse_dtypes(c: Config) -> tuple[str, ...]:
+    return ("bfloat16", "auto", "fp8_e4m3") if c.since("0.5.12") else ("bfloat16",)
 
 
 @validate_hisparse.refuses(
-    "SPC345", "hisparse-kv-cache-dtype", raises="ValueError",
+    "SPC345", "hisparse-kv-cache-dtype", raises="ValueError", since="0.5.11",
     sglang="hisparse_hook.py:validate_hisparse_kv_cache_dtype",
-    earlier=(Earlier("0.5.14", "hisparse_hook.py:validate_hisparse"),),
+    earlier=(_IN_GENERAL_CHECKS, Earlier("0.5.14", "hisparse_hook.py:validate_hisparse")),
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --kv-cache-dtype fp8_e5m2",
 )  # fmt: skip
 def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
@@ -728,7 +735,7 @@ def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
 
     Its copies between host and GPU know no other type. Leave `--kv-cache-dtype` out, or give one of the two.
     """
-    if c.kv_cache_dtype in _HISPARSE_DTYPES or _has_own_hisparse_kernels(c):
+    if c.kv_cache_dtype in _hisparse_dtypes(c) or _has_own_hisparse_kernels(c):
         return None
     return Refusal(
         at="kv_cache_dtype",
@@ -742,7 +749,9 @@ def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
 def hisparse_backends(c: Config) -> tuple[str, ...]:
     """The sparse attention kernels that HiSparse can feed, the first being its choice."""
     if c.gpu.is_hip and c.since("0.5.14"):
-        return ("tilelang", "triton", "aiter")
+        return ("tilelang", "triton", "aiter") if c.since("0.5.20") else ("tilelang", "aiter")
+    if c.before("0.5.12"):
+        return ("flashmla_sparse",)
     newer = ("flashinfer_sparse_mla",) if c.since("0.5.18") else ()
     match c.kv_cache_dtype:
         case "bfloat16":
@@ -755,7 +764,7 @@ def hisparse_backends(c: Config) -> tuple[str, ...]:
 
 @validate_hisparse.refuses(
     "SPC346", "hisparse-attention-kernel", raises="ValueError", sglang="hisparse_hook.py:validate_hisparse_dsa_backend",
-    earlier=(Earlier("0.5.14", "hisparse_hook.py:validate_hisparse"),),
+    earlier=(_IN_GENERAL_CHECKS, Earlier("0.5.14", "hisparse_hook.py:validate_hisparse")),
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --dsa-prefill-backend fa3",
 )  # fmt: skip
 def hisparse_attention_kernel(c: Config) -> Refusal | None:
