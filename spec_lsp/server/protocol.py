@@ -58,10 +58,11 @@ def _lenient(value: Any, cls: Any) -> Any:
 
 
 class Protocol(LanguageServerProtocol):
-    """One connection's protocol. `on_exit` is called once with the exit code when the client says `exit`."""
+    """One connection's protocol. `on_initialize` is told the client's process, `on_exit` the exit code when the client says `exit`."""
 
     def __init__(self, server: Any, converter: cattrs.Converter) -> None:
         self.on_exit: Callable[[int], None] = lambda _: None
+        self.on_initialize: Callable[[int | None], None] = lambda _: None
         self.send_bytes: Callable[[bytes], None] | None = None
         self._initialized = False
         super().__init__(server, converter)
@@ -165,24 +166,24 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> dict[str, Any]:  # type: ignore[override]
         """Answers with what the features of this server offer to this client."""
-        self._server.process_id = params.process_id
+        self.on_initialize(params.process_id)
         self.client_capabilities = params.capabilities
         result: dict[str, Any] = self._server.greet(params)  # type: ignore[attr-defined]
         self._initialized = True
         return result
 
     @lsp_method(types.TEXT_DOCUMENT_DID_OPEN)
-    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:  # type: ignore[override]
+    def lsp_text_document__did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         """The features keep the texts; pygls' workspace is not used."""
-        self._server.texts.did_open(params)
+        self._server.texts.did_open(params)  # type: ignore[attr-defined]
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CHANGE)
-    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:  # type: ignore[override]
-        self._server.texts.did_change(params)
+    def lsp_text_document__did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        self._server.texts.did_change(params)  # type: ignore[attr-defined]
 
     @lsp_method(types.TEXT_DOCUMENT_DID_CLOSE)
-    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:  # type: ignore[override]
-        self._server.texts.did_close(params)
+    def lsp_text_document__did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        self._server.texts.did_close(params)  # type: ignore[attr-defined]
 
     @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:

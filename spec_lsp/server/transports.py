@@ -48,13 +48,16 @@ async def _stdio(server: Server, reading: int, writing: BinaryIO) -> int:
         except (OSError, ValueError):
             end(1)
 
+    def watch(pid: int | None) -> None:
+        if pid is not None and _alive(pid):  # one that cannot be seen from here (a container) is not watched
+            watching.append(loop.create_task(_watch_parent(pid, end)))
+
+    watching: list[asyncio.Task[None]] = []
     server.wire.send_bytes = send
     server.wire.on_exit = end
+    server.wire.on_initialize = watch
     threading.Thread(target=_read, args=(reading, loop, server.wire.receive, end), daemon=True).start()
-    watch = asyncio.create_task(_watch_parent(server, end))
-    code = await ended
-    watch.cancel()
-    return code
+    return await ended
 
 
 def _read(
@@ -91,14 +94,8 @@ def _take_stdio() -> tuple[int, BinaryIO]:
     return reading, os.fdopen(writing, "wb")
 
 
-async def _watch_parent(server: Server, end: Callable[[int], None]) -> None:
-    """End when the process that started us is gone. A process that cannot be seen from here (a container) is not
-    watched."""
-    while server.process_id is None:
-        await asyncio.sleep(PARENT_CHECK_SECONDS)
-    pid = server.process_id
-    if not _alive(pid):
-        return
+async def _watch_parent(pid: int, end: Callable[[int], None]) -> None:
+    """End when the process that started us is gone."""
     while _alive(pid):
         await asyncio.sleep(PARENT_CHECK_SECONDS)
     log.warning("the client's process %s is gone", pid)
