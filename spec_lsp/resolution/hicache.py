@@ -728,7 +728,6 @@ def _hisparse_dtypes(c: Config) -> tuple[str, ...]:
     "SPC345", "hisparse-kv-cache-dtype", raises="ValueError", since="0.5.11",
     sglang="hisparse_hook.py:validate_hisparse_kv_cache_dtype",
     earlier=(_IN_GENERAL_CHECKS, Earlier("0.5.14", "hisparse_hook.py:validate_hisparse")),
-    bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --kv-cache-dtype fp8_e5m2",
 )  # fmt: skip
 def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
     """HiSparse keeps the KV cache in bfloat16 or fp8_e4m3.

@@ -691,8 +691,8 @@ def host_pool_backup_with_preemption(c: Config) -> Refusal | None:
 @handle_cache_compatibility.refuses(
     "SPC374", "tlru-threshold", raises="ValueError", since="0.5.21",
     bad="--radix-eviction-policy tlru",
-    good="""--radix-eviction-policy tlru --radix-eviction-policy-config "
-    f"'{"threshold": 2048, "next_prompt_estimate": 256}'""",
+    good="--radix-eviction-policy tlru --radix-eviction-policy-config "
+    """'{"threshold": 2048, "next_prompt_estimate": 256}'""",
 )  # fmt: skip
 def tlru_threshold(c: Config) -> Refusal | None:
     """Eviction by tail latency (`tlru`) needs a threshold above the estimate of the next prompt.
@@ -855,7 +855,11 @@ def sliding_window_share_out_of_range(c: Config) -> Refusal | None:
     bad="--swa-prefix-tails -1", good="--swa-prefix-tails 1",
 )  # fmt: skip
 def negative_prefix_tails(c: Config) -> Refusal | None:
-    """The number of prefix tails to keep for sliding windows cannot be negative."""
+    """The number of prefix tails to keep for sliding windows cannot be negative.
+
+    A model with sliding windows may keep the last windows of cached prefixes, so that a request can continue from
+    there. `--swa-prefix-tails` says how many; 0 keeps none.
+    """
     tails = c.swa_prefix_tails
     if tails is None or tails >= 0:
         return None

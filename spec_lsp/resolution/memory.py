@@ -151,6 +151,63 @@ def _default_decode_size(c: Config) -> int:
     return found.graph if c.tp_size < 4 else found.graph_wide
 
 
+@handle_gpu_memory_settings.refuses(
+    "SPC402", "nonpositive-cpu-graph-size", raises="AssertionError", since="0.5.10",
+    bad="gpu=cpu -- --device cpu --torch-compile-max-bs -1", good="gpu=cpu -- --device cpu --torch-compile-max-bs 16",
+)  # fmt: skip
+def nonpositive_cpu_graph_size(c: Config) -> Refusal | None:
+    """CPU graphs are compiled for batch sizes, which must be positive.
+
+    On CPU, SGLang compiles the decode step for each batch size up to the largest decode graph size that was given,
+    else up to `--torch-compile-max-bs`.
+    """
+    if c.device != "cpu":
+        return None
+    sizes, largest = _typed_decode_sizes(c)
+    limit = max(sizes) if sizes else c.torch_compile_max_bs or largest
+    if limit is None or limit > 0:
+        return None
+    at = next((name for name in (*_DECODE_SIZE_FLAGS, "torch_compile_max_bs") if c.given(name)), "torch_compile_max_bs")
+    return Refusal(
+        at=at,
+        message=f"{c.shown(at)} leaves no positive batch size to compile for, so SGLang stops. Leave it out, or give a "
+        "positive number.",
+        fixes=(dropping(at), dropping(*_DECODE_SIZE_FLAGS, "torch_compile_max_bs")),
+    )
+
+
+_DECODE_SIZE_FLAGS = (
+    "cuda_graph_bs_decode", "cuda_graph_max_bs_decode", "cuda_graph_bs", "cuda_graph_max_bs", "cuda_graph_config",
+)  # fmt: skip
+
+
+def _typed_decode_sizes(c: Config) -> tuple[list[int] | None, int | None]:
+    """The decode graph sizes and the largest of them, before SGLang has chosen any."""
+    if c.before("0.5.14"):
+        return c.cuda_graph_bs, c.cuda_graph_max_bs
+    decode = c.cuda_graph_config[DECODE]
+    return decode["bs"], decode["max_bs"]
+
+
+@handle_gpu_memory_settings.refuses(
+    "SPC403", "empty-graph-sizes", raises="ValueError", since="0.5.14",
+    bad="""--cuda-graph-config '{"decode": {"bs": []}}'""", good="""--cuda-graph-config '{"decode": {"bs": [1, 8]}}'""",
+)  # fmt: skip
+def empty_graph_sizes(c: Config) -> Refusal | None:
+    """The list of decode graph sizes is empty.
+
+    SGLang crashes looking for the largest of them. Leave `bs` out of `--cuda-graph-config` to let SGLang choose the
+    sizes, or set `backend` to `disabled` to capture none.
+    """
+    if _typed_decode_sizes(c)[0] != []:
+        return None
+    return Refusal(
+        at="cuda_graph_config",
+        message=f"{c.shown('cuda_graph_config')} names no decode graph size at all, and SGLang crashes. Leave `bs` out.",
+        fixes=(dropping("cuda_graph_config"), setting(cuda_graph_config={DECODE: {"backend": DISABLED}})),
+    )
+
+
 # since 0.5.14: cuda_graph_config
 
 
@@ -186,37 +243,6 @@ def _expand_for_qwen3_vl(c: Config, largest: int) -> int:
         return largest
     is_qwen3_vl = c.model.model_type in ("qwen3_vl", "qwen3_vl_moe") and is_multimodal(c)
     return int(requests) if is_qwen3_vl else largest
-
-
-@handle_gpu_memory_settings.refuses(
-    "SPC402", "nonpositive-cpu-graph-size", raises="AssertionError", since="0.5.10",
-    bad="gpu=cpu -- --device cpu --torch-compile-max-bs -1", good="gpu=cpu -- --device cpu --torch-compile-max-bs 16",
-)  # fmt: skip
-def nonpositive_cpu_graph_size(c: Config) -> Refusal | None:
-    """CPU graphs are compiled for batch sizes, which must be positive.
-
-    On CPU, SGLang compiles the decode step for each batch size up to `--torch-compile-max-bs` (or the largest decode
-    graph size that was given).
-    """
-    if c.device != "cpu":
-        return None
-    sizes = c.cuda_graph_config[DECODE]["bs"] if c.since("0.5.14") else c.cuda_graph_bs
-    at = "torch_compile_max_bs" if c.given("torch_compile_max_bs") else _decode_sizes_field(c)
-    typed = max(sizes) if c.given(_decode_sizes_field(c)) and sizes else c.typed("torch_compile_max_bs")
-    if typed is None or typed >= 0 or not c.given(at):
-        return None
-    return Refusal(
-        at=at,
-        message=f"{c.shown(at)} leaves no positive batch size to compile for, so SGLang stops. Leave it out, or give a "
-        "positive number.",
-        fixes=(dropping(at), setting(**{at: 16}) if at == "torch_compile_max_bs" else dropping(at)),
-    )
-
-
-def _decode_sizes_field(c: Config) -> str:
-    if c.before("0.5.14"):
-        return "cuda_graph_bs"
-    return "cuda_graph_config" if c.given("cuda_graph_config") else "cuda_graph_bs_decode"
 
 
 @handle_gpu_memory_settings.adjusts("cuda_graph_config", since="0.5.14")
