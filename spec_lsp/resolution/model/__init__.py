@@ -21,6 +21,7 @@ from spec_lsp.resolution.model import (
     fusion,
     gpt_oss,
     hybrid,
+    hybrid_before,
     kimi,
     minimax,
     nemotron,
@@ -36,10 +37,10 @@ CP_DECODE_ATTENTION_TP = frozenset({
     "GlmMoeDsaForCausalLMNextN",
 })  # fmt: skip
 
-_start = Handler("model_hook.py:handle_model_specific_adjustments", since="0.5.15")
+_start = Handler("model_hook.py:handle_model_specific_adjustments")
 
 
-@_start.adjusts("enforce_disable_flashinfer_allreduce_fusion")
+@_start.adjusts("enforce_disable_flashinfer_allreduce_fusion", since="0.5.15")
 def do_not_fuse_when_deterministic(c: Config) -> None:
     """Fused all-reduce adds in an order that depends on the batch, which deterministic inference rules out."""
     if c.enable_deterministic_inference:
@@ -112,7 +113,7 @@ def cp_decode_attention_tp_of_other_model(c: Config) -> Refusal | None:
     )
 
 
-_tail = Handler("overrides.py:_sparse_head_overlap_disable")
+_tail = Handler("overrides.py:_sparse_head_overlap_disable", since="0.5.7")
 
 
 @_tail.adjusts("disable_overlap_schedule")
@@ -141,7 +142,9 @@ handle_model_specific_adjustments = (
     *gpt_oss.branch,
     *nemotron.branch,
     *families.branch,
+    *hybrid_before.start,
     *hybrid.handle_mamba_radix_cache,
+    *hybrid_before.end,
     _tail,
     *fusion.passes,
 )

@@ -20,3 +20,19 @@ def no_prefill_cuda_graph(c: Config) -> None:
     """Do not capture prefill in a CUDA graph."""
     if c.since("0.5.14"):
         cuda_graph.disable(c, cuda_graph.PREFILL)
+    else:
+        c.set(disable_piecewise_cuda_graph=True)
+
+
+def cp_field(c: Config) -> str:
+    """The switch for context parallelism of prefill in models of DeepSeek's kind."""
+    if c.since("0.5.14"):
+        return "enable_prefill_cp"
+    return "enable_dsa_prefill_context_parallel" if c.since("0.5.13") else "enable_nsa_prefill_context_parallel"
+
+
+def cp_mode_field(c: Config) -> str:
+    """The field that says how a prompt is shared out."""
+    if c.since("0.5.14"):
+        return "cp_strategy"
+    return "dsa_prefill_cp_mode" if c.since("0.5.13") else "nsa_prefill_cp_mode"

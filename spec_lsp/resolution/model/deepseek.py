@@ -16,17 +16,27 @@ from typing import Any
 from spec_lsp.facts import quantization
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import cuda_graph, parallel
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.model.common import all_backends_unset, no_prefill_cuda_graph
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.model.common import all_backends_unset, cp_field, cp_mode_field, no_prefill_cuda_graph
 from spec_lsp.resolution.model.config import quant_method, quantization_unset
 
 FAMILY = {
-    "DeepseekV3ForCausalLM": "", "DeepseekV32ForCausalLM": "", "KimiK25ForConditionalGeneration": "",
-    "MistralLarge3ForCausalLM": "", "PixtralForConditionalGeneration": "", "GlmMoeDsaForCausalLM": "",
+    "DeepseekV3ForCausalLM": "", "DeepseekV32ForCausalLM": "", "KimiK25ForConditionalGeneration": "0.5.9",
+    "MistralLarge3ForCausalLM": "0.5.6.post1", "PixtralForConditionalGeneration": "0.5.6.post1", "GlmMoeDsaForCausalLM": "0.5.9",
     "LongcatFlashForCausalLM": "0.5.16", "LongcatFlashForCausalLMNextN": "0.5.16", "Dots3NoteForCausalLM": "0.5.19",
     "Glm5NextForConditionalGeneration": "0.5.20", "HYV4ForCausalLM": "0.5.20", "HYV4ForCausalLMNextN": "0.5.20",
 }  # fmt: skip
-"""The architectures of the family, with the release that took each in (empty: 0.5.15 or before)."""
+"""The architectures of the family, with the release that took each in (empty: 0.5.6 or before).
+
+Before 0.5.12 SGLang reads a V3.2 config.json as a V3 one, which comes to the same here."""
+
+DSA_DTYPE = (
+    Earlier("0.5.9", "server_args.py:_handle_model_specific_adjustments"),
+    Earlier("0.5.13", "server_args.py:_set_default_nsa_kv_cache_dtype"),
+    Earlier("0.5.15", "server_args.py:_set_default_dsa_kv_cache_dtype"),
+)
+BRANCH = (Earlier("0.5.19", "server_args.py:_handle_model_specific_adjustments"),)
+OVERRIDES = (Earlier("0.5.15", "server_args.py:_handle_model_specific_adjustments"),)
 
 HYV4 = ("HYV4ForCausalLM", "HYV4ForCausalLMNextN")
 
@@ -55,13 +65,36 @@ def _on_gpu(c: Config) -> bool:
     return c.gpu.platform not in ("npu", "xpu")
 
 
+# --- names that changed ------------------------------------------------------------------------------------------------
+
+
+def dsa_fields(c: Config) -> tuple[str, str]:
+    """The fields of the sparse-attention kernels for prefill and decode."""
+    return (
+        ("dsa_prefill_backend", "dsa_decode_backend")
+        if c.since("0.5.13")
+        else ("nsa_prefill_backend", "nsa_decode_backend")
+    )
+
+
 def _dsa_options(c: Config) -> tuple[str | None, str | None]:
-    return c.dsa_prefill_backend, c.dsa_decode_backend
+    prefill, decode = dsa_fields(c)
+    return getattr(c, prefill), getattr(c, decode)
+
+
+def _set_dsa(c: Config, prefill: str | None, decode: str | None) -> None:
+    fields = dsa_fields(c)
+    c.set(**{fields[0]: prefill, fields[1]: decode})
+
+
+def _zigzag(c: Config) -> bool:
+    """Whether a prompt is shared out in two halves (the only way before 0.5.8)."""
+    return c.before("0.5.8") or getattr(c, cp_mode_field(c)) in ("zigzag", "in-seq-split")
 
 
 # --- the family's defaults: model_overrides/deepseek_v2.py -------------------------------------------------------------
 
-_overrides = Handler("deepseek_v2.py:_deepseek_family_overrides", when=in_family)
+_overrides = Handler("deepseek_v2.py:_deepseek_family_overrides", when=in_family, earlier=OVERRIDES)
 
 
 @_overrides.refuses(
@@ -128,11 +161,14 @@ def sparse_attention_dcp_with_cache_tiers(c: Config) -> Refusal | None:
 
 
 def _dsa_cp(c: Config) -> bool:
-    return c.model.is_deepseek_dsa and _on_gpu(c) and bool(c.enable_prefill_cp)
+    return c.model.is_deepseek_dsa and _on_gpu(c) and bool(getattr(c, cp_field(c)))
 
 
 def _mla_cp(c: Config) -> bool:
-    return not c.model.is_deepseek_dsa and bool(c.enable_prefill_cp) and c.model.uses_mla
+    if c.model.is_deepseek_dsa or c.before("0.5.13"):
+        return False
+    asked = c.enable_prefill_cp if c.since("0.5.14") else c.enable_prefill_context_parallel
+    return bool(asked) and c.model.uses_mla
 
 
 @_overrides.refuses(
@@ -159,7 +195,7 @@ def replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
 
 
 @_overrides.refuses(
-    "SPC820", "interleaved-cp-with-dp-attention", raises="AssertionError", until="0.5.22",
+    "SPC820", "interleaved-cp-with-dp-attention", raises="AssertionError", since="0.5.8", until="0.5.22",
     bad="sglang=0.5.19 model=deepseek-v3.2 -- --tp-size 8 --dp-size 2 --enable-prefill-cp --cp-strategy interleave",
     good="sglang=0.5.19 model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave",
 )  # fmt: skip
@@ -168,14 +204,15 @@ def interleaved_cp_with_dp_attention(c: Config) -> Refusal | None:
 
     Before 0.5.22 `--cp-strategy interleave` wants `--dp-size 1`. Use zigzag, or a newer release.
     """
-    if not _dsa_cp(c) or c.cp_strategy == "zigzag" or c.dp_size == 1:
+    if not _dsa_cp(c) or _zigzag(c) or c.dp_size == 1:
         return None
+    mode = cp_mode_field(c)
     return Refusal(
         at="dp_size",
-        with_=("cp_strategy", "enable_prefill_cp"),
-        message=f"{c.shown('dp_size')} is refused with {c.shown('cp_strategy')}: this release interleaves a prompt over one "
-        "attention group only.",
-        fixes=(dropping("dp_size"), setting(cp_strategy="zigzag")),
+        with_=(mode, cp_field(c)),
+        message=f"{c.shown('dp_size')} is refused with {c.shown(mode)}: this release interleaves a prompt over one attention "
+        "group only.",
+        fixes=(dropping("dp_size"), setting(**{mode: "zigzag" if c.since("0.5.14") else "in-seq-split"})),
     )
 
 
@@ -187,16 +224,19 @@ def interleaved_cp_with_dp_attention(c: Config) -> Refusal | None:
 def sparse_attention_cp_beyond_eight(c: Config) -> Refusal | None:
     """Context parallelism of sparse attention stays on one machine.
 
-    SGLang has seen wrong numbers across machines and takes at most `--tp-size 8` with `--enable-prefill-cp`.
+    SGLang has seen wrong numbers across machines and takes at most `--tp-size 8` with `--enable-prefill-cp` (before 0.5.12: exactly
+    8).
     """
-    if not _dsa_cp(c) or c.tp_size <= 8:
+    fits = c.tp_size <= 8 if c.since("0.5.12") else c.tp_size == 8
+    if not _dsa_cp(c) or fits:
         return None
+    switch = cp_field(c)
     return Refusal(
         at="tp_size",
-        with_=("enable_prefill_cp",),
-        message=f"{c.shown('tp_size')} is refused with `--enable-prefill-cp` for a sparse-attention model: it is exact on one "
+        with_=(switch,),
+        message=f"{c.shown('tp_size')} is refused with `{c.flag(switch)}` for a sparse-attention model: it is exact on one "
         "machine of 8 GPUs only.",
-        fixes=(setting(tp_size=8), dropping("enable_prefill_cp")),
+        fixes=(setting(tp_size=8), dropping(switch)),
     )
 
 
@@ -224,8 +264,10 @@ def pooled_index_over_dcp(c: Config) -> Refusal | None:
 
 def _legacy_rocm_pages(c: Config) -> bool:
     """Whether ROCm has only the kernels that work on single tokens. Assumes Triton 3.5 or newer, as ROCm 7 images have."""
-    if not c.gpu.is_hip:
+    if not c.gpu.is_hip or c.before("0.5.8"):
         return False
+    if c.before("0.5.12"):
+        return True
     return not c.env.flag("SGLANG_USE_AITER") or c.env.flag("SGLANG_DSA_HIP_DISABLE_PRESHUFFLE")
 
 
@@ -235,7 +277,7 @@ def choose_deepseek_backend(c: Config) -> None:
     if not all_backends_unset(c):
         return
     if c.model.is_deepseek_dsa:
-        c.set(attention_backend="dsa")
+        c.set(attention_backend="dsa" if c.since("0.5.13") else "nsa")
     elif c.gpu.sm100:
         c.set(attention_backend="trtllm_mla")
 
@@ -267,16 +309,33 @@ def lay_out_prefill_cp(c: Config) -> None:
 
 
 @_overrides.adjusts(
-    "enable_dp_attention", "attn_cp_size", "moe_dense_tp_size", "moe_a2a_backend", "ep_size", until="0.5.22"
+    "enable_dp_attention",
+    "attn_cp_size",
+    "moe_dense_tp_size",
+    "moe_a2a_backend",
+    "ep_size",
+    "kv_cache_dtype",
+    until="0.5.22",
 )
 def lay_out_prefill_cp_before_0_5_22(c: Config) -> None:
     """Prefill context parallelism takes the ranks that DP attention leaves; experts then span them all."""
     sparse = _dsa_cp(c)
     if not sparse and not _mla_cp(c):
         return
-    c.set(enable_dp_attention=True, moe_dense_tp_size=1, attn_cp_size=c.tp_size // c.dp_size)
-    if not sparse or c.cp_strategy == "zigzag":
+    c.set(enable_dp_attention=True, moe_dense_tp_size=1)
+    if c.since("0.5.10"):
+        c.set(attn_cp_size=c.tp_size // c.dp_size)
+    if not sparse or _zigzag(c):
         c.set(moe_a2a_backend="deepep", ep_size=c.tp_size)
+        if c.before("0.5.10"):
+            c.set(kv_cache_dtype="bf16")
+
+
+@_overrides.adjusts("enable_dp_attention", until="0.5.8")
+def sparse_attention_in_dp_groups(c: Config) -> None:
+    """Sparse attention ran in DP-attention groups only."""
+    if c.model.is_deepseek_dsa and _on_gpu(c):
+        c.set(enable_dp_attention=True)
 
 
 @_overrides.adjusts("page_size")
@@ -284,7 +343,7 @@ def sparse_attention_pages(c: Config) -> None:
     """The kernels of DeepSeek's sparse attention work on KV pages of 64 tokens (on ROCm without aiter: of one)."""
     if not c.model.is_deepseek_dsa or c.gpu.platform == "npu":
         return
-    if c.gpu.platform == "xpu":
+    if c.gpu.platform == "xpu" and c.since("0.5.12"):
         if c.since("0.5.20"):
             c.set(page_size=128)
     elif _legacy_rocm_pages(c):
@@ -305,12 +364,13 @@ def hyv4_runners(c: Config) -> None:
 
 # --- the branch of handle_model_specific_adjustments -------------------------------------------------------------------
 
-_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_sparse_branch)
+_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_sparse_branch, earlier=BRANCH)
 
 
 @_branch.refuses(
-    "SPC823", "two-batch-overlap-with-shared-index", raises="ValueError",
+    "SPC823", "two-batch-overlap-with-shared-index", raises="ValueError", since="0.5.13",
     sglang="model_hook.py:_validate_dsa_tbo_index_sharing",
+    earlier=(Earlier("0.5.20", "model_hook.py:handle_model_specific_adjustments"),),
     bad='model=deepseek-v3.2 -- --tp-size 8 --ep-size 8 --moe-a2a-backend deepep --enable-two-batch-overlap '
     '--json-model-override-args \'{"index_topk_freq": 4}\'',
     good="model=deepseek-v3.2 -- --tp-size 8 --ep-size 8 --moe-a2a-backend deepep --enable-two-batch-overlap",
@@ -340,10 +400,10 @@ def two_batch_overlap_with_shared_index(c: Config) -> Refusal | None:
     )
 
 
-@_branch.adjusts("cuda_graph_config")
+@_branch.adjusts("cuda_graph_config", "disable_piecewise_cuda_graph", since="0.5.13")
 def no_prefill_graph_under_sparse_cp(c: Config) -> None:
     """Prefill of a sparse-attention model is not captured in a CUDA graph under context parallelism."""
-    if not _on_gpu(c) or not c.enable_prefill_cp:
+    if not _dsa_cp(c):
         return
     captured = c.since("0.5.23") and cuda_graph.backend_of(c, cuda_graph.PREFILL) == cuda_graph.BREAKABLE
     if not captured or not cuda_graph.captures_context_parallel_prefill(c):
@@ -441,12 +501,25 @@ def sparse_attention_sinks_off_flashmla(c: Config) -> Refusal | None:
     return None
 
 
-@_dsa_split.adjusts("dsa_prefill_backend", "dsa_decode_backend")
+@_dsa_split.adjusts("dsa_prefill_backend", "dsa_decode_backend", "nsa_prefill_backend", "nsa_decode_backend")
 def choose_sparse_backends(c: Config) -> None:
     """The fastest sparse-attention kernels for this device and KV cache."""
+    if c.before("0.5.9"):
+        _force_sparse_backends(c)
+        return
     prefill, decode = _dsa_defaults(c)
     typed_prefill, typed_decode = _dsa_options(c)
-    c.set(dsa_prefill_backend=typed_prefill or prefill, dsa_decode_backend=typed_decode or decode)
+    if c.before("0.5.11") and c.since("0.5.10") and (prefill, decode) == ("trtllm", "trtllm"):
+        typed_prefill = typed_decode = None
+    _set_dsa(c, typed_prefill or prefill, typed_decode or decode)
+
+
+def _force_sparse_backends(c: Config) -> None:
+    """Up to 0.5.8 the kernels follow from KV cache and device alone."""
+    if c.kv_cache_dtype == "fp8_e4m3":
+        _set_dsa(c, "flashmla_auto", "flashmla_kv")
+    elif c.gpu.major >= 10:
+        _set_dsa(c, "flashmla_sparse", "flashmla_sparse")
 
 
 def _dsa_defaults(c: Config) -> tuple[str | None, str | None]:
@@ -458,16 +531,29 @@ def _dsa_defaults(c: Config) -> tuple[str | None, str | None]:
     if c.since("0.5.17") and c.gpu.sm120 and fp8 and c.model.architecture == "GlmMoeDsaForCausalLM":
         return "flashinfer_sparse_mla", "flashinfer_sparse_mla"
     if c.enable_hisparse:
-        backend = "tilelang" if c.gpu.is_hip else "flashmla_kv" if fp8 else "flashmla_sparse"
+        backend = _hisparse_default(c, fp8)
         return backend, backend
     if c.gpu.is_hip and c.since("0.5.20"):
         return "triton", "triton"
-    if c.gpu.is_hip and _dsa_options(c) == (None, None):
+    if c.gpu.is_hip and c.since("0.5.10") and _dsa_options(c) == (None, None):
         return "tilelang", "tilelang"
     if fp8:
-        default = "trtllm" if c.gpu.major >= 10 else "flashmla_kv"
-        return default, default
+        return _fp8_defaults(c)
     return "flashmla_sparse", "trtllm" if c.gpu.major >= 10 else "fa3"
+
+
+def _hisparse_default(c: Config, fp8: bool) -> str:
+    if c.before("0.5.12"):
+        return "flashmla_sparse"
+    if c.gpu.is_hip and c.since("0.5.14"):
+        return "tilelang"
+    return "flashmla_kv" if fp8 else "flashmla_sparse"
+
+
+def _fp8_defaults(c: Config) -> tuple[str, str]:
+    if c.gpu.major >= 10 and c.since("0.5.10"):
+        return "trtllm", "trtllm"
+    return "flashmla_kv" if c.since("0.5.11") else "flashmla_auto", "flashmla_kv"
 
 
 def _split_checked(c: Config) -> bool:
@@ -479,11 +565,12 @@ def _split_checked(c: Config) -> bool:
 
 
 def _dsa_field(c: Config, backend: str) -> str:
-    return "dsa_prefill_backend" if c.dsa_prefill_backend == backend else "dsa_decode_backend"
+    prefill, decode = dsa_fields(c)
+    return prefill if getattr(c, prefill) == backend else decode
 
 
 def _other_sparse_kernels(c: Config) -> tuple[Change, ...]:
-    given = tuple(name for name in ("dsa_prefill_backend", "dsa_decode_backend") if c.given(name))
+    given = tuple(name for name in dsa_fields(c) if c.given(name))
     return (*(dropping(name) for name in given), dropping(*given)) if given else ()
 
 
@@ -564,11 +651,11 @@ def tilelang_with_fp8_cache(c: Config) -> Refusal | None:
     )
 
 
-_layer_split = Handler("model_hook.py:handle_model_specific_adjustments", when=_sparse_branch)
+_layer_split = Handler("model_hook.py:handle_model_specific_adjustments", when=_sparse_branch, earlier=BRANCH)
 
 
 @_layer_split.refuses(
-    "SPC830", "prefill-cp-on-sparse-decode-server", raises="AssertionError",
+    "SPC830", "prefill-cp-on-sparse-decode-server", raises="AssertionError", since="0.5.8",
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp --disaggregation-mode decode",
     good="model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp --disaggregation-mode prefill",
 )  # fmt: skip
@@ -577,13 +664,14 @@ def prefill_cp_on_sparse_decode_server(c: Config) -> Refusal | None:
 
     Give `--enable-prefill-cp` to the prefill server only.
     """
-    if not c.enable_prefill_cp or c.disaggregation_mode != "decode":
+    switch = cp_field(c)
+    if not getattr(c, switch) or c.disaggregation_mode != "decode":
         return None
     return Refusal(
-        at="enable_prefill_cp",
+        at=switch,
         with_=("disaggregation_mode",),
-        message="`--enable-prefill-cp` is refused with `--disaggregation-mode decode`: a decode server does not prefill.",
-        fixes=(dropping("enable_prefill_cp"),),
+        message=f"`{c.flag(switch)}` is refused with `--disaggregation-mode decode`: a decode server does not prefill.",
+        fixes=(dropping(switch),),
     )
 
 
@@ -627,10 +715,10 @@ _latent_branch = Handler(
 )
 
 
-@_latent_branch.adjusts("cuda_graph_config")
+@_latent_branch.adjusts("cuda_graph_config", "disable_piecewise_cuda_graph", since="0.5.13")
 def no_prefill_graph_under_latent_cp(c: Config) -> None:
     """Prefill with latent attention is not captured in a CUDA graph under context parallelism."""
-    if c.enable_prefill_cp and c.model.uses_mla:
+    if _mla_cp(c):
         no_prefill_cuda_graph(c)
 
 
@@ -653,11 +741,24 @@ def take_deepseek_quantization(c: Config) -> None:
     if c.quantization is not None or quantization_unset(c):
         return
     method = quant_method(c)
-    if method is None and c.model.architecture == "DeepseekV3ForCausalLM":
+    if method is None and c.model.architecture == "DeepseekV3ForCausalLM" and c.since("0.5.11"):
         raise NotKnown(
             "the checkpoint's weights", "config.json declares no quantization, and FP8 experts show only in the weights"
         )
+    if (
+        method is None
+        and c.before("0.5.11")
+        and c.model.architecture in ("DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM")
+    ):
+        method = "fp8"
     c.set(quantization=method)
+
+
+@_moe_quant.adjusts("enable_flashinfer_allreduce_fusion", until="0.5.7")
+def fuse_deepseek_allreduce(c: Config) -> None:
+    """On SM100 DeepSeek's all-reduce is fused with the layer norm that follows."""
+    if not c.enable_dp_attention and c.nnodes == 1:
+        c.set(enable_flashinfer_allreduce_fusion=True)
 
 
 @_moe_quant.adjusts("moe_runner_backend")
@@ -667,8 +768,23 @@ def choose_deepseek_moe_runner(c: Config) -> None:
         return
     if c.since("0.5.17") and c.model.architecture.startswith("LongcatFlash"):
         return
-    if c.quantization in ("fp8", "modelopt_fp8", "modelopt_fp4", "modelopt_mixed", None) or _int4_thinking(c):
+    fast = ("fp8", "modelopt_fp8", "modelopt_fp4", *(("modelopt_mixed",) if c.since("0.5.10") else ()))
+    unquantized = c.since("0.5.12") and c.quantization is None
+    if c.quantization in fast or unquantized or (c.since("0.5.10") and _int4_thinking(c)):
         c.set(moe_runner_backend="flashinfer_trtllm")
+
+
+@_moe_quant.adjusts("speculative_moe_runner_backend", "speculative_moe_a2a_backend", since="0.5.7", until="0.5.10")
+def choose_draft_experts(c: Config) -> None:
+    """An FP4 checkpoint's draft layer is not quantized, so its experts run on other kernels than the target's."""
+    if c.quantization != "modelopt_fp4" or c.speculative_algorithm != "EAGLE":
+        return
+    if c.speculative_moe_runner_backend is None or c.speculative_moe_a2a_backend is None:
+        deepep = c.env.flag("SGLANG_NVFP4_CKPT_FP8_NEXTN_MOE")
+        c.set(
+            speculative_moe_runner_backend="deep_gemm" if deepep else "triton",
+            speculative_moe_a2a_backend="deepep" if deepep else "none",
+        )
 
 
 @_moe_quant.adjusts("fp8_gemm_runner_backend", since="0.5.16")

@@ -13,6 +13,7 @@ from spec_lsp.resolution import cuda_graph, parallel
 from spec_lsp.resolution.attention import backends_of, has_flashinfer
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
+from spec_lsp.resolution.model.common import cp_field, cp_mode_field
 
 
 def is_v4(c: Config) -> bool:
@@ -56,7 +57,7 @@ def _has_nvfp4_experts(c: Config) -> bool:
 
 # --- defaults ----------------------------------------------------------------------------------------------------------
 
-_overrides = Handler("deepseek_v4.py:_deepseek_v4_overrides", when=is_v4, since="0.5.15")
+_overrides = Handler("deepseek_v4.py:_deepseek_v4_overrides", when=is_v4, since="0.5.12")
 
 
 @_overrides.adjusts("attention_backend", "prefill_attention_backend", "decode_attention_backend", "page_size")
@@ -93,7 +94,7 @@ def choose_v4_moe_runner(c: Config) -> None:
     """V4's FP4 experts run on FlashInfer's kernels."""
     if c.moe_runner_backend != "auto":
         return
-    if _has_nvfp4_experts(c):
+    if c.since("0.5.14") and _has_nvfp4_experts(c):
         c.set(moe_runner_backend="flashinfer_trtllm_routed")
     elif c.since("0.5.19") and _runs_mxfp4(c) and has_fp4_experts(c):
         c.set(moe_runner_backend="flashinfer_mxfp4")
@@ -106,7 +107,7 @@ def _runs_mxfp4(c: Config) -> bool:
     )
 
 
-_dtype = Handler("overrides.py:_deepseek_v4_kv_cache_dtype", when=is_v4, since="0.5.15")
+_dtype = Handler("overrides.py:_deepseek_v4_kv_cache_dtype", when=is_v4, since="0.5.12")
 
 
 @_dtype.adjusts("kv_cache_dtype")
@@ -134,7 +135,7 @@ def v4_cache_dtype_unsupported(c: Config) -> Refusal | None:
     )
 
 
-_defaults = Handler("deepseek_v4_hook.py:apply_deepseek_v4_defaults", when=is_v4, since="0.5.15")
+_defaults = Handler("deepseek_v4_hook.py:apply_deepseek_v4_defaults", when=is_v4, since="0.5.12")
 
 
 @_defaults.adjusts("dsv4_attn_backend", since="0.5.23")
@@ -245,6 +246,23 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
             setting(speculative_eagle_topk=1),
             setting(speculative_num_steps=3, speculative_eagle_topk=1, speculative_num_draft_tokens=4),
         ),
+    )
+
+
+@_defaults.refuses("SPC879", "v4-disaggregated-in-stages", raises="ValueError", until="0.5.13")
+def v4_disaggregated_in_stages(c: Config) -> Refusal | None:
+    """DeepSeek V4's cache could not be transferred between pipeline stages.
+
+    In 0.5.12 prefill/decode disaggregation of V4 wants `--pp-size 1`.
+    """
+    if c.disaggregation_mode == "null" or c.pp_size <= 1:
+        return None
+    return Refusal(
+        at="pp_size",
+        with_=("disaggregation_mode",),
+        message=f"{c.shown('pp_size')} is refused with {c.shown('disaggregation_mode')} for DeepSeek V4 in this release: its cache "
+        "cannot be cut into pipeline stages.",
+        fixes=(setting(pp_size=1), dropping("disaggregation_mode")),
     )
 
 
@@ -375,7 +393,9 @@ def v41_disaggregated_drafting(c: Config) -> Refusal | None:
 # --- context parallelism -----------------------------------------------------------------------------------------------
 
 _cp = Handler(
-    "deepseek_v4_hook.py:validate_deepseek_v4_cp", when=lambda c: is_v4(c) and bool(c.enable_prefill_cp), since="0.5.15"
+    "deepseek_v4_hook.py:validate_deepseek_v4_cp",
+    when=lambda c: is_v4(c) and bool(getattr(c, cp_field(c))),
+    since="0.5.12",
 )
 
 
@@ -385,13 +405,17 @@ def v4_cp_strategy(c: Config) -> Refusal | None:
 
     Give `--cp-strategy interleave` with `--enable-prefill-cp` (zigzag works on Ascend NPUs only).
     """
-    if c.cp_strategy == "interleave" or (c.cp_strategy == "zigzag" and c.gpu.platform == "npu" and c.since("0.5.21")):
+    mode, switch = cp_mode_field(c), cp_field(c)
+    interleaved = "interleave" if c.since("0.5.14") else "round-robin-split"
+    strategy = getattr(c, mode)
+    if strategy == interleaved or (strategy == "zigzag" and c.gpu.platform == "npu" and c.since("0.5.21")):
         return None
+    given = c.given(mode)
     return Refusal(
-        at="cp_strategy" if c.given("cp_strategy") else "enable_prefill_cp",
-        with_=("enable_prefill_cp",) if c.given("cp_strategy") else ("cp_strategy",),
-        message=f"{c.shown('cp_strategy')} is refused for DeepSeek V4: its kernels take interleaved tokens.",
-        fixes=(setting(cp_strategy="interleave"), dropping("enable_prefill_cp")),
+        at=mode if given else switch,
+        with_=(switch,) if given else (mode,),
+        message=f"{c.shown(mode)} is refused for DeepSeek V4: its kernels take interleaved tokens.",
+        fixes=(setting(**{mode: interleaved}), dropping(switch)),
     )
 
 
@@ -442,7 +466,10 @@ def v4_replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
     )
 
 
-@_cp.adjusts("attn_dp_size", "dp_size", "enable_dp_attention", "moe_dense_tp_size", "attn_cp_size")
+@_cp.adjusts(
+    "attn_dp_size", "dp_size", "enable_dp_attention", "moe_dense_tp_size", "attn_cp_size",
+    "enable_dsa_prefill_context_parallel", "dsa_prefill_cp_mode", "enable_prefill_context_parallel",
+)  # fmt: skip
 def lay_out_v4_cp(c: Config) -> None:
     """Prefill context parallelism takes the ranks that attention DP leaves."""
     if c.since("0.5.22"):
@@ -450,6 +477,10 @@ def lay_out_v4_cp(c: Config) -> None:
         c.set(attn_dp_size=groups, dp_size=1, moe_dense_tp_size=1, attn_cp_size=c.tp_size // groups)
     else:
         c.set(enable_dp_attention=True, moe_dense_tp_size=1, attn_cp_size=c.tp_size // c.dp_size)
+    if c.since("0.5.14") and c.before("0.5.20"):
+        c.set(enable_dsa_prefill_context_parallel=True, dsa_prefill_cp_mode="round-robin-split")
+    if c.since("0.5.18") and c.before("0.5.20"):
+        c.set(enable_prefill_context_parallel=False)
 
 
 @_cp.refuses("SPC856", "v4-cp-layout", raises="AssertionError")
@@ -466,10 +497,10 @@ def v4_cp_layout(c: Config) -> Refusal | None:
     at = "tp_size" if groups == 1 else next((n for n in ("attn_dp_size", "dp_size") if c.given(n)), "dp_size")
     return Refusal(
         at=at,
-        with_=("enable_prefill_cp",),
-        message=f"{c.shown(at)} is refused with `--enable-prefill-cp` for DeepSeek V4: it shares a prompt out over one attention "
+        with_=(cp_field(c),),
+        message=f"{c.shown(at)} is refused with `{c.flag(cp_field(c))}` for DeepSeek V4: it shares a prompt out over one attention "
         "group of at most 8 GPUs.",
-        fixes=(dropping(at), dropping("enable_prefill_cp")),
+        fixes=(dropping(at), dropping(cp_field(c))),
     )
 
 
@@ -491,7 +522,7 @@ def v4_cp_with_other_exchange(c: Config) -> Refusal | None:
 
 
 _sm120 = Handler(
-    "overrides.py:_deepseek_v4_sm120_moe", when=lambda c: is_v4(c) and c.gpu.sm120, since="0.5.15", until="0.5.19"
+    "overrides.py:_deepseek_v4_sm120_moe", when=lambda c: is_v4(c) and c.gpu.sm120, since="0.5.13", until="0.5.19"
 )
 
 

@@ -11,10 +11,12 @@ from collections.abc import Callable
 from spec_lsp.facts import quantization
 from spec_lsp.resolution import parallel
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting, setting_env
 from spec_lsp.resolution.model.common import all_backends_unset, is_blackwell
 from spec_lsp.resolution.model.config import quant_method, quantization_unset, served_quantization
 from spec_lsp.resolution.model.deepseek_v4 import has_fp4_experts
+
+BRANCH = (Earlier("0.5.19", "server_args.py:_handle_model_specific_adjustments"),)
 
 
 def _is(*names: str) -> Callable[[Config], bool]:
@@ -73,33 +75,40 @@ _is_gemma4 = _is("Gemma4ForConditionalGeneration", "Gemma4ForCausalLM", "Gemma4U
 
 
 def _is_gemma4_or_diffusion(c: Config) -> bool:
+    if c.before("0.5.13"):
+        return c.model.architecture == "Gemma4ForConditionalGeneration"
     return _is_gemma4(c) or (c.model.architecture == "DiffusionGemmaForBlockDiffusion" and c.since("0.5.21"))
 
 
-_gemma4 = Handler("gemma4.py:_gemma4_overrides", when=_is_gemma4_or_diffusion)
+_gemma4 = Handler("gemma4.py:_gemma4_overrides", since="0.5.11", when=_is_gemma4_or_diffusion)
 
 
 @_gemma4.adjusts("attention_backend")
 def choose_gemma4_backend(c: Config) -> None:
     """Gemma 4's heads are of two widths, which triton serves everywhere and trtllm_mha on SM100."""
-    if c.attention_backend is None:
-        diffusion = c.model.architecture == "DiffusionGemmaForBlockDiffusion"
-        c.set(attention_backend="trtllm_mha" if c.gpu.sm100 and not diffusion else "triton")
+    if c.attention_backend is not None or (c.before("0.5.13") and not all_backends_unset(c)):
+        return
+    wide = c.gpu.sm100 and c.since("0.5.13") and c.model.architecture != "DiffusionGemmaForBlockDiffusion"
+    if wide and c.before("0.5.14") and c.model.text_hf("enable_moe_block", False):
+        wide = served_quantization(c).method != "modelopt_fp4"
+    c.set(attention_backend="trtllm_mha" if wide else "triton")
 
 
-@_gemma4.adjusts("quantization", "moe_runner_backend")
+@_gemma4.adjusts("quantization", "moe_runner_backend", since="0.5.13")
 def choose_gemma4_moe_runner(c: Config) -> None:
     """On SM100 the FlashInfer TensorRT-LLM kernels run FP4 experts fastest."""
     if c.gpu.sm100 and c.moe_runner_backend == "auto" and served_quantization(c).method == "modelopt_fp4":
         c.set(quantization="modelopt_fp4", moe_runner_backend="flashinfer_trtllm")
 
 
-_gemma4_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is_gemma4)
+_gemma4_branch = Handler(
+    "model_hook.py:handle_model_specific_adjustments", since="0.5.13", when=_is_gemma4, earlier=BRANCH
+)
 
 
 def _gemma4_backends(c: Config) -> tuple[str, ...]:
-    since = (("fa4", "0.5.22"), ("intel_amx", "0.5.18"), ("aiter", "0.5.20"))
-    return ("trtllm_mha", "triton", "ascend", "intel_xpu", *(name for name, release in since if c.since(release)))
+    since = (("ascend", "0.5.14"), ("fa4", "0.5.22"), ("intel_amx", "0.5.18"), ("aiter", "0.5.20"))
+    return ("trtllm_mha", "triton", "intel_xpu", *(name for name, release in since if c.since(release)))
 
 
 @_gemma4_branch.refuses("SPC859", "gemma4-off-its-backends", raises="AssertionError")
@@ -114,7 +123,12 @@ def gemma4_off_its_backends(c: Config) -> Refusal | None:
 
 # --- Llama 4 -----------------------------------------------------------------------------------------------------------
 
-_is_llama4 = _is("Llama4ForConditionalGeneration", "Llama4ForCausalLM")
+
+def _is_llama4(c: Config) -> bool:
+    name = c.model.architecture
+    return name in ("Llama4ForConditionalGeneration", "Llama4ForCausalLM") or (c.before("0.5.11") and "Llama4" in name)
+
+
 _llama4 = Handler("llama4.py:_llama4_overrides", when=lambda c: _is_llama4(c) and c.device != "cpu")
 
 
@@ -142,7 +156,9 @@ def choose_llama4_moe_runner(c: Config) -> None:
 
 
 _llama4_branch = Handler(
-    "model_hook.py:handle_model_specific_adjustments", when=lambda c: _is_llama4(c) and c.device != "cpu"
+    "model_hook.py:handle_model_specific_adjustments",
+    when=lambda c: _is_llama4(c) and c.device != "cpu",
+    earlier=BRANCH,
 )
 
 
@@ -152,7 +168,7 @@ def llama4_off_its_backends(c: Config) -> Refusal | None:
 
     Those are fa3, aiter, triton, ascend, trtllm_mha and intel_xpu. Leave `--attention-backend` out to get the right one.
     """
-    allowed = ("fa3", "aiter", "triton", "ascend", "trtllm_mha", "intel_xpu")
+    allowed = ("fa3", "aiter", "triton", "trtllm_mha", "intel_xpu", *(("ascend",) if c.since("0.5.10") else ()))
     if c.attention_backend in allowed:
         return None
     return Refusal(
@@ -165,7 +181,13 @@ def llama4_off_its_backends(c: Config) -> Refusal | None:
 
 # --- MiMo and Step -----------------------------------------------------------------------------------------------------
 
-_mimo = Handler("mimo_v2.py:_mimo_v2_overrides", when=_is("MiMoV2ForCausalLM", "MiMoV2FlashForCausalLM"))
+
+def _is_mimo(c: Config) -> bool:
+    name = c.model.architecture
+    return name == "MiMoV2FlashForCausalLM" or (name == "MiMoV2ForCausalLM" and c.since("0.5.11"))
+
+
+_mimo = Handler("mimo_v2.py:_mimo_v2_overrides", since="0.5.7", when=_is_mimo)
 
 
 @_mimo.adjusts("enable_multi_layer_eagle")
@@ -197,17 +219,45 @@ def choose_mimo_moe_runner(c: Config) -> None:
         c.set(moe_runner_backend="marlin")
 
 
-_mimo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is("MiMoV2ForCausalLM"))
+@_mimo.adjusts("swa_full_tokens_ratio", "disable_hybrid_swa_memory", until="0.5.14")
+def offload_mimo_whole(c: Config) -> None:
+    """This release cannot offload a pool of windows, so MiMo's layers share one."""
+    if c.enable_hierarchical_cache:
+        c.set(swa_full_tokens_ratio=1.0, disable_hybrid_swa_memory=True)
 
 
-@_mimo_branch.refuses("SPC861", "mimo-attention-tp-off-its-weights", raises="ValueError")
+_mimo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is_mimo, earlier=BRANCH)
+
+
+@_mimo_branch.refuses(
+    "SPC878", "mimo-hierarchical-cache-without-unified-tree", raises="ValueError", since="0.5.14", until="0.5.19"
+)
+def mimo_hierarchical_cache_without_unified_tree(c: Config) -> Refusal | None:
+    """MiMo's hierarchical cache needs the unified radix tree.
+
+    These releases have it behind `SGLANG_ENABLE_UNIFIED_RADIX_TREE=1`; from 0.5.19 on it is the only one.
+    """
+    if not c.enable_hierarchical_cache or c.env.flag("SGLANG_ENABLE_UNIFIED_RADIX_TREE"):
+        return None
+    return Refusal(
+        at="enable_hierarchical_cache",
+        with_=("model_path",),
+        message="`--enable-hierarchical-cache` is refused for MiMo V2 without `SGLANG_ENABLE_UNIFIED_RADIX_TREE=1`: its keys and "
+        "values differ in width, which only the unified radix tree offloads.",
+        fixes=(setting_env(SGLANG_ENABLE_UNIFIED_RADIX_TREE="1"), dropping("enable_hierarchical_cache")),
+    )
+
+
+@_mimo_branch.refuses("SPC861", "mimo-attention-tp-off-its-weights", raises="ValueError", since="0.5.11")
 def mimo_attention_tp_off_its_weights(c: Config) -> Refusal | None:
     """This MiMo checkpoint's fused projections are laid out for one attention TP size.
 
     config.json says `attention_projection_layout: fused_qkv`: the query, key and value weights are interleaved for as many ranks as
     there are KV heads. Choose `--tp-size`, attention DP and attention CP so that the attention TP size divides that number.
     """
-    if c.encoder_only or c.model.hf("attention_projection_layout") != "fused_qkv":
+    if c.model.architecture != "MiMoV2ForCausalLM" or (c.encoder_only and c.since("0.5.13")):
+        return None
+    if c.model.hf("attention_projection_layout") != "fused_qkv":
         return None
     expected = c.model.total_num_kv_heads
     actual = parallel.attention_tp_size(c)
@@ -224,13 +274,13 @@ def mimo_attention_tp_off_its_weights(c: Config) -> Refusal | None:
 
 def _is_step3p5(c: Config) -> bool:
     name = c.model.architecture
-    return "Step3p5ForCausalLM" in name or "Step3p7ForConditionalGeneration" in name
+    return "Step3p5ForCausalLM" in name or ("Step3p7ForConditionalGeneration" in name and c.since("0.5.13"))
 
 
-_step = Handler("overrides.py:_step3p_overrides", when=_is_step3p5)
+_step = Handler("overrides.py:_step3p_overrides", since="0.5.9", when=_is_step3p5)
 
 
-@_step.adjusts("attention_backend")
+@_step.adjusts("attention_backend", since="0.5.13")
 def choose_step_backend(c: Config) -> None:
     """Step 3.5 runs on fa4 (Blackwell) or fa3 (Hopper)."""
     if all_backends_unset(c) and (is_blackwell(c) or c.gpu.sm90):
@@ -248,7 +298,7 @@ def serve_step(c: Config) -> None:
 
 # --- GLM-4.5 -----------------------------------------------------------------------------------------------------------
 
-_glm = Handler("glm4_moe.py:_glm4_moe_overrides", when=_is("Glm4MoeForCausalLM"))
+_glm = Handler("glm4_moe.py:_glm4_moe_overrides", since="0.5.8", when=_is("Glm4MoeForCausalLM"))
 
 
 @_glm.adjusts("quantization")
@@ -258,13 +308,18 @@ def take_glm_quantization(c: Config) -> None:
         c.set(quantization=quant_method(c))
 
 
-@_glm.adjusts("moe_runner_backend", "enable_tf32_matmul")
-def choose_glm_moe_runner(c: Config) -> None:
-    """GLM-4.5 multiplies its gates in TF32; on SM100 FlashInfer's TensorRT-LLM kernels run its experts unless they are FP8."""
+@_glm.adjusts("enable_tf32_matmul", since="0.5.15")
+def multiply_glm_gates_in_tf32(c: Config) -> None:
+    """The gates of this model's experts are multiplied faster in TF32."""
     c.set(enable_tf32_matmul=True)
-    if c.gpu.sm100 and c.moe_a2a_backend == "none" and c.moe_runner_backend == "auto":
-        if c.quantization in ("modelopt_fp4", None):
-            c.set(moe_runner_backend="flashinfer_trtllm")
+
+
+@_glm.adjusts("moe_runner_backend")
+def choose_glm_moe_runner(c: Config) -> None:
+    """On SM100 FlashInfer's TensorRT-LLM kernels run GLM-4.5's experts unless they are FP8."""
+    fast = ("modelopt_fp4", None) if c.since("0.5.15") else ("modelopt_fp4",)
+    if c.gpu.sm100 and c.moe_a2a_backend == "none" and c.moe_runner_backend == "auto" and c.quantization in fast:
+        c.set(moe_runner_backend="flashinfer_trtllm")
 
 
 # --- Exaone, Olmo, LFM2 ------------------------------------------------------------------------------------------------
@@ -278,7 +333,7 @@ def _is_exaone(c: Config) -> bool:
     return known and c.model.hf("sliding_window_pattern") is not None
 
 
-_exaone = Handler("exaone.py:_exaone_overrides", when=_is_exaone)
+_exaone = Handler("exaone.py:_exaone_overrides", since="0.5.9", when=_is_exaone)
 
 
 @_exaone.adjusts("disable_hybrid_swa_memory")
@@ -294,7 +349,9 @@ def choose_exaone_backend(c: Config) -> None:
         c.set(attention_backend=_wide_gpu_backend(c))
 
 
-_exaone_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is_exaone)
+_exaone_branch = Handler(
+    "model_hook.py:handle_model_specific_adjustments", since="0.5.9", when=_is_exaone, earlier=BRANCH
+)
 
 
 @_exaone_branch.refuses("SPC862", "exaone-off-its-backends", raises="AssertionError")
@@ -329,7 +386,7 @@ def serve_olmo(c: Config) -> None:
         c.set(attention_backend=_wide_gpu_backend(c))
 
 
-_olmo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is("Olmo2ForCausalLM"))
+_olmo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is("Olmo2ForCausalLM"), earlier=BRANCH)
 
 
 @_olmo_branch.refuses("SPC863", "olmo-on-flashinfer", raises="AssertionError")
@@ -353,7 +410,7 @@ def _is_lfm2(c: Config) -> bool:
     return name == "Lfm2ForCausalLM" or (name == "Lfm2MoeForCausalLM" and c.since("0.5.17"))
 
 
-_lfm2 = Handler("lfm2.py:_lfm2_overrides", when=lambda c: _is_lfm2(c) and c.gpu.sm100)
+_lfm2 = Handler("lfm2.py:_lfm2_overrides", since="0.5.14", when=lambda c: _is_lfm2(c) and c.gpu.sm100)
 
 
 @_lfm2.adjusts("attention_backend")
@@ -363,7 +420,7 @@ def choose_lfm2_backend(c: Config) -> None:
         c.set(attention_backend="flashinfer")
 
 
-_lfm2_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is_lfm2)
+_lfm2_branch = Handler("model_hook.py:handle_model_specific_adjustments", since="0.5.9", when=_is_lfm2, earlier=BRANCH)
 
 
 @_lfm2_branch.refuses("SPC864", "lfm2-on-triton-attention", raises="AssertionError")
@@ -387,6 +444,7 @@ def lfm2_on_triton_attention(c: Config) -> Refusal | None:
 _is_falcon_like = _is("FalconH1ForCausalLM", "JetNemotronForCausalLM", "JetVLMForConditionalGeneration")
 _falcon = Handler(
     "falcon_h1.py:_falcon_h1_jet_overrides",
+    since="0.5.14",
     when=lambda c: c.gpu.sm100 and _is_falcon_like(c),
 )
 
@@ -400,6 +458,7 @@ def choose_falcon_backend(c: Config) -> None:
 
 _granite = Handler(
     "granitemoehybrid.py:_granite_moe_hybrid_overrides",
+    since="0.5.14",
     when=lambda c: c.model.architecture == "GraniteMoeHybridForCausalLM" and c.gpu.sm100 and c.model.is_mamba2,
 )
 
@@ -418,7 +477,9 @@ def _is_minicpm_v(c: Config) -> bool:
     )
 
 
-_minicpm_v = Handler("minicpmv.py:_minicpm_v4_6_overrides", when=lambda c: _is_minicpm_v(c) and c.gpu.sm100)
+_minicpm_v = Handler(
+    "minicpmv.py:_minicpm_v4_6_overrides", since="0.5.14", when=lambda c: _is_minicpm_v(c) and c.gpu.sm100
+)
 
 
 @_minicpm_v.adjusts("attention_backend")
@@ -671,7 +732,7 @@ def serve_muse_spark(c: Config) -> None:
         c.set(mm_enable_dp_encoder=True)
 
 
-_moss = Handler("moss_vl.py:_moss_vl_overrides", when=_is("MossVLForConditionalGeneration"))
+_moss = Handler("moss_vl.py:_moss_vl_overrides", since="0.5.11", when=_is("MossVLForConditionalGeneration"))
 
 
 @_moss.refuses("SPC869", "moss-vl-off-flashinfer", raises="AssertionError")
@@ -790,8 +851,24 @@ def choose_iquest_backend(c: Config) -> None:
         )
 
 
+# --- constants ---------------------------------------------------------------------------------------------------------
+
+_constants = Handler(
+    "model_override_base.py:MODEL_OVERRIDES",
+    since="0.5.6.post1",
+    when=_is("MistralLarge3ForCausalLM", "PixtralForConditionalGeneration"),
+)
+
+
+@_constants.adjusts("dtype")
+def compute_mistral_in_bfloat16(c: Config) -> None:
+    """This model computes in bfloat16 whatever was asked for."""
+    c.set(dtype="bfloat16")
+
+
 first = (_mobius_first,)
 overrides = (
+    _constants,
     _bailing, _beam, _cohere, _embedding_gemma2, _ernie, _exaone, _falcon, _gemma, _gemma4, _gigachat, _glm, _granite, _inkling,
     _mobius, _iquest, _lfm2, _llama4, _mimo, _minicpm, _minicpm_v, _moss, _muse_glimmer, _olmo, _muse_spark, _step,
 )  # fmt: skip

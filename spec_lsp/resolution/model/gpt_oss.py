@@ -6,12 +6,23 @@ Left out: NVIDIA's driver version, which decides between two MoE runners on Blac
 from __future__ import annotations
 
 from spec_lsp.resolution.attention import backend_field, backends_of, has_amx
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.model.common import all_backends_unset
 from spec_lsp.resolution.model.config import quant_method
 
-BACKENDS = ("triton", "trtllm_mha", "fa3", "fa4", "ascend", "intel_amx", "intel_xpu", "aiter")
-"""The attention backends with sliding windows and sinks."""
+BACKENDS = {
+    "triton": "", "trtllm_mha": "", "fa3": "", "fa4": "", "ascend": "0.5.8", "intel_amx": "0.5.13", "intel_xpu": "0.5.11",
+    "aiter": "0.5.10",
+}  # fmt: skip
+"""The attention backends with sliding windows and sinks, with the release that took each in (empty: 0.5.6 or before)."""
+
+BRANCH = (Earlier("0.5.19", "server_args.py:_handle_model_specific_adjustments"),)
+OVERRIDES = (Earlier("0.5.15", "server_args.py:_handle_model_specific_adjustments"),)
+
+
+def allowed_backends(c: Config) -> tuple[str, ...]:
+    """The attention backends that may serve GPT-OSS in this release."""
+    return tuple(name for name, since in BACKENDS.items() if not since or c.since(since))
 
 
 def has_triton_kernels(c: Config) -> bool:
@@ -23,7 +34,7 @@ def _is_gpt_oss(c: Config) -> bool:
     return c.model.architecture == "GptOssForCausalLM"
 
 
-_overrides = Handler("gpt_oss.py:_gpt_oss_overrides", when=_is_gpt_oss)
+_overrides = Handler("gpt_oss.py:_gpt_oss_overrides", when=_is_gpt_oss, earlier=OVERRIDES)
 
 
 @_overrides.adjusts("attention_backend")
@@ -35,17 +46,17 @@ def choose_gpt_oss_backend(c: Config) -> None:
         backend = "trtllm_mha"
     elif c.gpu.sm90:
         backend = "fa3"
-    elif c.gpu.platform == "cpu" and has_amx(c):
+    elif c.gpu.platform == "cpu" and has_amx(c) and c.since("0.5.13"):
         backend = "intel_amx"
-    elif c.gpu.platform == "xpu":
+    elif c.gpu.platform == "xpu" and c.since("0.5.11"):
         backend = "intel_xpu"
     else:
-        backend = "aiter" if c.gpu.is_hip else "triton"
+        backend = "aiter" if c.gpu.is_hip and c.since("0.5.10") else "triton"
     c.set(attention_backend=backend)
 
 
 @_overrides.refuses(
-    "SPC832", "gpt-oss-float16-on-xpu", raises="NotImplementedError", gate=True,
+    "SPC832", "gpt-oss-float16-on-xpu", raises="NotImplementedError", since="0.5.11", gate=True,
     bad="gpu=xpu model=gpt-oss-120b -- --dtype float16", good="gpu=h100 model=gpt-oss-120b -- --dtype float16",
 )  # fmt: skip
 def gpt_oss_float16_on_xpu(c: Config) -> Refusal | None:
@@ -75,15 +86,24 @@ def choose_gpt_oss_moe_runner(c: Config) -> None:
     if c.moe_runner_backend != "auto":
         return
     mxfp4 = quant_method(c) == "mxfp4"
-    if (c.gpu.sm100 or c.gpu.sm120) and mxfp4:
-        c.set(moe_runner_backend="flashinfer_mxfp4")
-    elif c.gpu.is_hip and c.env.flag("SGLANG_USE_AITER"):
+    aiter = c.gpu.is_hip and c.since("0.5.9") and c.env.flag("SGLANG_USE_AITER")
+    if c.before("0.5.9") and c.enable_piecewise_cuda_graph:
+        return
+    if mxfp4 and (c.gpu.sm100 or c.gpu.sm120):
+        c.set(moe_runner_backend="flashinfer_mxfp4" if c.gpu.sm100 else _sm120_runner(c))
+    elif aiter:
         c.set(moe_runner_backend="auto" if mxfp4 else "triton")
-    elif has_triton_kernels(c) and c.ep_size == 1 and c.quantization is None:
+    elif has_triton_kernels(c) and c.ep_size == 1 and (c.quantization is None or c.before("0.5.9")):
         c.set(moe_runner_backend="triton_kernel")
 
 
-_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is_gpt_oss)
+def _sm120_runner(c: Config) -> str:
+    if c.since("0.5.17") or c.before("0.5.10"):
+        return "flashinfer_mxfp4"
+    return "marlin" if c.since("0.5.14") else "triton_kernel"
+
+
+_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is_gpt_oss, earlier=BRANCH)
 
 
 @_branch.refuses(
@@ -100,7 +120,8 @@ def gpt_oss_on_sinkless_backend(c: Config) -> Refusal | None:
     be flashinfer: name both, or neither.
     """
     prefill, decode = backends_of(c)
-    wrong = "prefill" if prefill not in BACKENDS else "decode" if decode not in BACKENDS else None
+    allowed = allowed_backends(c)
+    wrong = "prefill" if prefill not in allowed else "decode" if decode not in allowed else None
     if wrong is None:
         return None
     backend = prefill if wrong == "prefill" else decode
@@ -114,7 +135,7 @@ def gpt_oss_on_sinkless_backend(c: Config) -> Refusal | None:
         at=at,
         with_=(*(n for n in given if n != at), "model_path"),
         message=f"{what} is refused for GPT-OSS: it needs sliding windows and attention sinks, which only "
-        f"{', '.join(BACKENDS)} have.",
+        f"{', '.join(allowed)} have.",
         fixes=(
             dropping(*given),
             setting(**{field: "fa3"}),
@@ -122,6 +143,24 @@ def gpt_oss_on_sinkless_backend(c: Config) -> Refusal | None:
             setting(attention_backend="triton"),
         ),
     )
+
+
+@_branch.adjusts("disable_hybrid_swa_memory", until="0.5.10")
+def one_pool_for_gpt_oss(c: Config) -> None:
+    """In this release GPT-OSS's sliding-window layers share the KV pool of the others."""
+    if c.before("0.5.8"):
+        shared = True
+    else:
+        shared = "trtllm_mha" in backends_of(c) or (c.before("0.5.9") and c.speculative_algorithm is not None)
+    if shared:
+        c.set(disable_hybrid_swa_memory=True)
+
+
+@_branch.adjusts("enable_flashinfer_allreduce_fusion", until="0.5.7")
+def fuse_gpt_oss_allreduce(c: Config) -> None:
+    """On Blackwell GPT-OSS's all-reduce is fused with the layer norm that follows."""
+    if (c.gpu.sm100 or c.gpu.sm120) and not c.enable_dp_attention and c.nnodes == 1:
+        c.set(enable_flashinfer_allreduce_fusion=True)
 
 
 @_branch.refuses(

@@ -38,6 +38,9 @@ EXTRA_BUFFER = {
 FLA_CHUNK = 64
 """Tokens of a chunk of the linear-attention kernels."""
 
+QWEN_HYBRIDS = ("Qwen3NextForCausalLM", "Qwen3_5MoeForConditionalGeneration", "Qwen3_5ForConditionalGeneration")
+FALCON_LIKE = ("FalconH1ForCausalLM", "JetNemotronForCausalLM", "JetVLMForConditionalGeneration")
+
 
 def has_radix_states(c: Config) -> bool:
     """Whether the radix cache of this model holds recurrent states besides KV pages."""
@@ -70,10 +73,55 @@ def can_have_extra_buffer(c: Config) -> bool:
     return able and c.linear_attn_backend == "triton"
 
 
+# --- before 0.5.14 -----------------------------------------------------------------------------------------------------
+
+
+def strategy_field(c: Config) -> str:
+    """The field of the strategy."""
+    return "mamba_radix_cache_strategy" if c.since("0.5.14") else "mamba_scheduler_strategy"
+
+
+def old_extra_buffer(c: Config) -> bool:
+    """`enable_mamba_extra_buffer()` before 0.5.14, whether or not there is a radix cache."""
+    return c.mamba_scheduler_strategy in ("extra_buffer", "extra_buffer_lazy")
+
+
+def keeps_old_states(c: Config) -> bool:
+    """Whether the model's branch looks at its radix cache of states before 0.5.14 (and the cache works for the model)."""
+    name = c.model.architecture
+    if c.before("0.5.9"):
+        if name == "Glm4MoeForCausalLM":
+            return c.since("0.5.8")
+        return c.since("0.5.7") and (name in ("NemotronHForCausalLM", *FALCON_LIKE) or _is_old_qwen3_next(c))
+    if name in ("NemotronHForCausalLM", "Lfm2ForCausalLM", *QWEN_HYBRIDS, *FALCON_LIKE):
+        return True
+    if name == "GraniteMoeHybridForCausalLM":
+        return c.model.is_mamba2
+    if name in ("BailingMoeV2_5ForCausalLM", "NemotronHPuzzleForCausalLM"):
+        return c.since("0.5.13")
+    later = ("InternS2PreviewForConditionalGeneration", "MiniCPMV4_6ForConditionalGeneration")
+    return name in later and c.since("0.5.12")
+
+
+def _is_old_qwen3_next(c: Config) -> bool:
+    return c.model.architecture == "Qwen3NextForCausalLM" and c.before("0.5.8")
+
+
+def _old_extra_buffer_works(c: Config) -> bool:
+    name = c.model.architecture
+    if name == "Lfm2ForCausalLM":
+        return False
+    if name in ("NemotronHForCausalLM", "GraniteMoeHybridForCausalLM", *FALCON_LIKE):
+        return c.since("0.5.13")
+    return True
+
+
 # --- the strategy ------------------------------------------------------------------------------------------------------
 
 _resolution = Handler(
-    "overrides.py:_mamba_radix_cache_resolution", when=lambda c: not c.disable_radix_cache and has_radix_states(c)
+    "overrides.py:_mamba_radix_cache_resolution",
+    since="0.5.14",
+    when=lambda c: not c.disable_radix_cache and has_radix_states(c),
 )
 
 
@@ -122,6 +170,8 @@ def radix_strategy_without_recurrent_state(c: Config) -> Refusal | None:
 
 
 def _buffered(c: Config) -> bool:
+    if c.before("0.5.14"):
+        return keeps_old_states(c) and old_extra_buffer(c)
     return bool(c.uses_mamba_radix_cache) and extra_buffer(c)
 
 
@@ -132,7 +182,11 @@ def _unbuffered(c: Config) -> bool:
 _extra_buffer = Handler(
     "mamba_hook.py:validate_mamba_extra_buffer",
     when=_buffered,
-    earlier=(Earlier("0.5.19", "server_args.py:_validate_mamba_extra_buffer"),),
+    earlier=(
+        Earlier("0.5.9", "server_args.py:_handle_model_specific_adjustments"),
+        Earlier("0.5.14", "server_args.py:_handle_mamba_radix_cache"),
+        Earlier("0.5.19", "server_args.py:_validate_mamba_extra_buffer"),
+    ),
 )
 
 
@@ -149,13 +203,14 @@ def extra_buffer_not_supported_by_model(c: Config) -> Refusal | None:
     runs ahead. Only some hybrid models do that, and only with the Triton linear-attention kernels
     (`--linear-attn-backend triton`). Otherwise take `no_buffer`, which needs pages of one token and no overlap schedule.
     """
-    if can_have_extra_buffer(c):
+    if can_have_extra_buffer(c) if c.since("0.5.14") else _old_extra_buffer_works(c):
         return None
-    off_triton = c.linear_attn_backend != "triton"
+    off_triton = c.since("0.5.14") and c.linear_attn_backend != "triton"
+    strategy = strategy_field(c)
     return Refusal(
-        at="mamba_radix_cache_strategy" if c.given("mamba_radix_cache_strategy") else "linear_attn_backend",
+        at=strategy if c.given(strategy) or not off_triton else "linear_attn_backend",
         with_=("linear_attn_backend", "model_path") if off_triton else ("model_path",),
-        message=f"{c.shown('mamba_radix_cache_strategy')} is refused "
+        message=f"{c.shown(strategy)} is refused "
         + (
             f"with {c.shown('linear_attn_backend')}: only the Triton kernels store states in the extra buffer."
             if off_triton
@@ -163,8 +218,8 @@ def extra_buffer_not_supported_by_model(c: Config) -> Refusal | None:
         ),
         fixes=(
             dropping("linear_attn_backend"),
-            dropping("mamba_radix_cache_strategy"),
-            setting(mamba_radix_cache_strategy="no_buffer", disable_overlap_schedule=True),
+            dropping(strategy),
+            setting(**{strategy: "no_buffer", "disable_overlap_schedule": True}),
         ),
     )
 
@@ -179,23 +234,20 @@ def extra_buffer_off_gpu(c: Config) -> Refusal | None:
 
     They run on NVIDIA, from 0.5.17 on AMD GPUs and from 0.5.18 on Intel's; there are none for a CPU. Use `no_buffer` there.
     """
-    supported = c.gpu.is_cuda or c.gpu.platform == "npu"
+    supported = c.gpu.is_cuda or (c.gpu.platform == "npu" and c.since("0.5.11"))
     supported = supported or (c.gpu.is_hip and c.since("0.5.17")) or (c.gpu.platform == "xpu" and c.since("0.5.18"))
     if supported:
         return None
+    strategy = strategy_field(c)
     return Refusal(
-        at="mamba_radix_cache_strategy",
-        message=f"{c.shown('mamba_radix_cache_strategy')} is refused on {c.gpu.title}: the kernels that fill the buffer are not "
-        "there.",
-        fixes=(
-            setting(mamba_radix_cache_strategy="no_buffer", disable_overlap_schedule=True),
-            dropping("mamba_radix_cache_strategy"),
-        ),
+        at=strategy,
+        message=f"{c.shown(strategy)} is refused on {c.gpu.title}: the kernels that fill the buffer are not there.",
+        fixes=(setting(**{strategy: "no_buffer", "disable_overlap_schedule": True}), dropping(strategy)),
     )
 
 
 @_extra_buffer.refuses(
-    "SPC809", "lazy-extra-buffer-with-drafting", raises="AssertionError", until="0.5.18",
+    "SPC809", "lazy-extra-buffer-with-drafting", raises="AssertionError", since="0.5.13", until="0.5.18",
     bad=("sglang=0.5.15 model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer_lazy --speculative-algorithm NEXTN "
          "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"),
     good="model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
@@ -206,7 +258,8 @@ def lazy_extra_buffer_with_drafting(c: Config) -> Refusal | None:
     Up to 0.5.16 `extra_buffer_lazy` is refused when the number of draft tokens is set, in 0.5.17 with DFLASH. Take
     `extra_buffer`, or a newer release.
     """
-    if c.mamba_radix_cache_strategy != "extra_buffer_lazy":
+    strategy = strategy_field(c)
+    if getattr(c, strategy) != "extra_buffer_lazy":
         return None
     if c.since("0.5.17"):
         refused, at = (c.speculative_algorithm or "").upper() == "DFLASH", "speculative_algorithm"
@@ -215,11 +268,10 @@ def lazy_extra_buffer_with_drafting(c: Config) -> Refusal | None:
     if not refused:
         return None
     return Refusal(
-        at="mamba_radix_cache_strategy",
+        at=strategy,
         with_=(at,),
-        message=f"{c.shown('mamba_radix_cache_strategy')} is refused with {c.shown(at)}: this release's lazy buffer cannot follow "
-        "draft tokens.",
-        fixes=(setting(mamba_radix_cache_strategy="extra_buffer"),),
+        message=f"{c.shown(strategy)} is refused with {c.shown(at)}: this release's lazy buffer cannot follow draft tokens.",
+        fixes=(setting(**{strategy: "extra_buffer"}),),
     )
 
 
@@ -293,7 +345,11 @@ def track_interval_off_pages(c: Config) -> Refusal | None:
 @_extra_buffer.refuses(
     "SPC813", "page-size-off-recurrent-chunk", raises="AssertionError",
     sglang="overrides.py:mamba_cache_chunk_size",
-    earlier=(Earlier("0.5.19", "server_args.py:mamba_cache_chunk_size"),),
+    earlier=(
+        Earlier("0.5.9", "server_args.py:_handle_model_specific_adjustments"),
+        Earlier("0.5.13", "server_args.py:_handle_mamba_radix_cache"),
+        Earlier("0.5.19", "server_args.py:mamba_cache_chunk_size"),
+    ),
     bad="model=qwen3-next-80b -- --page-size 48 --mamba-track-interval 96",
     good="model=qwen3-next-80b -- --page-size 32 --mamba-track-interval 96",
 )  # fmt: skip
@@ -305,8 +361,9 @@ def page_size_off_recurrent_chunk(c: Config) -> Refusal | None:
     """
     if c.page_size is None:
         return None
-    chunk = c.model.mamba_chunk_size
-    if max(chunk, c.page_size) % min(chunk, c.page_size) == 0:
+    chunk = c.model.mamba_chunk_size if c.since("0.5.13") else FLA_CHUNK
+    larger, smaller = max(chunk, c.page_size), min(chunk, c.page_size)
+    if (chunk % c.page_size if c.before("0.5.8") else larger % smaller) == 0:
         return None
     return Refusal(
         at="page_size",
@@ -318,6 +375,7 @@ def page_size_off_recurrent_chunk(c: Config) -> Refusal | None:
 
 _no_buffer = Handler(
     "mamba_hook.py:validate_mamba_no_buffer",
+    since="0.5.14",
     when=_unbuffered,
     earlier=(Earlier("0.5.19", "server_args.py:_validate_mamba_no_buffer"),),
 )

@@ -13,7 +13,7 @@ from spec_lsp.resolution.model.config import quant_method, quantization_unset, s
 _m2 = Handler("minimax_m2.py:_minimax_m2_overrides", when=lambda c: c.model.architecture == "MiniMaxM2ForCausalLM")
 
 
-@_m2.adjusts("enable_tf32_matmul")
+@_m2.adjusts("enable_tf32_matmul", since="0.5.15")
 def multiply_gates_in_tf32(c: Config) -> None:
     """The gates of this model's experts are multiplied faster in TF32."""
     c.set(enable_tf32_matmul=True)

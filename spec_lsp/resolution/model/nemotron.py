@@ -12,7 +12,11 @@ from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, droppi
 from spec_lsp.resolution.model.common import all_backends_unset, is_blackwell
 from spec_lsp.resolution.model.config import served_quantization
 
-ARCHITECTURES = {"NemotronHForCausalLM": "", "NemotronHPuzzleForCausalLM": "", "NemotronH_Omni_Reasoning_V3": "0.5.20"}
+ARCHITECTURES = {
+    "NemotronHForCausalLM": "",
+    "NemotronHPuzzleForCausalLM": "0.5.13",
+    "NemotronH_Omni_Reasoning_V3": "0.5.20",
+}
 MODELOPT = ("modelopt", "modelopt_fp8", "modelopt_fp4", "modelopt_mixed")
 
 
@@ -25,7 +29,10 @@ def is_nemotron_h(c: Config) -> bool:
 _overrides = Handler(
     "nemotron_h.py:_nemotron_h_overrides",
     when=is_nemotron_h,
-    earlier=(Earlier("0.5.19", "overrides.py:_nemotron_h_overrides"),),
+    earlier=(
+        Earlier("0.5.15", "nemotron_h_hook.py:apply_nemotron_h_defaults"),
+        Earlier("0.5.19", "overrides.py:_nemotron_h_overrides"),
+    ),
 )
 
 
@@ -136,19 +143,23 @@ def w4a16_experts_of_nemotron_off_marlin(c: Config) -> Refusal | None:
 @_overrides.adjusts("moe_runner_backend")
 def choose_nemotron_moe_runner(c: Config) -> None:
     """Nemotron-H runs its experts on FlashInfer: TensorRT-LLM kernels on SM100, CUTLASS elsewhere (FP4 before Blackwell: Marlin)."""
+    served = served_quantization(c).method
+    if c.before("0.5.11"):
+        if served in MODELOPT:
+            c.set(moe_runner_backend="flashinfer_cutlass")
+        return
     if c.moe_runner_backend != "auto":
         return
-    served = served_quantization(c).method
     on_sm100 = c.gpu.sm100 and c.moe_a2a_backend == "none"
     if _has_w4a16_experts(c):
         c.set(moe_runner_backend="marlin")
     elif _remaps_experts(c) and on_sm100:
         c.set(moe_runner_backend="flashinfer_trtllm_routed")
-    elif served in MODELOPT or served is None:
+    elif served in MODELOPT or (served is None and c.since("0.5.13")):
         fp4 = served in ("modelopt_fp4", "modelopt_mixed") or _quantization(c) == "modelopt_fp4"
         if on_sm100:
             runner = "flashinfer_trtllm"
-        elif fp4 and c.gpu.is_cuda and 8 <= c.gpu.major < 10:
+        elif fp4 and c.since("0.5.13") and c.gpu.is_cuda and 8 <= c.gpu.major < 10:
             runner = "marlin"
         else:
             runner = "flashinfer_cutlass"
@@ -162,7 +173,7 @@ def name_modelopt_method(c: Config) -> None:
         c.set(quantization=_quantization(c))
 
 
-@_overrides.adjusts("attention_backend", until="0.5.19")
+@_overrides.adjusts("attention_backend", since="0.5.14", until="0.5.19")
 def choose_nemotron_backend_before_0_5_19(c: Config) -> None:
     """On SM100 Nemotron-H runs on FlashInfer's attention."""
     if c.gpu.sm100 and c.attention_backend is None:
@@ -204,8 +215,13 @@ def choose_nemotron_backend(c: Config) -> None:
 
 _branch = Handler(
     "server_args.py:_handle_model_specific_adjustments",
+    since="0.5.7",
     until="0.5.19",
-    when=lambda c: c.model.architecture in ("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM"),
+    when=is_nemotron_h,
+    earlier=(
+        Earlier("0.5.12", "server_args.py:_handle_model_specific_adjustments"),
+        Earlier("0.5.15", "nemotron_h_hook.py:apply_nemotron_h_defaults"),
+    ),
 )
 
 

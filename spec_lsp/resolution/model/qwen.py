@@ -21,10 +21,12 @@ HYBRID = {
     "Qwen3NextForCausalLM": "", "Qwen3_5MoeForConditionalGeneration": "", "Qwen3_5ForConditionalGeneration": "",
     "InternS2PreviewForConditionalGeneration": "", "InternS2MobiusForConditionalGeneration": "0.5.18",
 }  # fmt: skip
-MOE = frozenset({
-    "Qwen3MoeForCausalLM", "Qwen3VLMoeForConditionalGeneration", "Qwen3NextForCausalLM", "Qwen3_5MoeForConditionalGeneration",
-    "InternS2PreviewForConditionalGeneration", "Qwen3_5ForConditionalGeneration", "Qwen4ExpForConditionalGeneration",
-})  # fmt: skip
+MOE = {
+    "Qwen3MoeForCausalLM": "", "Qwen3VLMoeForConditionalGeneration": "", "Qwen3NextForCausalLM": "",
+    "Qwen3_5MoeForConditionalGeneration": "0.5.9", "Qwen3_5ForConditionalGeneration": "0.5.9",
+    "InternS2PreviewForConditionalGeneration": "0.5.12", "Qwen4ExpForConditionalGeneration": "0.5.20",
+}  # fmt: skip
+"""The MoE models of the family, with the release that took each in (empty: 0.5.6 or before)."""
 
 # --- attention of the hybrids on SM100 ---------------------------------------------------------------------------------
 
@@ -34,7 +36,7 @@ def _is_hybrid(c: Config) -> bool:
     return since is not None and (not since or c.since(since))
 
 
-_hybrid = Handler("qwen3_5.py:_qwen3_5_hybrid_overrides", when=lambda c: _is_hybrid(c) and c.gpu.sm100)
+_hybrid = Handler("qwen3_5.py:_qwen3_5_hybrid_overrides", since="0.5.14", when=lambda c: _is_hybrid(c) and c.gpu.sm100)
 
 
 @_hybrid.adjusts("attention_backend", "page_size")
@@ -54,7 +56,13 @@ def _choose_hybrid_backend(c: Config) -> None:
 
 # --- experts on SM100 --------------------------------------------------------------------------------------------------
 
-_moe = Handler("qwen3_moe.py:_qwen3_moe_family_overrides", when=lambda c: c.model.architecture in MOE and c.gpu.sm100)
+
+def _is_moe(c: Config) -> bool:
+    since = MOE.get(c.model.architecture)
+    return since is not None and (not since or c.since(since))
+
+
+_moe = Handler("qwen3_moe.py:_qwen3_moe_family_overrides", when=lambda c: _is_moe(c) and c.gpu.sm100)
 
 
 def _effective_quantization(c: Config) -> str | None:
@@ -104,7 +112,8 @@ def choose_qwen_moe_runner(c: Config) -> None:
         c.set(moe_runner_backend="marlin")
         return
     mixed = ("modelopt_mixed",) if c.since("0.5.20") else ()
-    if c.moe_a2a_backend == "none" and _effective_quantization(c) in ("fp8", "modelopt_fp4", None, *mixed):
+    unquantized = (None,) if c.since("0.5.8") else ()
+    if c.moe_a2a_backend == "none" and _effective_quantization(c) in ("fp8", "modelopt_fp4", *unquantized, *mixed):
         c.set(moe_runner_backend="flashinfer_trtllm")
 
 
@@ -119,6 +128,7 @@ def take_qwen_quantization(c: Config) -> None:
 
 _vl_rocm = Handler(
     "qwen3_vl.py:_qwen3vl_overrides",
+    since="0.5.10",
     when=lambda c: c.model.architecture == "Qwen3VLForConditionalGeneration" and c.gpu.is_hip,
 )
 
