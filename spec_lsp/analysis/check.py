@@ -9,7 +9,7 @@ from functools import partial
 
 from spec_lsp.analysis.diagnostics import diagnostics_of, in_order
 from spec_lsp.analysis.ignores import apply_ignores
-from spec_lsp.analysis.judge import ConfigSource, ModelSource, Verdict, bind_variant, judge, run
+from spec_lsp.analysis.judge import ConfigSource, ModelSource, Verdict, bind_variant, is_open, judge, run
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace
 from spec_lsp.analysis.worlds import Assumed, assume
 from spec_lsp.resolution.engine import RULES
@@ -78,7 +78,7 @@ def _main_run(launch: Launch, verdict: Verdict, models: ModelSource, configs: Co
     """The likeliest run, bound to this launch's own words."""
     main = verdict.main
     binding = bind_variant(launch, main.variant, main.world.release, configs)
-    judged = run(launch, main.variant, main.world, models, binding, bare=bool(binding.open))
+    judged = run(launch, main.variant, main.world, models, binding, bare=is_open(launch, binding))
     return Run(launch.variants[judged.variant], judged.world, judged.binding, judged.resolution)
 
 

@@ -51,7 +51,7 @@ def _diagnostic(launch: Launch, index: int, merged: Merged, binding_of: Callable
     return Diagnostic(
         rule=found.rule,
         severity=merged.severity,
-        message=message_of(merged),
+        message=message_of(merged, launch),
         place=place,
         key=":".join((found.rule.name, str(index), *found.identity[1:])),
         late=found.rule.late,

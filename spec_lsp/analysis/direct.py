@@ -62,7 +62,7 @@ def resolve_argv(
         for h in ((hardware,) if hardware else tuple(FAMILIES.values()))
     ]
     verdict = judge(launch, worlds, models, lambda path: _file(path, files))
-    said = tuple(Said(m, message_of(m)) for m in verdict.findings)
+    said = tuple(Said(m, message_of(m, launch)) for m in verdict.findings)
     return Answer(_outcome(verdict, worlds), said, _agreed(verdict), verdict.main, tuple(worlds))
 
 

@@ -6,22 +6,26 @@ actions are asked for, never while somebody types.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from spec_lsp.analysis.check import Cache, analyse
 from spec_lsp.analysis.ignores import Ignore
-from spec_lsp.analysis.judge import Merged
+from spec_lsp.analysis.judge import ConfigSource, Merged, bind_variant
+from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
+from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Workspace
-from spec_lsp.syntax import parse
+from spec_lsp.catalog.binding import BindError, Binding, Note
+from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.launch import Document, Edit, Problem
 from spec_lsp.syntax.word import Place
 
+MAX_CANDIDATES = 3
+"""Names offered for an abbreviation that fits several flags."""
+
 MAX_ROUNDS = 100
 """Rounds after which fix-all gives up: fixes that undo one another would go on forever."""
-
-Parse = Callable[[str, str, Callable[[str], "str | None"]], Document]
-
 
 # --- candidates --------------------------------------------------------------------------------------------------------
 
@@ -37,26 +41,111 @@ class Candidate:
     """None: decided by what verification sees."""
 
 
-def fixes_for(analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace) -> tuple[Fix, ...]:
-    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred."""
+def fixes_for(
+    analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, language: str | None = None
+) -> tuple[Fix, ...]:
+    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred.
+
+    `language` is what the document was read with.
+    """
     fixes: list[Fix] = []
     for candidate in _candidates(analysis, diagnostic, workspace):
         if not any(f.edits == candidate.edits for f in fixes):
-            applicability = _verified(analysis, diagnostic, candidate, options, workspace)
+            applicability = _verified(analysis, diagnostic, candidate, options, workspace, language)
             if applicability is not None:
                 fixes.append(Fix(candidate.title, applicability, candidate.edits))
     return tuple(replace(f, preferred=i == 0) for i, f in enumerate(fixes))
 
 
-def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> list[Candidate]:
+def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> Iterator[Candidate]:
     source = diagnostic.source
-    if isinstance(source, Problem):
-        return [Candidate(source.fix_title, source.edits)] if source.edits else []
-    if isinstance(source, Ignore):
-        return [_without_ignore(analysis.document, source)]
-    if isinstance(source, Merged) and diagnostic.launch is not None:
-        return []
-    return []
+    if isinstance(source, Problem) and source.edits:
+        yield Candidate(source.fix_title, source.edits)
+    elif isinstance(source, Ignore):
+        yield _without_ignore(analysis.document, source)
+    elif isinstance(source, Merged) and diagnostic.launch is not None:
+        yield from _changes(analysis, diagnostic.launch, source, workspace)
+
+
+def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspace) -> Iterator[Candidate]:
+    """Candidates for a finding of a launch: those that its rule names, or what is usually meant by a mistake of arguments."""
+    document = analysis.document
+    configs: ConfigSource = partial(workspace.read, document.name)
+    binding = bind_variant(document.launches[launch], merged.run.variant, merged.run.world.release, configs)
+    printer = Printer(document, launch, merged.run.variant, binding, workspace)
+    found = merged.found
+    if found.said is not None:
+        near = (found.said.at, *found.said.with_)
+        for change in sorted(found.said.fixes, key=lambda c: c.size):
+            edits = printer.print(change, near)
+            if edits is not None:
+                yield Candidate(title_of(change, binding), edits, change.size)
+    elif found.error is not None:
+        yield from _for_error(binding.errors[found.error], printer)
+    elif found.note is not None:
+        yield from _for_note(binding.notes[found.note], printer)
+
+
+def title_of(change: Change, binding: Binding) -> str:
+    """What a change does, in the imperative: "Set `--page-size` to `1` and remove `--enable-x`"."""
+    parts = []
+    for field, value in change.set.items():
+        flag = binding.catalog.by_field.get(field)
+        name = f"`{spelling_of(flag, field)}`" if flag is not None else f"`{field}`"
+        if isinstance(value, bool) or value is None:
+            parts.append(f"turn {name} {'on' if value else 'off'}")
+        else:
+            parts.append(f"set {name} to `{' '.join(texts_of(value))}`")
+    parts += [f"remove `{binding.settings[f].spelling if f in binding.settings else f}`" for f in change.drop]
+    parts += [f"set {name}={value}" for name, value in change.set_env.items()]
+    parts += [f"remove {name}" for name in change.drop_env]
+    text = " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
+    return text[:1].upper() + text[1:]
+
+
+def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
+    """What is usually meant by a mistake of arguments."""
+    match error.kind:
+        case "unknown-flag" | "ambiguous-prefix" | "config-ignored" if error.words:
+            yield from _renamings(error, printer)
+        case "invalid-choice" | "invalid-value" if error.suggestion:
+            edits = printer.set_word(error.words[-1], error.suggestion)
+            yield from _candidate(f"Write `{error.typed} {error.suggestion}`", edits)
+        case "unexpected-value":
+            edits = printer.set_flag(error.words[0], error.typed)
+            yield from _candidate(f"Write `{error.typed}` without a value", edits)
+        case "stray-argument":
+            word = error.words[0]
+            yield from _candidate(f"Remove `{word.text}`", printer.remove_word(word))
+        case _:
+            return
+
+
+def _renamings(error: BindError, printer: Printer) -> Iterator[Candidate]:
+    word = error.words[0]
+    for name in [error.suggestion] if error.suggestion else error.candidates[:MAX_CANDIDATES]:
+        if error.kind == "config-ignored":
+            yield from _candidate("Write `--config` and the path as two words", printer.split_value(word))
+        elif error.from_config:
+            key = name.removeprefix("--")
+            yield from _candidate(f"Write `{key}`", printer.rename_key(word, key))
+        else:
+            yield from _candidate(f"Write `{name}`", printer.rename(word, name))
+
+
+def _for_note(note: Note, printer: Printer) -> Iterator[Candidate]:
+    settings = printer.binding.settings.values()
+    if note.kind == "deprecated" and note.suggestion:
+        for setting in [s for s in settings if s.flag.place == note.place and not s.from_config][:1]:
+            yield from _candidate(f"Write `{note.suggestion}`", printer.rename(setting.flag, note.suggestion))
+    if note.kind == "repeated":
+        for loser in [loser for s in settings for loser in s.losers if loser.flag.place == note.place][:1]:
+            yield from _candidate(f"Remove `{loser.spelled}`", printer.remove(loser))
+
+
+def _candidate(title: str, edits: tuple[Edit, ...] | None) -> Iterator[Candidate]:
+    if edits:
+        yield Candidate(title, edits)
 
 
 def _without_ignore(document: Document, ignore: Ignore) -> Candidate:
@@ -91,17 +180,21 @@ class Edited:
 
 
 def _verified(
-    analysis: Analysis, diagnostic: Diagnostic, candidate: Candidate, options: Options, workspace: Workspace
+    analysis: Analysis,
+    diagnostic: Diagnostic,
+    candidate: Candidate,
+    options: Options,
+    workspace: Workspace,
+    language: str | None,
 ) -> Applicability | None:
     """How far the candidate may be applied by itself, or None when it does not help or does harm."""
     document = analysis.document
     texts = _texts_after(document, candidate.edits, workspace)
     if texts is None:
         return None
+    edited = Edited(workspace, texts)
     after = analyse(
-        parse(document.name, texts.get(document.name, document.text), _reader(document.name, workspace)),
-        options,
-        Edited(workspace, texts),
+        read_document(document.name, texts.get(document.name, document.text), edited, language), options, edited
     )
     if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
         return None
@@ -159,14 +252,6 @@ def _text_of(name: str, workspace: Workspace) -> str | None:
     return found[1] if found else None
 
 
-def _reader(name: str, workspace: Workspace) -> Callable[[str], str | None]:
-    def read(path: str) -> str | None:
-        found = workspace.read(name, path)
-        return found[1] if found else None
-
-    return read
-
-
 def apply(text: str, edits: Sequence[Edit]) -> str | None:
     """The text with edits of one document applied; None when they overlap."""
     ordered = sorted(edits, key=lambda e: (e.place.start, e.place.end))
@@ -195,8 +280,8 @@ def fix_all(
     tried: set[tuple[str, str]] = set()
     for _ in range(MAX_ROUNDS):
         edited = Edited(workspace, texts)
-        analysis = analyse(parse(name, texts[name], _reader(name, edited), language), options, edited, cache)
-        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name])
+        analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
+        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name], language)
         if fix is None:
             break
         changed = _texts_after(analysis.document, fix.edits, edited)
@@ -207,14 +292,20 @@ def fix_all(
 
 
 def _next_fix(
-    analysis: Analysis, options: Options, workspace: Workspace, unsafe: bool, tried: set[tuple[str, str]], text: str
+    analysis: Analysis,
+    options: Options,
+    workspace: Workspace,
+    unsafe: bool,
+    tried: set[tuple[str, str]],
+    text: str,
+    language: str | None,
 ) -> Fix | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
         if attempt in tried:
             continue
         tried.add(attempt)
-        for fix in fixes_for(analysis, diagnostic, options, workspace)[:1]:
+        for fix in fixes_for(analysis, diagnostic, options, workspace, language)[:1]:
             if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
                 return fix
     return None

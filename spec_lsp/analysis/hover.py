@@ -29,6 +29,9 @@ from spec_lsp.syntax.word import Place, Word
 MAX_CHOICES = 24
 """Choices that are listed one by one; of more, these and how many there are."""
 
+MAX_RULES = 6
+"""Rules that are listed one by one."""
+
 
 @dataclass(frozen=True, slots=True)
 class HoverText:
@@ -131,9 +134,9 @@ def _setting_text(shown: Setting, winner: Setting, run: Run) -> str:
     if shown is not winner:
         parts.append(f"Given again later: `{winner.spelled}` is what counts.")
     parts += _resolved_text(winner, run)
-    readers = [RULES[name] for name in _readers(nearest(run.world.release)).get(winner.field, ())]
+    readers = _readers(nearest(run.world.release)).get(winner.field, ())
     if readers:
-        parts.append("**Rules that read it**\n" + "\n".join(f"- `{r.name}`: {r.summary}" for r in readers))
+        parts.append(_readers_text(readers, run))
     parts.append(_world_text(run.world))
     return "\n\n".join(parts)
 
@@ -197,6 +200,15 @@ def describe(flag: Flag) -> str:
     return str(described.describe(flag.dest) or "")
 
 
+def _readers_text(names: Sequence[str], run: Run) -> str:
+    """The rules that read a field: those that speak of this launch first, then those that read it themselves."""
+    said = {finding.rule.name for finding in run.resolution.findings} if run.resolution else set()
+    ordered = sorted(names, key=lambda name: name not in said)
+    lines = [f"- `{name}`: {RULES[name].summary}" for name in ordered[:MAX_RULES]]
+    more = len(ordered) - MAX_RULES
+    return "\n".join(["**Rules that read it**", *lines, *([f"- and {more} more"] if more > 0 else [])])
+
+
 # --- what it becomes ---------------------------------------------------------------------------------------------------
 
 
@@ -209,8 +221,7 @@ def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
     try:
         value = getattr(config, setting.field)
     except NotKnown as lacking:
-        why = f"depends on {lacking.what}" if lacking.why == "" else lacking.why
-        yield f"**Resolved** not known: {why}"
+        yield f"**Resolved** not known: {lacking.why or f'depends on {lacking.what}'}"
         return
     except AttributeError:
         return
@@ -328,15 +339,16 @@ def _readers(release: Release) -> Mapping[str, tuple[str, ...]]:
     """For each field the rules of a release whose code reads it: seen in the names their functions use, helpers included."""
     readers: dict[str, dict[str, None]] = {}
     fields = load(release).by_field.keys()
-    for handler in pipeline(release):
-        for step in handler.steps:
-            if step.rule is not None:
-                for name in _names_used(step.run) & fields:
-                    readers.setdefault(name, {})[step.rule.name] = None
+    for depth in (0, 3):  # those that read it themselves come first
+        for handler in pipeline(release):
+            for step in handler.steps:
+                if step.rule is not None:
+                    for name in _names_used(step.run, depth) & fields:
+                        readers.setdefault(name, {})[step.rule.name] = None
     return {name: tuple(rules) for name, rules in readers.items()}
 
 
-def _names_used(function: Any, depth: int = 3) -> set[str]:
+def _names_used(function: Any, depth: int) -> set[str]:
     """Attribute names in a function's code, and in the functions of this project that it calls."""
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):

@@ -51,7 +51,7 @@ Outcome = Literal["accepted", "refused", "bad-arguments", "depends", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """One variant in one world. `resolution` is None when the words do not bind."""
+    """One variant in one world. Words that do not bind are left out of the resolution, and what they may have meant is unknown."""
 
     variant: int
     world: World
@@ -113,19 +113,18 @@ def run(
     """Resolve one bound variant in one world."""
     release = binding.catalog.release
     judged = Judged(index, world, binding, None, release >= OLDEST_MODELLED, bare)
-    if judged.bad_arguments:
-        return judged
     defaults, others = _fields(release)
     typed, unknown, spelled = _values(binding)
-    if not bare and binding.open:
-        unknown.update((f, OPEN) for f in defaults if binding.may_differ(f))
-    typed = {f: v for f, v in typed.items() if f not in unknown}
+    untold = frozenset(f for f in defaults if f not in typed and f not in unknown)
+    if judged.bad_arguments or (not bare and is_open(launch, binding)):
+        unknown.update((f, OPEN) for f in untold)
     path = typed.get("model_path")
     config = Config(
         release,
         defaults,
         typed,
         unknown=unknown,
+        untold=untold,
         gpu=_device(typed, world),
         model=models(path) if isinstance(path, str) else None,
         draft=models,
@@ -136,7 +135,15 @@ def run(
     return replace(judged, resolution=resolve(pipeline(release), config))
 
 
-OPEN = "words the file does not tell may set it"
+OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
+
+
+def is_open(launch: Launch, binding: Binding) -> bool:
+    """Whether more may be given than the document tells: by `"$@"`, or on the command line that names a `--config` file.
+
+    What is written is taken as meant; what is not written may come.
+    """
+    return bool(binding.open) or launch.program == "config"
 
 
 def _values(binding: Binding) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
@@ -203,6 +210,8 @@ class Merged:
     severity: Severity
     run: Judged
     where: str = ""
+    variants: tuple[int, ...] = ()
+    """The variants in which it holds, when not in all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +301,7 @@ def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, confi
             binding = bindings[world.release]
             judged = run(launch, index, world, models, binding)
             runs.append(judged)
-            if binding.open and not judged.refused:
+            if is_open(launch, binding) and not judged.refused:
                 runs.append(run(launch, index, world, models, binding, bare=True))
     return runs
 
@@ -389,8 +398,15 @@ def _merge(
             severity, where = "warning", _where(holding, runs)
         elif not everywhere:
             continue
-        merged.append(Merged(found, severity, first, where))
+        variants = _variants(holding, runs) if severity == "warning" or where else ()
+        merged.append(Merged(found, severity, first, where, variants))
     return merged
+
+
+def _variants(holding: Sequence[Judged], runs: Sequence[Judged]) -> tuple[int, ...]:
+    """The variants in which something holds; empty when they are all there are."""
+    variants = tuple(dict.fromkeys(r.variant for r in holding))
+    return variants if len(variants) < len({r.variant for r in runs}) else ()
 
 
 def _where(holding: Sequence[Judged], runs: Sequence[Judged]) -> str:
@@ -402,11 +418,10 @@ def _where(holding: Sequence[Judged], runs: Sequence[Judged]) -> str:
     named = list(dict.fromkeys(str(r.world.release) for r in holding))
     if len(named) < len({r.world.release for r in runs}):
         parts.append("on SGLang " + _listed(named))
-    variants = list(dict.fromkeys(r.variant for r in holding))
-    if len(variants) < len({r.variant for r in runs}):
-        parts.append("in some branches of the script")
-    if not parts and all(r.bare for r in holding):
-        reasons = dict.fromkeys(w.reason or "from elsewhere" for w in holding[0].binding.open)
+    if not parts and not _variants(holding, runs) and all(r.bare for r in holding):
+        reasons = dict.fromkeys(w.reason or "from elsewhere" for w in holding[0].binding.open) or [
+            "from the command line"
+        ]
         parts.append(f"unless what comes {_listed(list(reasons))} changes it")
     return " ".join(parts)
 

@@ -10,3 +10,10 @@ class NotKnown(Exception):  # noqa: N818 - a signal, not an error
         super().__init__(what)
         self.what = what
         self.why = why
+
+
+class NotTold(NotKnown):
+    """Nothing at all is told of it: a model whose config.json is not at hand, flags that `"$@"` may add.
+
+    What was typed is then taken to stay as typed: it was typed for a model and for flags that go with it.
+    """

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
-from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.known import NotKnown, NotTold
 
 if TYPE_CHECKING:
     from spec_lsp.facts.model import ModelFacts
@@ -297,7 +297,8 @@ class Config:
     """
 
     __slots__ = (
-        "__dict__", "_draft", "_gpu", "_model", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "env", "history", "release",
+        "__dict__", "_draft", "_gpu", "_model", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "_untold",
+        "env", "history", "release",
     )  # fmt: skip
 
     def __init__(
@@ -307,6 +308,7 @@ class Config:
         typed: Mapping[str, Any],
         *,
         unknown: Mapping[str, str] = MappingProxyType({}),
+        untold: frozenset[str] = frozenset(),
         gpu: Hardware | None = None,
         model: ModelFacts | None = None,
         draft: Callable[[str], ModelFacts | None] | None = None,
@@ -314,13 +316,15 @@ class Config:
         other_fields: frozenset[str] = frozenset(),
         spelled: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why); `other_fields` the
-        names of fields that only other releases have; `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
+        """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why), `untold` those of
+        them that may be given elsewhere (see NotTold); `other_fields` the names of fields that only other releases have;
+        `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
         fields = self.__dict__
         fields.update(defaults)
         fields.update(typed)
         self._typed = typed
         self._unknown = dict(unknown)
+        self._untold = set(untold)
         for name in unknown:
             fields.pop(name, None)
         self.release = release
@@ -335,7 +339,7 @@ class Config:
 
     def __getattr__(self, name: str) -> Any:
         if name in self._unknown:
-            raise NotKnown(name, self._unknown[name])
+            raise (NotTold if name in self._untold else NotKnown)(name, self._unknown[name])
         if name in self._other_fields:
             return None
         raise AttributeError(f"no SGLang release has a field {name!r}")
@@ -353,7 +357,7 @@ class Config:
     def model(self) -> ModelFacts:
         """The target model's facts. Raises NotKnown when its config.json cannot be read."""
         if self._model is None:
-            raise NotKnown("model", "its config.json is not at hand")
+            raise NotTold("model", "its config.json is not at hand")
         return self._model
 
     @property
@@ -364,7 +368,7 @@ class Config:
             return None
         facts = self._draft(path) if self._draft else None
         if facts is None:
-            raise NotKnown("draft model", "its config.json is not at hand")
+            raise NotTold("draft model", "its config.json is not at hand")
         return facts
 
     def since(self, release: str) -> bool:
@@ -403,11 +407,15 @@ class Config:
                     self.history.setdefault(name, []).append(Decision(step, before, value))
             values[name] = value
 
-    def forget(self, fields: Iterable[str], why: str) -> None:
-        """Make fields unknown."""
+    def forget(self, fields: Iterable[str], why: str, *, untold: bool = False) -> None:
+        """Make fields unknown; `untold`: see NotTold."""
         for name in fields:
             self.__dict__.pop(name, None)
             self._unknown[name] = why
+            if untold:
+                self._untold.add(name)
+            else:
+                self._untold.discard(name)
 
     def fields(self) -> dict[str, Any]:
         """All fields whose values are known."""
@@ -523,10 +531,15 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
 
 def _give_up(result: Resolution, error: Exception, fields: Iterable[str], steps: Iterable[Step]) -> None:
     """What could not be told leaves its fields unknown and its rules undecided, and so does a fault of ours."""
-    lacking = error if isinstance(error, NotKnown) else NotKnown("a fault of spec-lsp", f"{type(error).__name__}: {error}")
+    lacking = (
+        error if isinstance(error, NotKnown) else NotKnown("a fault of spec-lsp", f"{type(error).__name__}: {error}")
+    )
     if lacking is not error:
         result.faults.append(f"{', '.join(s.name for s in steps)}: {lacking.why}")
-    result.config.forget(fields, _why(lacking))
+    c = result.config
+    untold = isinstance(error, NotTold)
+    kept = {f for f in fields if c.given(f) and c.known(f)} if untold else set()
+    c.forget([f for f in fields if f not in kept], _why(lacking), untold=untold)
     result.undecided.update((s.rule.name, lacking.what) for s in steps if s.rule)
 
 

@@ -1,0 +1,262 @@
+"""A change of settings as edits of the text where they are written, by the editor of the launch's syntax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from spec_lsp.analysis.report import Workspace
+from spec_lsp.catalog.binding import Binding, Setting
+from spec_lsp.catalog.model import Flag
+from spec_lsp.resolution.engine import Change
+from spec_lsp.syntax import edit
+from spec_lsp.syntax.launch import Document, Edit
+from spec_lsp.syntax.word import Place, Word, hull
+
+
+@dataclass(slots=True)
+class Printer:
+    """Prints changes of one variant of one launch. `binding` binds that variant's words."""
+
+    document: Document
+    launch: int
+    variant: int
+    binding: Binding
+    workspace: Workspace
+
+    def print(self, change: Change, near: Sequence[str]) -> tuple[Edit, ...] | None:
+        """The edits that make the change; a new flag goes behind the first field of `near` that is written.
+
+        None when a part of it cannot be written.
+        """
+        steps = [self._set(field, value, near) for field, value in change.set.items()]
+        steps += [self._drop(field) for field in change.drop]
+        if change.set_env or change.drop_env:
+            steps.append(self._environment(change))
+        edits: list[Edit] = []
+        for step in steps:
+            if step is None:
+                return None
+            edits += step
+        return tuple(edits) or None
+
+    # --- fields
+
+    def _set(self, field: str, value: Any, near: Sequence[str]) -> tuple[Edit, ...] | None:
+        setting = self.binding.settings.get(field)
+        if value is None:
+            return () if setting is None else self._drop(field)
+        if setting is None:
+            return self._insert(field, value, near)
+        if isinstance(value, bool):
+            return self._switch(setting, value)
+        if setting.from_config:
+            return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
+        return self._value(setting, texts_of(value))
+
+    def _switch(self, setting: Setting, value: bool) -> tuple[Edit, ...] | None:
+        if setting.from_config:
+            return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
+        if setting.definition.action != "boolean":
+            return self._drop(setting.field) if value != setting.value else ()
+        name = setting.definition.name.removeprefix("--")
+        return self.rename(setting.flag, f"--{name}" if value else f"--no-{name}")
+
+    def _value(self, setting: Setting, texts: Sequence[str]) -> tuple[Edit, ...] | None:
+        if len(setting.values) != len(texts):
+            return None
+        edits: list[Edit] = []
+        for word, text in zip(setting.values, texts, strict=True):
+            done = self.set_word(word, text)
+            if done is None:
+                return None
+            edits += done
+        return tuple(edits)
+
+    def _drop(self, field: str) -> tuple[Edit, ...] | None:
+        setting = self.binding.settings.get(field)
+        if setting is None:
+            return None
+        edits: list[Edit] = []
+        for one in (*setting.losers, setting):
+            done = self.remove(one)
+            if done is None:
+                return None
+            edits += done
+        return tuple(edits)
+
+    def remove(self, setting: Setting) -> tuple[Edit, ...] | None:
+        """Take out one flag with its values."""
+        if setting.from_config:
+            return self._config_edit(setting, lambda editor, key: editor.remove(key))
+        editor = self._editor()
+        at = editor.locate(setting.flag)
+        if at is None:
+            return None
+        own = [w for w in setting.values if editor.locate(w) != at and (editor.locate(w) or (0, 1))[1] == 0]
+        return _edits(editor.remove(at[0], 1 + len(own)))
+
+    def _insert(self, field: str, value: Any, near: Sequence[str]) -> tuple[Edit, ...] | None:
+        flag = self.binding.catalog.by_field.get(field)
+        if flag is None or (value is False and flag.action != "boolean"):
+            return () if flag is not None else None
+        spelling = spelling_of(flag, field)
+        neighbour = next((self.binding.settings[n] for n in near if n in self.binding.settings), None)
+        if neighbour is None:
+            neighbour = next(reversed(list(self.binding.settings.values())), None)
+        if neighbour is not None and neighbour.from_config:
+            new = spelling.removeprefix("--")
+            return self._config_edit(neighbour, lambda editor, key: editor.insert(new, value, key))
+        if value is False:
+            spelling = f"--no-{spelling.removeprefix('--')}"
+        return self._insert_words(neighbour, spelling, () if isinstance(value, bool) else texts_of(value))
+
+    def _insert_words(self, neighbour: Setting | None, spelling: str, values: Sequence[str]) -> tuple[Edit, ...] | None:
+        editor = self._editor()
+        after = -1
+        for word in (neighbour.flag, *neighbour.values) if neighbour is not None else ():
+            at = editor.locate(word)
+            if at is None:
+                return None
+            after = max(after, at[0])
+        return _edits(editor.insert(after, spelling, values))
+
+    # --- words
+
+    def set_word(self, word: Word, text: str) -> tuple[Edit, ...] | None:
+        """Rewrite a value where it is written: in the flag, or in the assignment that it comes from."""
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.set_value(at[0], text, at[1]))
+
+    def rename(self, word: Word, flag: str) -> tuple[Edit, ...] | None:
+        """Give a flag another name, keeping a value behind `=`."""
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.rename(at[0], flag))
+
+    def set_flag(self, word: Word, text: str) -> tuple[Edit, ...] | None:
+        """Rewrite a flag with whatever is behind its `=`."""
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.set_value(at[0], text))
+
+    def split_value(self, word: Word) -> tuple[Edit, ...] | None:
+        """`--config=x.yaml` as two words."""
+        name, equals, _ = word.known_start.partition("=")
+        place = word.place_of(0, len(name) + 1) if equals else None
+        return None if place is None else (Edit(place, "--config "),)
+
+    def remove_word(self, word: Word) -> tuple[Edit, ...] | None:
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.remove(at[0]))
+
+    def rename_key(self, word: Word, key: str) -> tuple[Edit, ...] | None:
+        """Give a key of a `--config` file another name."""
+        return self._edit_file(word, lambda editor: editor.rename(word.text, key))
+
+    def _editor(self) -> edit.WordEditor:
+        def read(path: str) -> str | None:
+            found = self.workspace.read(self.document.name, path)
+            return found[1] if found else None
+
+        others = {
+            place.document
+            for word in self.document.launches[self.launch].variants[self.variant].words
+            for place in (word.place, *(f.place for f in word.fragments))
+        } - {self.document.name}
+        texts = {name: text for name in others if (text := self._text(name)) is not None}
+        return edit.WordEditor(self.document, self.launch, self.variant, read, texts)
+
+    # --- config files
+
+    def _config_edit(
+        self, setting: Setting, operation: Callable[[edit.ConfigEditor, str], edit.Change | None]
+    ) -> tuple[Edit, ...] | None:
+        key = setting.flag.text or setting.spelling.removeprefix("--")
+        return self._edit_file(setting.flag, lambda editor: operation(editor, key))
+
+    def _edit_file(
+        self, word: Word, operation: Callable[[edit.ConfigEditor], edit.Change | None]
+    ) -> tuple[Edit, ...] | None:
+        name = word.place.document
+        text = self._text(name)
+        if text is None:
+            return None
+        start, end = self._embedded(word.place) or (0, None)
+        return _edits(operation(edit.ConfigEditor(name, text, start, end)))
+
+    def _embedded(self, place: Place) -> tuple[int, int] | None:
+        """Where the file that holds `place` stands in a document that writes it (a here-document); None for a file of its own."""
+        for file in self.document.launches[self.launch].variants[self.variant].files:
+            whole = hull(f.place for f in file.content.fragments) if file.content.fragments else file.content.place
+            if whole.contains(place):
+                return whole.start, whole.end
+        return None
+
+    def _text(self, name: str) -> str | None:
+        if name == self.document.name:
+            return self.document.text
+        found = self.workspace.read(self.document.name, name)
+        return found[1] if found else None
+
+    # --- environment variables
+
+    def _environment(self, change: Change) -> tuple[Edit, ...] | None:
+        """Only values that are written are rewritten: `SGLANG_X=compact` to `SGLANG_X=static`."""
+        env: Mapping[str, Word] = self.document.launches[self.launch].variants[self.variant].env
+        edits = []
+        for name, value in change.set_env.items():
+            word = env.get(name)
+            if word is None or word.text is None:
+                return None
+            place = word.place_of(0, len(word.text))
+            if place is None:
+                return None
+            edits.append(Edit(place, value))
+        for name in change.drop_env:
+            done = self._drop_variable(env.get(name), name)
+            if done is None:
+                return None
+            edits.append(done)
+        return tuple(edits)
+
+    def _drop_variable(self, word: Word | None, name: str) -> Edit | None:
+        """Take out `NAME=value ` before a command, or its whole line when it stands alone on it (`export NAME=value`)."""
+        place = word.place_of(0, len(word.text)) if word is not None and word.text is not None else None
+        if place is None or place.document != self.document.name:
+            return None
+        text = self.document.text
+        start = text.rfind(name + "=", 0, place.start + 1)
+        line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+        if start < line or text[start + len(name) + 1 : place.start].strip("\"'"):
+            return None
+        end = place.end
+        while end < len(text) and text[end] in "\"'":
+            end += 1
+        if text[line:start].strip() in ("", "export"):
+            rest = text[end:].split("\n", 1)[0]
+            if not rest.strip():
+                return Edit(Place(self.document.name, line, min(end + len(rest) + 1, len(text))), "")
+        while end < len(text) and text[end] in " \t":
+            end += 1
+        return Edit(Place(self.document.name, start, end), "")
+
+
+def texts_of(value: Any) -> tuple[str, ...]:
+    """A value as argument words."""
+    if isinstance(value, (list, tuple)):
+        return tuple(map(str, value))
+    return (str(value),)
+
+
+def spelling_of(flag: Flag, field: str) -> str:
+    """The spelling people know: the one named like the field, else the first long one."""
+    own = "--" + field.replace("_", "-")
+    return own if own in flag.spellings else flag.name
+
+
+def _edits(change: edit.Change | None) -> tuple[Edit, ...] | None:
+    return None if change is None else change.edits

@@ -1,0 +1,44 @@
+"""From a text to its launches, with what only the catalog can tell: which YAML file is a `--config` file of SGLang's."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from spec_lsp.analysis.report import Workspace
+from spec_lsp.catalog.store import load, releases
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.launch import Document
+
+SHARED_WITH_OTHERS = frozenset(
+    (
+        "api-key", "chat-template", "data-parallel-size", "device", "download-dir", "dtype", "enable-lora", "host",
+        "kv-cache-dtype", "load-format", "log-level", "max-lora-rank", "model", "pipeline-parallel-size", "port",
+        "quantization", "reasoning-parser", "revision", "root-path", "served-model-name", "ssl-certfile", "ssl-keyfile",
+        "tensor-parallel-size", "tokenizer", "tokenizer-mode", "tool-call-parser", "trust-remote-code",
+    )
+)  # fmt: skip
+"""Keys that files of other servers have too; they say nothing of whose file it is."""
+
+
+def read_document(name: str, text: str, workspace: Workspace, language: str | None = None) -> Document:
+    """All that can be read of a text; other files are read from the workspace."""
+
+    def read(path: str) -> str | None:
+        found = workspace.read(name, path)
+        return found[1] if found else None
+
+    return parse(name, text, read, language, looks_like_config)
+
+
+def looks_like_config(keys: frozenset[str]) -> bool:
+    """Whether a mapping with these keys (kebab case) is a `--config` file: nearly all keys are SGLang's, and at least two of
+    them are no other server's."""
+    known = keys & _keys()
+    return len(known - SHARED_WITH_OTHERS) >= 2 and len(known) >= 0.75 * len(keys)
+
+
+@cache
+def _keys() -> frozenset[str]:
+    """Every flag of every shipped release, and the abbreviations people use for them, without dashes."""
+    spellings = {s.removeprefix("--") for release in releases() for s in load(release).by_spelling}
+    return frozenset(spellings | {"tp", "dp", "pp", "ep", "speculative-algo", "mem-frac"})
