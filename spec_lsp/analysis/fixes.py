@@ -41,17 +41,12 @@ class Candidate:
     """None: decided by what verification sees."""
 
 
-def fixes_for(
-    analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, language: str | None = None
-) -> tuple[Fix, ...]:
-    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred.
-
-    `language` is what the document was read with.
-    """
+def fixes_for(analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace) -> tuple[Fix, ...]:
+    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred."""
     fixes: list[Fix] = []
     for candidate in _candidates(analysis, diagnostic, workspace):
         if not any(f.edits == candidate.edits for f in fixes):
-            applicability = _verified(analysis, diagnostic, candidate, options, workspace, language)
+            applicability = _verified(analysis, diagnostic, candidate, options, workspace)
             if applicability is not None:
                 fixes.append(Fix(candidate.title, applicability, candidate.edits))
     return tuple(replace(f, preferred=i == 0) for i, f in enumerate(fixes))
@@ -185,7 +180,6 @@ def _verified(
     candidate: Candidate,
     options: Options,
     workspace: Workspace,
-    language: str | None,
 ) -> Applicability | None:
     """How far the candidate may be applied by itself, or None when it does not help or does harm."""
     document = analysis.document
@@ -194,7 +188,9 @@ def _verified(
         return None
     edited = Edited(workspace, texts)
     after = analyse(
-        read_document(document.name, texts.get(document.name, document.text), edited, language), options, edited
+        read_document(document.name, texts.get(document.name, document.text), edited, document.language),
+        options,
+        edited,
     )
     if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
         return None
@@ -281,7 +277,7 @@ def fix_all(
     for _ in range(MAX_ROUNDS):
         edited = Edited(workspace, texts)
         analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
-        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name], language)
+        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name])
         if fix is None:
             break
         changed = _texts_after(analysis.document, fix.edits, edited)
@@ -298,14 +294,13 @@ def _next_fix(
     unsafe: bool,
     tried: set[tuple[str, str]],
     text: str,
-    language: str | None,
 ) -> Fix | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
         if attempt in tried:
             continue
         tried.add(attempt)
-        for fix in fixes_for(analysis, diagnostic, options, workspace, language)[:1]:
+        for fix in fixes_for(analysis, diagnostic, options, workspace)[:1]:
             if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
                 return fix
     return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 from spec_lsp.analysis.report import Workspace
@@ -27,7 +28,7 @@ def read_document(name: str, text: str, workspace: Workspace, language: str | No
         found = workspace.read(name, path)
         return found[1] if found else None
 
-    return parse(name, text, read, language, looks_like_config)
+    return replace(parse(name, text, read, language, looks_like_config), language=language)
 
 
 def looks_like_config(keys: frozenset[str]) -> bool:

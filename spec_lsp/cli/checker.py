@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import hashlib
+import os
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -12,13 +13,14 @@ from pathlib import Path
 
 from spec_lsp.analysis.check import Cache, analyse
 from spec_lsp.analysis.fixes import apply, fix_all, fixes_for
+from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.cli.files import UnreadableError, read_bytes, rewrite, with_line_ends_of
 from spec_lsp.cli.report import FileReport, Found, OfferedFix, Replacement
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
-from spec_lsp.syntax import parse
-from spec_lsp.syntax.launch import Document, Edit
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 
 
@@ -41,8 +43,8 @@ class Recording:
 
     def __init__(self, surroundings: Surroundings, name: str, text: str) -> None:
         self._workspace = surroundings.workspace
+        self._models = surroundings.models
         self.release = self._workspace.release
-        self.model = self._workspace.model
         self.texts = {name: text}
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
@@ -50,6 +52,13 @@ class Recording:
         if found is not None:
             self.texts.setdefault(*found)
         return found
+
+    def model(self, document: str, path_or_id: str) -> ModelFacts | None:
+        """As the workspace does, but each model of a folder is looked up once: files do not change during a run."""
+        key = (os.path.dirname(document), path_or_id)
+        if key not in self._models:
+            self._models[key] = self._workspace.model(document, path_or_id)
+        return self._models[key]
 
 
 class Checker:
@@ -86,7 +95,7 @@ class Checker:
         return replace(report, found=self._found(analysis, workspace, surroundings))
 
     def _analyse(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> Analysis:
-        return analyse(_parse(path, text, workspace), surroundings.options, workspace, self._cache)
+        return analyse(read_document(path, text, workspace), surroundings.options, workspace, self._cache)
 
     # --- findings
 
@@ -168,14 +177,6 @@ def found_of(diagnostic: Diagnostic, fixes: Sequence[Fix], sources: Sources) -> 
 def _offered(fix: Fix, sources: Sources) -> OfferedFix:
     edits = tuple(Replacement(sources.bare(e.place), e.text) for e in fix.edits)
     return OfferedFix(fix.title, fix.applicability, edits, fix.preferred)
-
-
-def _parse(path: str, text: str, workspace: Recording) -> Document:
-    def read(other: str) -> str | None:
-        found = workspace.read(path, other)
-        return found[1] if found else None
-
-    return parse(path, text, read, None)
 
 
 def _changed(edits: Sequence[Edit], texts: Mapping[str, str]) -> dict[str, str]:

@@ -3,7 +3,6 @@ rules are loaded."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
@@ -48,10 +47,9 @@ class RealEngine:
     def analyse(
         self, name: str, text: str, language: str, options: Options, workspace: Workspace, cache: Any
     ) -> Analysis:
-        from spec_lsp.analysis import analyse
-        from spec_lsp.syntax import parse
+        from spec_lsp.analysis import analyse, read_document
 
-        return analyse(parse(name, text, _reader(name, workspace), language), options, workspace, cache)
+        return analyse(read_document(name, text, workspace, language), options, workspace, cache)
 
     def fixes(
         self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
@@ -65,19 +63,9 @@ class RealEngine:
     ) -> tuple[Edit, ...]:
         from spec_lsp.analysis import fix_all
 
-        return fix_all(name, text, options, workspace, unsafe=unsafe)
+        return fix_all(name, text, options, workspace, unsafe=unsafe, language=language)
 
     def hover(self, analysis: Analysis, offset: int, name: str) -> HoverText | None:
         from spec_lsp.analysis.hover import hover
 
         return hover(analysis, offset, name)
-
-
-def _reader(name: str, workspace: Workspace) -> Callable[[str], str | None]:
-    """The workspace's files as a parser asks for them."""
-
-    def read(path: str) -> str | None:
-        found = workspace.read(name, path)
-        return None if found is None else found[1]
-
-    return read

@@ -126,3 +126,5 @@ class Document:
     directives: tuple[Directive, ...] = ()
     depends_on: frozenset[str] = field(default_factory=frozenset)
     """Files of the workspace whose change may change the above (sourced scripts), as paths relative to this document's folder or absolute."""
+    language: str | None = None
+    """The language id the text was read with, so that a changed text can be read the same way."""
