@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from typing import Any
 
 from spec_lsp.catalog import SUPPRESS, Flag, Release, nearest, releases
@@ -122,14 +123,10 @@ def _flag_facts(flag: Flag) -> Iterator[tuple[str, str]]:
 
 
 def description(flag: Flag) -> str:
-    """Our own description of a flag; empty while there is none."""
-    from importlib import import_module
-
-    try:
-        described: Any = import_module("spec_lsp.catalog.descriptions")
-    except ModuleNotFoundError:
-        return ""
-    return str(described.describe(flag.dest) or "")
+    """Our own description of a flag; empty where there is none."""
+    described: Any = import_module("spec_lsp.catalog.descriptions")
+    describe = getattr(described, "describe", None)
+    return str(describe(flag.dest) or "") if describe else ""
 
 
 def type_of(flag: Flag) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from spec_lsp.analysis.report import Options
 from spec_lsp.cli.patterns import Patterns
+from spec_lsp.facts.model import ModelFacts
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
 from spec_lsp.workspace import DiskWorkspace
 
@@ -24,6 +25,8 @@ class Surroundings:
     excluded: Patterns
     base: Path
     notes: tuple[str, ...] = ()
+    models: dict[tuple[str, str], ModelFacts | None] = field(default_factory=dict)
+    """What was looked up of models, by folder and name."""
 
     def excludes(self, path: str) -> bool:
         """Whether the setting `exclude` leaves a file out."""

@@ -6,6 +6,8 @@ Names that mean nothing end the command with what is known.
 from __future__ import annotations
 
 from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
@@ -38,14 +40,14 @@ def read_gpu(text: str) -> Hardware:
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code. Rules are declared where they are checked, so every handler of every release is loaded."""
+    """Every rule, by code. Rules are declared where they are checked, so every module of every release's order is imported."""
     import spec_lsp.analysis.rules  # noqa: F401
-    from spec_lsp.resolution.pipeline import ORDERS, pipeline
+    from spec_lsp.resolution import pipeline
 
-    for since, _ in ORDERS:
-        pipeline(Release.parse(since))
-    for release in releases():
-        pipeline(release)
+    orders = "\n".join([*(order for _, order in pipeline.ORDERS), pipeline.LATE])
+    for module in sorted({line.partition(".")[0] for line in orders.splitlines() if line}):
+        if find_spec(f"{pipeline.__package__}.{module}"):
+            import_module(f"{pipeline.__package__}.{module}")
     return tuple(sorted(RULES.values(), key=lambda rule: rule.code))
 
 

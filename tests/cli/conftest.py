@@ -79,7 +79,9 @@ def spawn(folder: Path) -> Callable[..., Ran]:
 
     def spawn_(*words: str | Path, input: bytes = b"", **env: str) -> Ran:
         command = [sys.executable, "-m", "spec_lsp.cli", *map(str, words)]
-        done = subprocess.run(command, input=input, capture_output=True, check=False, env={**os.environ, **env}, timeout=60)
+        done = subprocess.run(
+            command, input=input, capture_output=True, check=False, env={**os.environ, **env}, timeout=60
+        )
         return Ran(done.returncode, done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
 
     return spawn_

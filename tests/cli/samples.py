@@ -21,7 +21,9 @@ TREE = Found(
     "error",
     "`trtllm_mha` verifies chains only, so `--speculative-eagle-topk 4` is refused.",
     place("run/lаunch é.sh", 4, 2, 28, "  --speculative-eagle-topk 4"),
-    related=((place("run/lаunch é.sh", 3, 2, 23, "  --attention-backend trtllm_mha \\"), "`attention_backend` takes part"),),
+    related=(
+        (place("run/lаunch é.sh", 3, 2, 23, "  --attention-backend trtllm_mha \\"), "`attention_backend` takes part"),
+    ),
     fixes=(
         OfferedFix(
             "set `--speculative-eagle-topk 1`",
@@ -29,7 +31,9 @@ TREE = Found(
             (Replacement(place("run/lаunch é.sh", 4, 27, 28), "1"),),
             True,
         ),
-        OfferedFix("set `--attention-backend fa3`", "unsafe", (Replacement(place("run/lаunch é.sh", 3, 22, 32), "fa3"),)),
+        OfferedFix(
+            "set `--attention-backend fa3`", "unsafe", (Replacement(place("run/lаunch é.sh", 3, 22, 32), "fa3"),)
+        ),
     ),
     fingerprint="a" * 32,
 )
@@ -43,7 +47,14 @@ LATE = Found(
     related=((place("/elsewhere/b.sh", 7, 0, 3, "abc"), "the launch"),),
     fingerprint="b" * 32,
 )
-HINT = Found("unused-ignore", "SPC040", "hint", "<silences> & \x1b[31mnothing", place("config.yaml", 3, 0, 4, "# sp"), fingerprint="c" * 32)
+HINT = Found(
+    "unused-ignore",
+    "SPC040",
+    "hint",
+    "<silences> & \x1b[31mnothing",
+    place("config.yaml", 3, 0, 4, "# sp"),
+    fingerprint="c" * 32,
+)
 REMARK = Found(
     "overridden-value",
     "SPC022",

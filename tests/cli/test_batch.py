@@ -14,7 +14,14 @@ Spawn = Callable[..., Ran]
 
 
 def case(*argv: str, **more: Any) -> dict[str, Any]:
-    return {"id": "x", "argv": ["--model-path", "{models}/llama-3.1-8b", *argv], "env": {}, "version": "0.5.23", "gpu": "h100", **more}
+    return {
+        "id": "x",
+        "argv": ["--model-path", "{models}/llama-3.1-8b", *argv],
+        "env": {},
+        "version": "0.5.23",
+        "gpu": "h100",
+        **more,
+    }
 
 
 def ask(spawn: Spawn, *cases: Any, words: tuple[str, ...] = ()) -> list[dict[str, Any]]:
@@ -62,7 +69,7 @@ def test_early_errors_and_refusals_go_together(spawn: Spawn) -> None:
         ('{"id": 1, "argv": [], "env": {"A": 1}}', "`env` must map"),
         ('{"id": 1, "argv": [], "version": "9.9.9"}', "no SGLang release '9.9.9'"),
         ('{"id": 1, "argv": [], "version": "0.5.9", "gpu": "tpu"}', "no GPU 'tpu'"),
-        ("\ud800", "not UTF-8"),
+        ("\ud800", "not JSON"),
     ],
 )
 def test_a_line_that_is_no_case_is_answered(line: str, why: str, spawn: Spawn) -> None:
@@ -74,9 +81,10 @@ def test_a_line_that_is_no_case_is_answered(line: str, why: str, spawn: Spawn) -
 
 def test_files_of_a_case(spawn: Spawn) -> None:
     config = case("--config", "{files}/c.yaml", files={"c.yaml": "page-size: 16\nno-such-key: 1\n"})
-    missing = case("--config", "{files}/d.yaml", files={"c.yaml": ""})
-    answers = ask(spawn, config, missing)
-    assert [a["findings"][0]["rule"] for a in answers] == ["unknown-flag", "config-file-unreadable"]
+    answers = ask(spawn, config, case("--config", "{files}/gone.yaml", files={}))
+    assert [f["rule"] for f in answers[0]["findings"]] == ["unknown-flag"]
+    assert answers[0]["verdict"] == "bad-arguments"
+    assert answers[1]["verdict"] != "accepted", "what a file says that nobody gave is not known"
 
 
 def test_several_processes_answer_in_order(spawn: Spawn) -> None:

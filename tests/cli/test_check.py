@@ -48,7 +48,7 @@ def test_exit_code(words: list[str], code: int, run: Run) -> None:
     ("words", "says"),
     [
         (["gone.sh"], "`gone.sh` does not exist"),
-        (["x.sh", "--gpu", "h9000"], "`h9000` is not a GPU that spec-lsp knows. Did you mean `h100`? It knows"),
+        (["x.sh", "--gpu", "h10"], "`h10` is not a GPU that spec-lsp knows. Did you mean `h100`? It knows"),
         (["x.sh", "--sglang", "newest"], "`newest` is not a release of SGLang; write it as 0.5.19, known are 0."),
         (["x.sh", "--fix", "--diff"], "give one of them"),
     ],
@@ -69,17 +69,23 @@ def found(ran: Ran) -> list[tuple[str, str, int]]:
     return [(f["file"], f["rule"], f["range"]["start"]["line"] + 1) for f in json.loads(ran.out)]
 
 
-def test_a_folder_is_walked_and_files_without_the_word_are_not_parsed(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_folder_is_walked_and_files_without_the_word_are_not_parsed(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "other.sh").write_text("echo hello\n")
     (folder / "image.png").write_text(UNKNOWN_FLAG)
     parsed: list[str] = []
     real = check.check_all
-    monkeypatch.setattr(check, "check_all", lambda task, paths, jobs: (parsed.extend(paths), real(task, paths, jobs))[1])
+    monkeypatch.setattr(
+        check, "check_all", lambda task, paths, jobs: (parsed.extend(paths), real(task, paths, jobs))[1]
+    )
     run("check", ".")
     assert {os.path.basename(p) for p in parsed} == {"clean.sh", "refused.sh", "unknown.sh"}
 
 
-def test_files_are_named_relative_to_the_current_folder(run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_are_named_relative_to_the_current_folder(
+    run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (folder / "sub").mkdir()
     shutil.move("unknown.sh", "sub/unknown.sh")
     assert [f[0] for f in found(run("check", "sub", "--format", "json"))] == ["sub/unknown.sh"]
@@ -255,7 +261,9 @@ def test_fix_alone_changes_nothing_that_runs(run: Run, folder: Path) -> None:
 
 @pytest.mark.parametrize("line_end", ["\n", "\r\n"])
 @pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"])
-def test_unsafe_fixes_repair_the_launch_and_keep_the_file_s_form(line_end: str, mark: bytes, run: Run, folder: Path) -> None:
+def test_unsafe_fixes_repair_the_launch_and_keep_the_file_s_form(
+    line_end: str, mark: bytes, run: Run, folder: Path
+) -> None:
     path = folder / "refused.sh"
     path.write_bytes(mark + REFUSED.replace("\n", line_end).encode())
     path.chmod(0o755)
@@ -324,7 +332,9 @@ def test_ctrl_c_ends_it_quietly(jobs: str, folder: Path) -> None:
     for n in range(2000):
         (folder / f"many{n}.sh").write_text(REFUSED)
     command = [sys.executable, "-m", "spec_lsp.cli", "check", ".", "--jobs", jobs]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=folder, start_new_session=True
+    )
     assert process.stdout is not None
     process.stdout.readline()
     time.sleep(0.1)

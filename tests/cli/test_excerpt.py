@@ -156,7 +156,8 @@ def test_colours_change_nothing_but_colour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "safe"), [("a\x1b[31mb", "a␛[31mb"), ("a\x07", "a␇"), ("a\tb", "a    b"), ("\x7f", "␡"), ("é 名", "é 名"), ("\u202e", "�")]
+    ("text", "safe"),
+    [("a\x1b[31mb", "a␛[31mb"), ("a\x07", "a␇"), ("a\tb", "a    b"), ("\x7f", "␡"), ("é 名", "é 名"), ("\u202e", "�")],
 )
 def test_a_file_cannot_command_the_terminal(text: str, safe: str) -> None:
     assert harmless(text) == safe

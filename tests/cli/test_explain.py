@@ -145,7 +145,12 @@ def test_resolve_refuses(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"), [(["--"], "there is no launch"), (["--env", "X", "--", "--tp", "2"], "`--env X`: write it as NAME=VALUE"), (["--gpu", "x", "--", "y"], "is not a GPU")]
+    ("words", "says"),
+    [
+        (["--"], "there is no launch"),
+        (["--env", "X", "--", "--tp", "2"], "`--env X`: write it as NAME=VALUE"),
+        (["--gpu", "x", "--", "y"], "is not a GPU"),
+    ],
 )
 def test_resolve_usage(words: list[str], says: str, run: Run) -> None:
     ran = run("resolve", *words)

@@ -89,7 +89,12 @@ def test_a_report_into_a_missing_folder_says_so(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "insertion", "expected"),
-    [("a\r\nb\r\n", "x\ny", "x\r\ny"), ("a\r\nb\r\n", "x\r\ny", "x\r\ny"), ("a\nb\n", "x\ny", "x\ny"), ("a\r\nb\n", "x\ny", "x\ny")],
+    [
+        ("a\r\nb\r\n", "x\ny", "x\r\ny"),
+        ("a\r\nb\r\n", "x\r\ny", "x\r\ny"),
+        ("a\nb\n", "x\ny", "x\ny"),
+        ("a\r\nb\n", "x\ny", "x\ny"),
+    ],
 )
 def test_inserted_lines_end_as_the_file_s_do(text: str, insertion: str, expected: str) -> None:
     assert with_line_ends_of(text, insertion) == expected

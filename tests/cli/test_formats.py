@@ -201,7 +201,9 @@ def test_sarif_has_the_shape_its_schema_asks_for() -> None:
 def test_github() -> None:
     lines = written("github").splitlines()
     assert len(lines) == 4
-    assert lines[0].startswith("::error file=run/lаunch é.sh,line=5,endLine=5,col=3,endColumn=29,title=spec-lsp tree-drafting-on-trtllm-mha[SPC123]::`trt")
+    assert lines[0].startswith(
+        "::error file=run/lаunch é.sh,line=5,endLine=5,col=3,endColumn=29,title=spec-lsp tree-drafting-on-trtllm-mha[SPC123]::`trt"
+    )
     assert lines[0].endswith("%0AFix: set `--speculative-eagle-topk 1`")
     assert lines[1].startswith("::warning ")
     assert lines[1].endswith("::Fails: 100%25 of the time,%0Alate.")
@@ -233,7 +235,9 @@ def test_junit() -> None:
     root = ET.fromstring(written("junit"))
     assert root.attrib == {"name": "spec-lsp", "tests": "6", "failures": "1", "errors": "1"}
     suites = {s.attrib["name"]: s for s in root}
-    assert list(suites) == ["run/lаunch é.sh", "config.yaml", "clean.sh", "gone.sh"], "what launches nothing is no suite"
+    assert list(suites) == ["run/lаunch é.sh", "config.yaml", "clean.sh", "gone.sh"], (
+        "what launches nothing is no suite"
+    )
     failure = suites["run/lаunch é.sh"][0][0]
     assert failure.attrib == {"type": "SPC123", "message": TREE.message}
     assert "fix: set `--speculative-eagle-topk 1`" in (failure.text or "")

@@ -75,15 +75,27 @@ def test_an_internal_error_is_told_as_one(run: Run, monkeypatch: pytest.MonkeyPa
 
 def imported(*words: str) -> set[str]:
     code = f"import sys; from spec_lsp.cli.main import main; main({list(words)!r}); print('\\n'.join(sys.modules), file=sys.stderr)"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, stdin=subprocess.DEVNULL
+    )
     return set(run.stderr.split())
 
 
 def test_asking_for_the_version_imports_next_to_nothing() -> None:
-    assert not imported("--version") & {"argparse", "dataclasses", "yaml", "json", "typing", "spec_lsp.syntax", "lsprotocol"}
+    assert not imported("--version") & {
+        "argparse",
+        "dataclasses",
+        "yaml",
+        "json",
+        "typing",
+        "spec_lsp.syntax",
+        "lsprotocol",
+    }
 
 
-@pytest.mark.parametrize("words", [("check", "--help"), ("rules",), ("resolve", "--", "--model-path", "x"), ("batch",), ("settings",)])
+@pytest.mark.parametrize(
+    "words", [("check", "--help"), ("rules",), ("resolve", "--", "--model-path", "x"), ("batch",), ("settings",)]
+)
 def test_only_the_server_imports_the_protocol(words: tuple[str, ...]) -> None:
     assert not imported(*words) & {"lsprotocol", "pygls", "attrs", "cattrs"}
 

@@ -48,6 +48,10 @@ def _git(folder: Path, patterns: list[str]) -> set[str]:
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (folder / ".gitignore").write_text("\n".join(patterns) + "\n")
     run = subprocess.run(
-        ["git", "-C", str(folder), "check-ignore", "--no-index", "-z", "--stdin"], input="\0".join(PATHS), capture_output=True, text=True, check=False
+        ["git", "-C", str(folder), "check-ignore", "--no-index", "-z", "--stdin"],
+        input="\0".join(PATHS),
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return set(run.stdout.split("\0")) - {""}

@@ -35,7 +35,9 @@ def git(folder: Path, *words: str) -> None:
 
 
 def test_without_a_checkout_caches_and_environments_are_left_out(tmp_path: Path) -> None:
-    tree(tmp_path, "b.sh", "a.sh", ".github/workflows/x.yml", "node_modules/x.sh", ".venv/x.sh", "sub/c.yaml", "logo.png")
+    tree(
+        tmp_path, "b.sh", "a.sh", ".github/workflows/x.yml", "node_modules/x.sh", ".venv/x.sh", "sub/c.yaml", "logo.png"
+    )
     assert relative(tmp_path) == [".github/workflows/x.yml", "a.sh", "b.sh", "sub/c.yaml"]
 
 
@@ -78,7 +80,11 @@ def test_a_hook_s_own_git_variables_do_not_mislead(tmp_path: Path, monkeypatch: 
 
 def test_each_file_comes_once_and_order_is_kept(tmp_path: Path) -> None:
     tree(tmp_path, "x/b.sh", "x/a.sh", "c.sh")
-    assert relative(tmp_path, tmp_path / "c.sh", tmp_path / "x", tmp_path / "x/a.sh", tmp_path / "c.sh") == ["c.sh", "x/a.sh", "x/b.sh"]
+    assert relative(tmp_path, tmp_path / "c.sh", tmp_path / "x", tmp_path / "x/a.sh", tmp_path / "c.sh") == [
+        "c.sh",
+        "x/a.sh",
+        "x/b.sh",
+    ]
 
 
 def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:

@@ -1,0 +1,170 @@
+"""How long `spec-lsp check` takes over many files: `python tests/bench/bench_cli.py [--runs N] [--spec-lsp COMMAND]`.
+
+Two trees are made: 500 launch scripts; and 10,000 files of which 300 launch something. Each figure is the median of several runs of the whole
+command, beside bare Python (what any Python program pays), and shellcheck on the same scripts where it is installed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import shlex
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+MODELS = (
+    "meta-llama/Llama-3.1-8B-Instruct",
+    "Qwen/Qwen3-8B",
+    "deepseek-ai/DeepSeek-V3",
+    "openai/gpt-oss-120b",
+    "zai-org/GLM-4.5-Air",
+)
+BACKENDS = ("fa3", "flashinfer", "triton", "trtllm_mha", "flashmla")
+
+
+def script(seed: int) -> str:
+    """A launch script as people write them: variables, an array, a branch, a loop, some forty lines."""
+    r = random.Random(seed)
+    topk, backend = r.choice((1, 1, 1, 4)), r.choice(BACKENDS)
+    lines = [
+        "#!/usr/bin/env bash",
+        "set -euo pipefail",
+        f"# Serves a model for the evaluation, take {seed}.",
+        f"MODEL=${{MODEL:-{r.choice(MODELS)}}}",
+        f"TP=${{TP:-{r.choice((1, 2, 4, 8))}}}",
+        f"TOPK={topk}",
+        f"PORT=$((30000 + {r.randrange(1000)}))",
+        'LOG_DIR="logs/$(date +%F)"',
+        'mkdir -p "$LOG_DIR"',
+        "ARGS=(",
+        '  --model-path "$MODEL"',
+        '  --tp-size "$TP"',
+        f"  --mem-fraction-static 0.{r.randrange(70, 95)}",
+        f"  --attention-backend {backend}",
+        ")",
+        'if [[ "${SPEC:-1}" == 1 ]]; then',
+        "  ARGS+=(",
+        "    --speculative-algorithm EAGLE3",
+        "    --speculative-draft-model-path jamesliu1/sglang-EAGLE3-Llama-3.1-Instruct-8B",
+        f"    --speculative-num-steps {r.choice((3, 5))}",
+        '    --speculative-eagle-topk "$TOPK"',
+        f"    --speculative-num-draft-tokens {r.choice((4, 8, 16))}",
+        "  )",
+        "fi",
+        *([f"export SGLANG_LOG_MS={r.randrange(2)}"] if r.random() < 0.5 else []),
+        'echo "starting $MODEL on port $PORT"',
+        'python3 -m sglang.launch_server "${ARGS[@]}" \\',
+        '  --host 0.0.0.0 --port "$PORT" \\',
+        f"  --chunked-prefill-size {r.choice((2048, 4096, 8192))} \\",
+        '  > "$LOG_DIR/server.log" 2>&1 &',
+        "SERVER=$!",
+        "trap 'kill $SERVER' EXIT",
+        "for i in $(seq 120); do",
+        '  if curl -sf "http://localhost:$PORT/health" > /dev/null; then',
+        "    break",
+        "  fi",
+        "  sleep 5",
+        "done",
+        'python3 -m sglang.bench_serving --backend sglang --port "$PORT" --num-prompts 100',
+        "wait",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def scripts(root: Path, count: int) -> Path:
+    """A folder of launch scripts."""
+    root.mkdir()
+    for n in range(count):
+        (root / f"launch{n:03}.sh").write_text(script(n))
+    return root
+
+
+def tree(root: Path, files: int, launching: int) -> Path:
+    """A checkout-like tree: sources, docs, data and configuration, of which some scripts launch something."""
+    r = random.Random(7)
+    words = [
+        "the",
+        "model",
+        "serves",
+        "tokens",
+        "while",
+        "requests",
+        "wait",
+        "for",
+        "pages",
+        "of",
+        "memory",
+        "and",
+        "kernels",
+        "run",
+        "on",
+        "every",
+        "device",
+    ]
+    for n in range(files):
+        folder = root / f"part{n % 40:02}" / f"sub{n % 7}"
+        folder.mkdir(parents=True, exist_ok=True)
+        if n < launching:
+            (folder / f"launch{n}.sh").write_text(script(n))
+            continue
+        suffix = r.choice((".py", ".py", ".py", ".md", ".json", ".yaml", ".sh", ".txt", ".cpp", ".png"))
+        text = "\n".join(" ".join(r.choices(words, k=12)) for _ in range(r.randrange(10, 150)))
+        (folder / f"file{n}{suffix}").write_text(text)
+    return root
+
+
+def measure(command: Sequence[str], runs: int, folder: Path) -> str:
+    """First run, and the median of the others, in milliseconds."""
+    times = []
+    for _ in range(runs + 1):
+        start = time.perf_counter()
+        done = subprocess.run(command, cwd=folder, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+        times.append((time.perf_counter() - start) * 1000)
+        if done.returncode not in (0, 1):
+            sys.exit(f"{shlex.join(command)}: exit {done.returncode}\n{done.stderr.decode()[-2000:]}")
+    return f"{statistics.median(times[1:]):8.0f} ms   (first {times[0]:.0f} ms, slowest {max(times[1:]):.0f} ms)"
+
+
+def main() -> None:
+    p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--runs", type=int, default=5)
+    p.add_argument("--spec-lsp", default=f"{sys.executable} -m spec_lsp.cli", help="the command")
+    o = p.parse_args()
+    ours = shlex.split(o.spec_lsp)
+    environment = {k: os.environ.pop(k) for k in ("NO_COLOR", "FORCE_COLOR") if k in os.environ}
+    with tempfile.TemporaryDirectory() as scratch:
+        many, large = scripts(Path(scratch, "scripts"), 500), tree(Path(scratch, "tree"), 10_000, 300)
+        found = json.loads(
+            subprocess.run([*ours, "check", ".", "--format", "json"], cwd=many, capture_output=True, check=False).stdout
+        )
+        print(
+            f"500 scripts with a launch each, {len(found)} findings; 10,000 files, 300 with a launch; {len(os.sched_getaffinity(0))} CPUs"
+        )
+        rows: list[tuple[str, Sequence[str], Path]] = [
+            ("python -c pass", [sys.executable, "-c", "pass"], many),
+            ("spec-lsp --version", [*ours, "--version"], many),
+            ("check one script", [*ours, "check", "launch000.sh"], many),
+            ("check 500 scripts", [*ours, "check", "."], many),
+            ("check 500 scripts, one process", [*ours, "check", ".", "--jobs", "1"], many),
+            ("check 500 scripts, H200 named", [*ours, "check", ".", "--gpu", "h200"], many),
+            ("check 500 scripts, without fixes", [*ours, "check", ".", "--statistics"], many),
+            ("check a tree of 10,000 files", [*ours, "check", "."], large),
+        ]
+        if shutil.which("shellcheck"):
+            names = sorted(str(path.relative_to(many)) for path in many.iterdir())
+            rows.append(("shellcheck 500 scripts", ["shellcheck", *names], many))
+        for label, command, folder in rows:
+            print(f"{label:34}{measure(command, o.runs, folder)}", flush=True)
+    os.environ.update(environment)
+
+
+if __name__ == "__main__":
+    main()
