@@ -78,8 +78,11 @@ def _launch(argv: Sequence[str], env: Mapping[str, str], program: Program) -> La
 
 
 def _file(path: str, files: Callable[[str], str | None]) -> tuple[str, str] | None:
+    """The file as binding asks for it: here every file that is not found is certainly not there."""
     text = files(path)
-    return None if text is None else (path, text)
+    if text is None:
+        raise FileNotFoundError(path)
+    return path, text
 
 
 def _outcome(verdict: Verdict, worlds: Sequence[World]) -> str:
