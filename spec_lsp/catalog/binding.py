@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from spec_lsp.catalog import config_file
 from spec_lsp.catalog.argparse_rules import Arg, Fault, Occurrence, Outcome, parse
+from spec_lsp.catalog.history import flag_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
@@ -91,7 +92,8 @@ class BindError:
 
     `place` is None where nothing is written that is wrong (a missing flag). `says` is what argparse prints, up to what follows a
     colon in SGLang's own messages. `typed` is the flag as typed, `text` the value; `candidates` are the flags an abbreviation may
-    mean or the values a flag takes; `suggestion` is the one that was probably meant. `words` are those at fault, the flag's first.
+    mean or the values a flag takes; `suggestion` is the flag or value that was probably meant, or the successor of a flag that is
+    gone, with its value where that is fixed (`--moe-a2a-backend deepep`). `words` are those at fault, the flag's first.
     """
 
     kind: ErrorKind
@@ -395,11 +397,7 @@ class _Binder:
         return self.unread or any(e.kind == "required" and e.definition is fault.flag for e in self.errors)
 
     def _error(self, fault: Fault, args: Sequence[Arg]) -> BindError:
-        suggestion: str | None = None
-        if fault.kind == "unknown-flag":
-            suggestion = suggest_flag(self.release, fault.typed)
-        elif fault.kind == "invalid-choice":
-            suggestion = suggest_value(fault.text, fault.candidates)
+        suggestion = self._suggestion(fault)
         previous = args[fault.index - 1].text if 0 < fault.index <= len(args) else None
         word = fault.words[0] if fault.words else None
         shown = fault.words[-1] if fault.kind in ("invalid-choice", "invalid-value") else word
@@ -417,6 +415,22 @@ class _Binder:
             suggestion,
             fault.config,
         )
+
+    def _suggestion(self, fault: Fault) -> str | None:
+        """What was probably meant: the successor of a flag that is gone, else what is spelt alike."""
+        if fault.kind == "invalid-choice":
+            return suggest_value(fault.text, fault.candidates)
+        if fault.kind not in ("unknown-flag", "ambiguous-prefix", "removed-flag"):
+            return None
+        name = fault.flag.name if fault.flag is not None else fault.typed
+        span = flag_span(name)
+        gone = fault.kind == "removed-flag" or (
+            span is not None and span.until is not None and span.until <= self.release
+        )
+        successor = replacement(name, self.release) if gone else None
+        if successor is not None and successor.name in self.catalog.by_spelling:
+            return successor.instead
+        return suggest_flag(self.release, fault.typed) if fault.kind == "unknown-flag" and span is None else None
 
     def _check_log_level(self, settings: Mapping[str, Setting]) -> None:
         """Since 0.5.11 `prepare_server_args` looks the level up in Python's logging module."""

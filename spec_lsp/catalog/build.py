@@ -81,7 +81,7 @@ def build(
     except ValueError as error:
         raise BuildError(str(error)) from error
     if write:
-        _write(built)
+        write_catalog(built)
     return built
 
 
@@ -146,7 +146,8 @@ def imported_flag(row: dict[str, Any]) -> Flag:
     )
 
 
-def _write(built: Built) -> None:
+def write_catalog(built: Built) -> None:
+    """Add what was read to the shipped catalogs, in place of what they hold of that release."""
     for name, rows in (
         (store.FLAGS, [store.encode_flag(f) for f in built.flags]),
         (store.VARIABLES, [store.encode_variable(v) for v in built.variables]),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-from spec_lsp.catalog.model import Flag
+from spec_lsp.catalog.model import FIELDS, Flag
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -18,12 +18,14 @@ else:  # pragma: no cover
 FOLDER = Path(__file__).with_name("descriptions")
 
 
-def describe(flag: Flag) -> str:
-    """One or two sentences about a flag; empty if nobody wrote any.
+def describe(flag: Flag | str) -> str:
+    """One or two sentences about a flag, or about a field or dest by its name; empty if nobody wrote any.
 
     An old spelling (`--cuda-graph-max-bs`) has its own; else they are those of the field it fills.
     """
     texts = descriptions()
+    if isinstance(flag, str):
+        return texts.get(FIELDS.get(flag, flag), "")
     own = flag.name[2:].replace("-", "_")
     return texts.get(own) or texts.get(flag.field, "")
 

@@ -28,6 +28,10 @@ class Wording:
         if fault.kind == "unknown-flag":
             return self._unknown_flag(fault, suggestion)
         if fault.kind == "ambiguous-prefix":
+            span = flag_span(fault.typed)
+            if suggestion and span is not None:
+                was = _when(span, self.catalog)
+                return f"`{fault.typed}` may mean {_one_of(fault.candidates)}; {was}, and {self.name} stops. Use `{suggestion}`."
             return f"`{fault.typed}` may mean {_one_of(fault.candidates)}; {self.name} stops. Write the flag in full."
         if fault.kind == "stray-argument":
             return self._stray(fault, previous)

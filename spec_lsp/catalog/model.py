@@ -34,7 +34,7 @@ Nargs = int | Literal["?", "*", "+"] | None
 """argparse's nargs. None is exactly one value, 0 none."""
 
 
-_FIELDS = {
+FIELDS = {
     "tensor_parallel_size": "tp_size",
     "pipeline_parallel_size": "pp_size",
     "data_parallel_size": "dp_size",
@@ -42,6 +42,7 @@ _FIELDS = {
     "attention_context_parallel_size": "attn_cp_size",
     "moe_data_parallel_size": "moe_dp_size",
 }
+"""Dests that `from_cli_args` copied to fields of another name, before 0.5.14."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +76,7 @@ class Flag:
     @property
     def field(self) -> str:
         """The field of `ServerArgs` it fills; before 0.5.14 `from_cli_args` renamed six of them."""
-        return _FIELDS.get(self.dest, self.dest)
+        return FIELDS.get(self.dest, self.dest)
 
     @property
     def takes_value(self) -> bool:

@@ -139,6 +139,26 @@ def test_an_error_knows_the_history(line: str, release: str, message: str | None
     assert [message in e.message for e in errors if message] == ([True] if message else [])
 
 
+@pytest.mark.parametrize(
+    ("line", "release", "suggestion"),
+    [
+        ("--cuda-graph-max-bs 8", "0.5.23", "--cuda-graph-max-bs-decode"),
+        ("--enable-deepep-moe", "0.5.23", "--moe-a2a-backend deepep"),
+        ("--enable-deepep-moe", "0.5.3.post3", "--moe-a2a-backend deepep"),
+        ("--attn-dp-size 2", "0.5.9", None),
+        ("--gpu-memory-utilization 0.9", "0.5.9", "--mem-fraction-static"),
+        ("--num-speculative-tokens 4", "0.5.9", "--speculative-num-draft-tokens"),
+        ("--speculative-model x", "0.5.9", "--speculative-draft-model-path"),
+        ("--atention-backend fa3", "0.5.9", "--attention-backend"),
+        ("--attention-backend FA3", "0.5.9", "fa3"),
+        ("--quantization nothing-like-it", "0.5.9", None),
+        ("--no-such-thing-at-all", "0.5.9", None),
+    ],
+)
+def test_suggestions(line: str, release: str, suggestion: str | None) -> None:
+    assert [e.suggestion for e in bound(line, release).errors] == [suggestion]
+
+
 # --- what the document does not tell -----------------------------------------------------------------------------------
 
 

@@ -31,3 +31,9 @@ def test_flags_that_descriptions_name_exist() -> None:
     known = {s for r in releases() for s in load(r).by_spelling} | {"--no-ple-offload-embedding", "--model-type"}
     named = {(n, f) for n, t in descriptions().items() for f in re.findall(r"`(--[a-z0-9-]+)", t)}
     assert sorted((n, f) for n, f in named if f not in known) == []
+
+
+@pytest.mark.parametrize("name", ["tp_size", "tensor_parallel_size"])
+def test_by_name(name: str) -> None:
+    assert describe(name) == describe(load(releases()[0]).by_spelling["--tp-size"])
+    assert describe("no_such_field") == ""
