@@ -14,12 +14,12 @@ from typing import Any, Literal
 
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.rules import (
-    BY_BIND_KIND,
     DEPRECATED_FLAG,
     INVALID_CHOICE,
     OVERRIDDEN_VALUE,
     REPEATED_FLAG,
     UNKNOWN_FLAG,
+    rule_of,
 )
 from spec_lsp.analysis.worlds import OLDER_WORLDS, catalog_release
 from spec_lsp.catalog.binding import Binding, Unknown, bind
@@ -227,7 +227,7 @@ class Verdict:
 def findings_of(judged: Judged) -> list[Found]:
     """All that is found in one run, argparse's first."""
     binding = judged.binding
-    found = [Found(BY_BIND_KIND[e.kind], error=i) for i, e in enumerate(binding.errors)]
+    found = [Found(rule_of(e), error=i) for i, e in enumerate(binding.errors)]
     for i, note in enumerate(binding.notes):
         rule = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG}.get(note.kind)
         if rule is not None:

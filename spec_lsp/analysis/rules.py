@@ -5,6 +5,7 @@ Codes 1–99. A rule of `catalog.binding` or `syntax` names itself by its `kind`
 
 from __future__ import annotations
 
+from spec_lsp.catalog.binding import BindError
 from spec_lsp.resolution.engine import Rule, Severity, declare
 
 
@@ -24,6 +25,13 @@ def _argparse(code: int, name: str, summary: str, explanation: str, bad: str, go
     return _rule(
         code, name, summary, explanation, "arguments", raises="SystemExit",
         sglang="server_args.py:prepare_server_args", bad=(bad,), good=(good,),
+    )  # fmt: skip
+
+
+def _config(code: int, name: str, summary: str, explanation: str, function: str, bad: str = "", good: str = "") -> Rule:
+    return _rule(
+        code, name, summary, explanation, "arguments", raises="ValueError",
+        sglang=f"server_args_config_parser.py:{function}", bad=(bad,), good=(good,),
     )  # fmt: skip
 
 
@@ -70,20 +78,32 @@ MISSING_FLAG = _argparse(
     "SGLang cannot start without it.",
     "model=none -- --tp-size 2", "--model-path {models}/llama-3.1-8b",
 )  # fmt: skip
-CONFIG_FILE = _argparse(
-    9, "config-file-unreadable", "The --config file cannot be used.",
-    "SGLang reads the file before anything else: it must exist, end in .yaml or .yml, and hold one mapping of flags to values.",
-    "--config missing.yaml", "--tp-size 2",
+CONFIG_MISSING = _config(
+    9, "config-file-missing", "The --config file is not there, or is not named as SGLang wants it.",
+    "SGLang reads the file before anything else: it must exist and end in .yaml or .yml.",
+    "_validate_yaml_file", "--config missing.yaml", "--tp-size 2",
 )  # fmt: skip
-CONFIG_TWICE = _argparse(
+CONFIG_TWICE = _config(
     10, "config-given-twice", "`--config` is given twice.",
     "SGLang accepts one file and stops at a second one. Merge the files.",
-    "--config a.yaml --config b.yaml", "--tp-size 2",
+    "_extract_config_file_path", "--config a.yaml --config b.yaml", "--tp-size 2",
 )  # fmt: skip
-REMOVED_FLAG = _argparse(
+CONFIG_NOT_A_MAPPING = _config(
+    11, "config-not-a-mapping", "The --config file does not hold one mapping of flags to values.",
+    "SGLang takes a YAML file whose top level is a mapping: `tp-size: 2`, one line a flag. It stops at a list, at an empty file, and at "
+    "YAML that cannot be read.",
+    "_parse_yaml_config",
+)  # fmt: skip
+CONFIG_KEY = _config(
+    14, "config-key-not-taken", "The flag cannot be given in a --config file.",
+    "SGLang turns keys into flags by what kind of flag they are, and stops at kinds it does not know, such as deprecated flags. "
+    "Give it on the command line.",
+    "_convert_config_to_args",
+)  # fmt: skip
+REMOVED_FLAG = _rule(
     12, "removed-flag", "The flag is only kept to stop the launch.",
     "SGLang still knows the flag and refuses to start with it, so that nobody relies on something that is gone.",
-    "", "",
+    "arguments", raises="ValueError", sglang="server_args.py:__call__",
 )  # fmt: skip
 CONFIG_IGNORED = _rule(
     13, "config-ignored", "SGLang silently ignores this spelling of --config.",
@@ -157,7 +177,7 @@ UNKNOWN_DIRECTIVE = _rule(
     "spec-lsp", severity="warning",
 )  # fmt: skip
 
-BY_BIND_KIND = {
+_BY_KIND = {
     "unknown-flag": UNKNOWN_FLAG,
     "ambiguous-prefix": AMBIGUOUS_FLAG,
     "invalid-choice": INVALID_CHOICE,
@@ -166,10 +186,16 @@ BY_BIND_KIND = {
     "unexpected-value": UNEXPECTED_VALUE,
     "stray-argument": STRAY_ARGUMENT,
     "required": MISSING_FLAG,
-    "config-missing": CONFIG_FILE,
-    "config-not-mapping": CONFIG_FILE,
+    "config-missing": CONFIG_MISSING,
+    "config-not-mapping": CONFIG_NOT_A_MAPPING,
     "config-twice": CONFIG_TWICE,
     "config-ignored": CONFIG_IGNORED,
     "removed-flag": REMOVED_FLAG,
 }
-"""Rules by `BindError.kind`."""
+
+
+def rule_of(error: BindError) -> Rule:
+    """The rule that explains a binding error."""
+    if error.kind == "config-not-mapping" and error.typed:
+        return CONFIG_KEY
+    return _BY_KIND[error.kind]
