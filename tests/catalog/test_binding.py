@@ -8,6 +8,7 @@ from spec_lsp.catalog.binding import Binding, Unknown, bind, words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 from spec_lsp.syntax.word import Fragment, Place, Word, literal, unknown
+from spec_lsp.syntax.yaml import read_config
 
 NEWEST = "0.5.23"
 
@@ -342,3 +343,35 @@ def test_a_file_that_cannot_be_seen_may_set_anything() -> None:
     assert not binding.errors
     assert binding.may_differ("page_size")
     assert not binding.may_differ("tp_size")
+
+
+def test_a_config_file_that_no_launch_names() -> None:
+    text = "tp-size: 4\npage_size: 64\n"
+    words = words_from(["--config", "c.yaml"])
+    binding = bind(load(Release.parse(NEWEST)), words, program="config", read_config=lambda name: (name, text))
+    assert kinds(binding) == ["unknown-flag"]
+    error = binding.errors[0]
+    assert error.place is not None
+    assert (error.place.document, text[error.place.start : error.place.end]) == ("c.yaml", "page_size")
+    assert error.from_config
+    assert (
+        error.message
+        == "SGLang makes `--page_size` of the key `page_size`, and SGLang 0.5.23 has no such flag. Write `page-size`."
+    )
+    assert binding.settings["tp_size"].spelled == "tp-size: 4"
+
+
+def test_a_file_that_was_read_already() -> None:
+    file = read_config("run.sh", "tp-size: 4\n")
+    binding = bind(
+        load(Release.parse(NEWEST)), words_from(["--config", "c.yaml", "--model-path", "m"]), read_config=lambda _: file
+    )
+    assert binding.settings["tp_size"].value == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "release", "expected"),
+    [("8080: x\n", "0.5.23", ["config-not-mapping"]), ("8080: x\n", "0.5.7", ["unknown-flag"])],
+)
+def test_a_key_that_is_no_text(text: str, release: str, expected: list[str]) -> None:
+    assert kinds(with_file("--model-path m --config c.yaml", text, release)) == expected
