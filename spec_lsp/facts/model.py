@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, cast
 
 from spec_lsp.facts import architectures as arch
@@ -495,13 +495,26 @@ class ModelFacts:
         return ModelFacts(self.config, complete=self.complete, unsure=self.unsure, is_draft=True)
 
     def overridden(self, overrides: Mapping[str, Any]) -> ModelFacts:
-        """With `--json-model-override-args`: a key replaces config.json's, a part (`text_config`) is merged into it."""
+        """With the value of `--json-model-override-args`: a key replaces config.json's, a part (`text_config`) is merged."""
         config = dict(self.config)
         for key, value in overrides.items():
             old = config.get(key)
             part = key in _PARTS and isinstance(value, Mapping) and isinstance(old, Mapping)
             config[key] = {**cast(Mapping[str, Any], old), **value} if part else value
         return ModelFacts(config, complete=self.complete, unsure=self.unsure, is_draft=self.is_draft)
+
+    def overridden_by(self, text: str) -> ModelFacts:
+        """With the text of `--json-model-override-args`; unchanged where that is no JSON object."""
+        return _overridden_by(self, text)
+
+
+@lru_cache(maxsize=128)
+def _overridden_by(facts: ModelFacts, text: str) -> ModelFacts:
+    try:
+        overrides = json.loads(text)
+    except ValueError:
+        return facts
+    return facts.overridden(overrides) if isinstance(overrides, dict) and overrides else facts
 
 
 def model_from_config_json(text: str, overrides: str | Mapping[str, Any] | None = None) -> ModelFacts | None:
@@ -514,8 +527,5 @@ def model_from_config_json(text: str, overrides: str | Mapping[str, Any] | None 
         return None
     facts = ModelFacts(config)
     if isinstance(overrides, str):
-        try:
-            overrides = json.loads(overrides)
-        except ValueError:
-            return facts
-    return facts.overridden(overrides) if isinstance(overrides, Mapping) and overrides else facts
+        return facts.overridden_by(overrides)
+    return facts.overridden(overrides) if overrides else facts

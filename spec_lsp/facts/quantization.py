@@ -92,10 +92,10 @@ def _in(
 
 
 @cache
-def methods(release: Release, gpu: Hardware) -> frozenset[str]:
-    """QUANTIZATION_METHODS: the methods this release knows on this device."""
+def methods(release: Release, gpu: Hardware, cpu_engine: bool = False) -> frozenset[str]:
+    """QUANTIZATION_METHODS: the methods this release knows on this device (`cpu_engine`: SGLANG_USE_CPU_ENGINE is set)."""
     names = set(_in(release, _FIRST_METHODS, _METHODS_ADDED, _METHODS_REMOVED))
-    on_cpu = gpu.platform == "cpu"
+    on_cpu = gpu.platform == "cpu" and cpu_engine
     if gpu.is_cuda or gpu.gfx95 or (on_cpu and release >= _release("0.5.14")):
         names.add("mxfp4")
     if on_cpu and release >= _release("0.5.20"):
@@ -178,7 +178,9 @@ def compatible(requested: str, checkpoint: str, release: Release) -> bool:
     return any(method == checkpoint and (not since or release >= _release(since)) for method, since in pairs)
 
 
-def served(model: ModelFacts, gpu: Hardware, release: Release, requested: str | None) -> Served:
+def served(
+    model: ModelFacts, gpu: Hardware, release: Release, requested: str | None, cpu_engine: bool = False
+) -> Served:
     """ModelConfig's quantization for a launch that asks for `requested` (None: nothing), with its objection if any."""
     method = requested.lower() if requested is not None else None
     config = checkpoint_config(model, release)
@@ -197,7 +199,7 @@ def served(model: ModelFacts, gpu: Hardware, release: Release, requested: str | 
                 method = checkpoint
             elif method not in REQUANTIZED or release < _release("0.5.17"):
                 return Served(method, checkpoint, "mismatch")
-    if method is not None and method not in methods(release, gpu):
+    if method is not None and method not in methods(release, gpu, cpu_engine):
         return Served(method, checkpoint, "unknown")
     if method is not None and gpu.is_hip and method not in rocm_methods(release):
         return Served(method, checkpoint, "rocm")

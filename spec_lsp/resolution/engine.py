@@ -297,7 +297,7 @@ class Config:
     """
 
     __slots__ = (
-        "__dict__", "_draft", "_gpu", "_model", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "_untold",
+        "__dict__", "_draft", "_gpu", "_model", "_model_overrides", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "_untold",
         "env", "history", "release",
     )  # fmt: skip
 
@@ -331,7 +331,8 @@ class Config:
         self.env = env or Environment({})
         self.history: dict[str, list[Decision]] = {}
         self._gpu = gpu
-        self._model = model
+        self._model_overrides = typed.get("json_model_override_args")
+        self._model = model and self._as_overridden(model)
         self._draft = draft
         self._other_fields = other_fields
         self._spelled = spelled
@@ -358,7 +359,13 @@ class Config:
         """The target model's facts. Raises NotKnown when its config.json cannot be read."""
         if self._model is None:
             raise NotTold("model", "its config.json is not at hand")
+        if "json_model_override_args" in self._unknown:
+            raise NotKnown("json_model_override_args", self._unknown["json_model_override_args"])
         return self._model
+
+    def _as_overridden(self, facts: ModelFacts) -> ModelFacts:
+        """With `--json-model-override-args`, which SGLang applies to target and draft alike."""
+        return facts.overridden_by(str(self._model_overrides)) if self._model_overrides else facts
 
     @property
     def draft(self) -> ModelFacts | None:
@@ -369,7 +376,7 @@ class Config:
         facts = self._draft(path) if self._draft else None
         if facts is None:
             raise NotTold("draft model", "its config.json is not at hand")
-        return facts
+        return self._as_overridden(facts)
 
     def since(self, release: str) -> bool:
         """Whether this release is `release` or newer."""

@@ -22,7 +22,8 @@ def served_quantization(c: Config) -> Served:
     asked = c.typed("quantization")
     if asked is None and not c.known("quantization"):
         asked = c.quantization
-    return quantization.served(c.model, c.gpu, c.release, None if asked == "unquant" else asked)
+    cpu_engine = c.gpu.platform == "cpu" and c.env.flag("SGLANG_USE_CPU_ENGINE")
+    return quantization.served(c.model, c.gpu, c.release, None if asked == "unquant" else asked, cpu_engine)
 
 
 def quant_method(c: Config) -> str | None:

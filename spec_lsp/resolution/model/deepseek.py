@@ -175,7 +175,7 @@ def _mla_cp(c: Config) -> bool:
     "SPC819", "replicas-and-attention-dp-under-prefill-cp", raises="AssertionError", since="0.5.22",
     sglang="model_override_base.py:context_parallel_attn_dp_size",
     bad="model=deepseek-v3 -- --tp-size 8 --enable-prefill-cp --dp-size 2 --attn-dp-size 2",
-    good="model=deepseek-v3 -- --tp-size 8 --enable-prefill-cp --attn-dp-size 2",
+    good="model=deepseek-v3 -- --tp-size 8 --attn-dp-size 2",
 )  # fmt: skip
 def replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
     """Prefill context parallelism takes either attention DP or replicas, not both.
@@ -219,7 +219,7 @@ def interleaved_cp_with_dp_attention(c: Config) -> Refusal | None:
 @_overrides.refuses(
     "SPC821", "sparse-attention-cp-beyond-eight", raises="AssertionError",
     bad="model=deepseek-v3.2 -- --tp-size 16 --nnodes 2 --node-rank 0 --dist-init-addr 10.0.0.1:5000 --enable-prefill-cp",
-    good="model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp",
+    good="model=deepseek-v3.2 -- --tp-size 8",
 )  # fmt: skip
 def sparse_attention_cp_beyond_eight(c: Config) -> Refusal | None:
     """Context parallelism of sparse attention stays on one machine.
@@ -657,7 +657,7 @@ _layer_split = Handler("model_hook.py:handle_model_specific_adjustments", when=_
 @_layer_split.refuses(
     "SPC830", "prefill-cp-on-sparse-decode-server", raises="AssertionError", since="0.5.8",
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp --disaggregation-mode decode",
-    good="model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp --disaggregation-mode prefill",
+    good="model=deepseek-v3.2 -- --tp-size 8 --disaggregation-mode decode",
 )  # fmt: skip
 def prefill_cp_on_sparse_decode_server(c: Config) -> Refusal | None:
     """A decode server of a sparse-attention model does not prefill, so it has nothing to share out.

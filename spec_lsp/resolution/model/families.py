@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from spec_lsp.facts import quantization
+from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import parallel
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting, setting_env
@@ -319,6 +320,8 @@ def choose_glm_moe_runner(c: Config) -> None:
     """On SM100 FlashInfer's TensorRT-LLM kernels run GLM-4.5's experts unless they are FP8."""
     fast = ("modelopt_fp4", None) if c.since("0.5.15") else ("modelopt_fp4",)
     if c.gpu.sm100 and c.moe_a2a_backend == "none" and c.moe_runner_backend == "auto" and c.quantization in fast:
+        if c.before("0.5.10"):
+            raise NotKnown("FlashInfer's version", "this release takes the kernels from FlashInfer 0.6.3 on")
         c.set(moe_runner_backend="flashinfer_trtllm")
 
 

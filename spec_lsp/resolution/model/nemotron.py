@@ -228,7 +228,7 @@ _branch = Handler(
 @_branch.refuses(
     "SPC841", "nemotron-on-triton-attention", raises="AssertionError",
     bad="sglang=0.5.18 model=nemotron-h-8b -- --attention-backend triton",
-    good="model=nemotron-h-8b -- --attention-backend triton",
+    good="sglang=0.5.18 model=nemotron-h-8b -- --attention-backend flashinfer",
 )  # fmt: skip
 def nemotron_on_triton_attention(c: Config) -> Refusal | None:
     """The Triton attention backend took the first layer for an attention layer.
