@@ -38,7 +38,14 @@ def run(arguments: argparse.Namespace) -> int:
     out: TextIO = io.StringIO() if arguments.output else _standard_output(arguments)
     progress = Progress()
     style = Style(arguments.color == "always") if arguments.output else style_for(out, arguments.color)
-    run = Run(style, arguments.statistics, task.fix or task.diff, Totals(), progress.clear)
+    run = Run(
+        style,
+        arguments.statistics,
+        "fix" if task.fix else "diff" if task.diff else "",
+        task.unsafe,
+        Totals(),
+        progress.clear,
+    )
     reports = _reports(arguments, task, progress)
     writer(arguments.format)(_watched(reports, run), out, run)
     progress.clear()

@@ -22,7 +22,7 @@ from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
 from spec_lsp.cli.formats.text import headline
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders, Surroundings
-from spec_lsp.cli.table import table
+from spec_lsp.cli.table import fold, table, width
 from spec_lsp.cli.worlds import all_rules, read_gpu, read_release
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
@@ -202,9 +202,25 @@ def _lines(asked: Asked, answer: Answer, rows: list[Row], style: Style) -> Itera
         shown = [[r.field, _shown(r) + ("" if r.agreed else " *"), _because(r)] for r in rows]
         yield from table(shown, style, ("field", "value", "why"))
         yield ""
+        yield from _unknown(answer)
         if not all(r.agreed for r in rows):
             yield "* other hardware or releases give another value: name them with --gpu and --sglang"
     yield _verdict(answer, style)
+
+
+def _unknown(answer: Answer) -> Iterator[str]:
+    """What is not known, by reason."""
+    judged = answer.main
+    if judged is None or judged.resolution is None:
+        return
+    reasons: dict[str, list[str]] = {}
+    for name in judged.resolution.config.history | dict(_defaults(judged)):
+        if not judged.resolution.config.known(name):
+            root = _why(judged, name)[-1].removeprefix("not known: ").rpartition("depends on ")[2]
+            reasons.setdefault(root, []).append(name)
+    for root, names in sorted(reasons.items()):
+        yield from fold(f"Not known, for want of {root}: {', '.join(sorted(names))}", width())
+        yield ""
 
 
 def _because(row: Row) -> str:

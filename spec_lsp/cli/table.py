@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from spec_lsp.cli.excerpt import columns
 from spec_lsp.cli.style import Style, plain
 
-WIDEST = 46
+WIDEST = 56
 """Columns of a terminal that a cell may take, but for those of the last column."""
 
 

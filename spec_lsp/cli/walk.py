@@ -20,7 +20,7 @@ SKIPPED_ENDINGS = frozenset({
     ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".npy", ".npz", ".parquet", ".arrow", ".sqlite", ".db",
     ".so", ".a", ".o", ".pyc", ".whl", ".zip", ".gz", ".xz", ".zst", ".bz2", ".tar",
     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico", ".pdf", ".mp4", ".mp3", ".wav", ".woff", ".woff2", ".ttf",
-    ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go", ".java", ".css", ".map",
+    ".sarif", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go", ".java", ".css", ".map",
 })  # fmt: skip
 """Files in folders that cannot launch anything, by the end of their name."""
 

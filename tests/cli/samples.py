@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterable
+from typing import Any
 
 from spec_lsp.cli.formats import Run, writer
 from spec_lsp.cli.report import FileReport, Found, Location, OfferedFix, Position, Replacement, SourceLine, Totals
@@ -74,9 +75,9 @@ REPORTS = (
 )
 
 
-def written(name: str, reports: Iterable[FileReport] = REPORTS, style: Style | None = None, **more: bool) -> str:
+def written(name: str, reports: Iterable[FileReport] = REPORTS, style: Style | None = None, **more: Any) -> str:
     """What a format writes."""
-    run = Run(style or Style(), **more)  # type: ignore[arg-type]
+    run = Run(style or Style(), **more)
     out = io.StringIO()
 
     def counted() -> Iterable[FileReport]:

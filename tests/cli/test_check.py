@@ -284,8 +284,9 @@ def test_diff_shows_what_fix_would_do_and_changes_nothing(run: Run, folder: Path
     ran = run("check", "refused.sh", "--diff", "--unsafe-fixes")
     assert ran.code == 1
     assert (folder / "refused.sh").read_text("utf-8") == REFUSED
-    assert "--- refused.sh\n+++ refused.sh\n@@ " in ran.out
-    patch = ran.out[ran.out.index("--- refused.sh") : ran.out.index("Checked ")]
+    assert ran.out.startswith("--- refused.sh\n+++ refused.sh\n@@ ")
+    assert ran.out.endswith("1 file would be changed.\n")
+    patch = ran.out[: ran.out.index("Checked ")]
     if shutil.which("patch"):
         subprocess.run(["patch", "-p0", "-s"], input=patch, text=True, check=True, cwd=folder)
         assert run("check", "refused.sh").code == 0

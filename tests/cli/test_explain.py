@@ -34,7 +34,7 @@ FLAGS = [
     (["--page-size"], ["--page-size  (SGLang 0.", "type:       whole number", "releases:   all known releases"]),
     (["page_size"], ["--page-size  (SGLang 0."]),
     (["--attention-backend", "--sglang", "0.5.9"], ["(SGLang 0.5.9)", "choices:    triton, torch_native"]),
-    (["--tp"], ["--tensor-parallel-size, --tp-size  (SGLang 0."]),
+    (["--tp"], ["--tp-size, --tensor-parallel-size  (SGLang 0."]),
     (["--trust-remote-code"], ["type:       switch", "default:    off"]),
 ]
 

@@ -57,14 +57,14 @@ SUMS = [
     (REPORTS[2:3], {}, "Checked 3 launches in 1 file: nothing to report.\n"),
     (REPORTS[2:], {}, "Checked 3 launches in 3 files: nothing to report, 1 file not checked.\n"),
     (REPORTS[:1], {}, "1 can be fixed with `--fix --unsafe-fixes`, which changes what runs.\n"),
-    (REPORTS[:1], {"fixing": True}, "1 more can be fixed with `--unsafe-fixes`, which changes what runs.\n"),
+    (REPORTS[:1], {"fixing": "fix"}, "1 more can be fixed with `--unsafe-fixes`, which changes what runs.\n"),
     ((FileReport("a", (REMARK,)),), {}, "1 can be fixed with `--fix`.\n"),
-    ((FileReport("a", fixed=("a:1: x[Y]: done",)),), {"fixing": True}, "fixed: a:1: x[Y]: done\nChecked 0 launches in 1 file: nothing to report, 1 fixed.\n"),
+    ((FileReport("a", fixed=("a:1: x[Y]: done",)),), {"fixing": "fix"}, "fixed: a:1: x[Y]: done\nChecked 0 launches in 1 file: nothing to report, 1 fixed.\n"),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(("reports", "more", "end"), SUMS)
-def test_the_sum(reports: tuple[FileReport, ...], more: dict[str, bool], end: str) -> None:
+def test_the_sum(reports: tuple[FileReport, ...], more: dict[str, Any], end: str) -> None:
     assert written("text", reports, **more).endswith(end)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib import import_module
-from typing import TextIO
+from typing import Literal, TextIO
 
 from spec_lsp.cli.report import FileReport, Totals
 from spec_lsp.cli.style import Style
@@ -15,12 +15,14 @@ from spec_lsp.cli.style import Style
 class Run:
     """What a format may want to know of the run. `totals` are complete once the reports are consumed.
 
+    `fixing` and `unsafe`: what is done with fixes, as the options say.
     `before_text` is called before anything is written to a terminal that shows progress.
     """
 
     style: Style = field(default_factory=Style)
     statistics: bool = False
-    fixing: bool = False
+    fixing: Literal["", "fix", "diff"] = ""
+    unsafe: bool = False
     totals: Totals = field(default_factory=Totals)
     before_text: Callable[[], None] = lambda: None
 

@@ -22,7 +22,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
         for found in report.found:
             if run.statistics:
                 rules[(found.severity, found.name)] += 1
-            else:
+            elif run.fixing != "diff":
                 lines += [*finding(found, run.style), ""]
         if report.diff:
             lines += [_painted_diff(report.diff, run.style)]
@@ -31,9 +31,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
             out.write("\n".join(lines) + "\n")
             out.flush()
     run.before_text()
-    out.writelines(
-        f"{line}\n" for line in [*_statistics(rules, run.style), *summary(run.totals, run.style, run.fixing)]
-    )
+    out.writelines(f"{line}\n" for line in [*_statistics(rules, run.style), *summary(run)])
 
 
 def finding(found: Found, style: Style) -> Iterator[str]:
@@ -81,8 +79,9 @@ def _statistics(rules: Counter[tuple[str, str]], style: Style) -> Iterator[str]:
 # --- the sum ---------------------------------------------------------------------------------------------------------
 
 
-def summary(totals: Totals, style: Style, fixing: bool) -> list[str]:
+def summary(run: Run) -> list[str]:
     """What was checked and found, and what to do about it."""
+    totals, style = run.totals, run.style
     checked = f"{plural(totals.launches, 'launch', 'launches')} in {plural(totals.files, 'file')}"
     named = {"information": ("remark", "remarks"), "hint": ("hint", "hints")}
     parts = [
@@ -95,16 +94,22 @@ def summary(totals: Totals, style: Style, fixing: bool) -> list[str]:
     if totals.failed:
         parts.append(style.paint(f"{plural(totals.failed, 'file')} not checked", "error"))
     lines = [f"Checked {checked}: {', '.join(parts)}."]
-    hint = _fix_hint(totals, fixing)
+    hint = _fix_hint(totals, run)
     return [*lines, style.prose(hint)] if hint else lines
 
 
-def _fix_hint(totals: Totals, fixing: bool) -> str:
+def _fix_hint(totals: Totals, run: Run) -> str:
     safe, unsafe = totals.fixable["safe"], totals.fixable["unsafe"]
+    if run.fixing:
+        if run.fixing == "diff" and totals.would_change:
+            return f"{plural(totals.would_change, 'file')} would be changed."
+        return (
+            f"{unsafe} more can be fixed with `--unsafe-fixes`, which changes what runs."
+            if unsafe and not run.unsafe
+            else ""
+        )
     if not safe and not unsafe:
         return ""
-    if fixing:
-        return f"{unsafe} more can be fixed with `--unsafe-fixes`, which changes what runs." if unsafe else ""
     if not unsafe:
         return f"{safe} can be fixed with `--fix`."
     if not safe:
