@@ -1,0 +1,10 @@
+"""What the server refuses after argument resolution, with the weights loaded: one module for each topic.
+
+The rules are marked `late`; they read the resolved configuration. A launch that argument resolution refuses never gets here.
+"""
+
+from spec_lsp.resolution.late.attention import attention_backends
+from spec_lsp.resolution.late.linear_attention import linear_attention_backends
+from spec_lsp.resolution.late.speculative import speculative_workers
+
+__all__ = ["attention_backends", "linear_attention_backends", "speculative_workers"]
