@@ -140,7 +140,10 @@ def _state_type(c: Config) -> str:
     good="model=nemotron-h-8b gpu=b200 -- --enable-mamba-cache-stochastic-rounding --mamba-ssm-dtype float16",
 )
 def stochastic_rounding_off_cuda(c: Config) -> Refusal | None:
-    """Stochastic rounding of the recurrent state exists on NVIDIA only."""
+    """Stochastic rounding of the recurrent state exists on NVIDIA only.
+
+    The instruction behind it is NVIDIA's. On other hardware leave the flag out; the state is then rounded as usual.
+    """
     if not c.enable_mamba_cache_stochastic_rounding or c.mamba_ssm_dtype != "float16" or c.gpu.is_cuda:
         return None
     return Refusal(
@@ -456,7 +459,10 @@ def replayssm_with_disaggregation(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --enable-linear-replayssm --disable-radix-cache --linear-replayssm-cache-len 8",
 )
 def empty_replayssm_ring(c: Config) -> Refusal | None:
-    """The ring of buffered decoding needs room for a token at least."""
+    """The ring of buffered decoding needs room for a token at least.
+
+    `--linear-replayssm-cache-len` says how many tokens wait in the ring before they are folded into the state; 16 is the default.
+    """
     if not (_replay(c) or _gdn_spec(c)) or c.linear_replayssm_cache_len >= 1:
         return None
     return Refusal(
@@ -590,7 +596,11 @@ def ragged_replayssm_verify(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b SGLANG_RAGGED_VERIFY_MODE=static -- --enable-linear-replayssm-spec",
 )
 def unknown_ragged_verify_mode(c: Config) -> Refusal | None:
-    """SGLANG_RAGGED_VERIFY_MODE is static, cap-accept or compact."""
+    """SGLANG_RAGGED_VERIFY_MODE is static, cap-accept or compact.
+
+    The variable says whether all requests verify the same number of draft tokens (`static`, the default) or their own.
+    SGLang reads it for `--enable-linear-replayssm-spec` and takes no other word.
+    """
     return unknown_mode(c, "enable_linear_replayssm_spec") if _spec(c) else None
 
 
@@ -699,7 +709,10 @@ def replayssm_decode_and_verify(c: Config) -> Refusal | None:
     "--linear-replayssm-cache-len 16",
 )
 def gdn_replayssm_ring_not_power_of_two(c: Config) -> Refusal | None:
-    """In 0.5.16, the ring of ReplaySSM's verification holds a power of two of tokens."""
+    """In 0.5.16, the ring of ReplaySSM's verification holds a power of two of tokens.
+
+    The ring wraps around by masking the position. Take 16 (the default) or 32.
+    """
     length = c.linear_replayssm_cache_len if _gdn_spec(c) else 1
     if length < 1 or length & (length - 1) == 0:
         return None
@@ -724,7 +737,11 @@ def gdn_replayssm_ring_not_power_of_two(c: Config) -> Refusal | None:
     "float32",
 )
 def gdn_replayssm_verify_of_narrow_state(c: Config) -> Refusal | None:
-    """In 0.5.16, ReplaySSM's verification needs a float32 state."""
+    """In 0.5.16, ReplaySSM's verification needs a float32 state.
+
+    The verified tokens are folded into the state exactly as they would have been decoded, which a 16-bit state cannot
+    hold. Leave `--mamba-ssm-dtype` out.
+    """
     if not _gdn_spec(c) or c.mamba_ssm_dtype in (None, "float32"):
         return None
     return Refusal(
@@ -762,7 +779,10 @@ validate_gdn_replayssm_spec_ring = Handler(
     "--speculative-num-draft-tokens 4",
 )
 def short_gdn_replayssm_ring(c: Config) -> Refusal | None:
-    """In 0.5.16, the ring of ReplaySSM's verification holds twice the draft tokens of a step."""
+    """In 0.5.16, the ring of ReplaySSM's verification holds twice the draft tokens of a step.
+
+    The ring must still have room for a whole draft when it is flushed. Lengthen it with `--linear-replayssm-cache-len`.
+    """
     if not _gdn_spec(c) or c.speculative_num_draft_tokens is None:
         return None
     needed = 2 * (8 if c.speculative_adaptive else c.speculative_num_draft_tokens)

@@ -217,7 +217,8 @@ def triton_for_cross_attention(c: Config) -> Refusal | None:
     sglang="attention_registry.py:create_hpc_ops_backend",
     bad=(
         "gpu=b200 -- --attention-backend hpc_ops",
-        "--attention-backend hpc_ops --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft",
+        "--attention-backend hpc_ops --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
+        "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
     ),
     good="--attention-backend hpc_ops",
 )

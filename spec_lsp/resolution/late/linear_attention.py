@@ -292,7 +292,10 @@ def deterministic_flashinfer_gdn_prefill(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --tp-size 2 --enable-mis --attention-backend flashinfer --linear-attn-prefill-backend triton",
 )
 def scoring_on_gdn_prefill(c: Config) -> Refusal | None:
-    """Multi-item scoring of gated delta nets prefills with triton only."""
+    """Multi-item scoring of gated delta nets prefills with triton only.
+
+    The items of a request start from the state after the query, which only Triton's kernel can hand over.
+    """
     if not c.enable_mis or not c.model.is_gdn or backend_for(c, "prefill") == "triton":
         return None
     field = field_for(c, "prefill")

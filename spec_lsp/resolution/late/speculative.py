@@ -368,7 +368,11 @@ def target_without_eagle3(c: Config) -> Refusal | None:
     good="--speculative-algorithm DFLASH --speculative-draft-model-path {models}/eagle3-draft",
 )
 def target_without_block_drafts(c: Config) -> Refusal | None:
-    """This model class cannot hand its hidden states to a DFLASH or DSPARK draft."""
+    """This model class cannot hand its hidden states to a DFLASH or DSPARK draft.
+
+    Such a draft reads hidden states of several layers of the target; the target's class in SGLang must collect them.
+    For classes that do not, there is NGRAM.
+    """
     if c.speculative_algorithm not in ("DFLASH", "DSPARK") or not _lacks_hook(c, DFLASH):
         return None
     if c.speculative_algorithm == "DSPARK" and not _lacks_hook(c, DSPARK):

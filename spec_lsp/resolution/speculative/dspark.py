@@ -59,7 +59,10 @@ def _on_npu(c: Config) -> bool:
     "--enable-dp-attention --enable-dp-lm-head",
 )
 def dspark_dp_attention_without_lm_head(c: Config) -> Refusal | None:
-    """With data-parallel attention, DSPARK needs the head on each rank: `--enable-dp-lm-head`."""
+    """With data-parallel attention, DSPARK needs the head on each rank: `--enable-dp-lm-head`.
+
+    Each rank drafts for its own requests and needs the whole output layer for that.
+    """
     if not _over_ranks(c) or c.enable_dp_lm_head:
         return None
     name = attention_dp_field(c)
@@ -143,7 +146,10 @@ def ragged_dspark_over_ranks(c: Config) -> Refusal | None:
     "--dp-size 2 --enable-dp-attention --enable-dp-lm-head",
 )
 def dspark_context_parallelism_over_ranks(c: Config) -> Refusal | None:
-    """With data-parallel attention, DSPARK does not work with context parallelism."""
+    """With data-parallel attention, DSPARK does not work with context parallelism.
+
+    Choose one way to split attention: `--attn-cp-size 1`, or no data-parallel attention.
+    """
     if not _over_ranks(c) or c.attn_cp_size <= 1:
         return None
     return Refusal(

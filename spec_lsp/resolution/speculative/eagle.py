@@ -528,7 +528,10 @@ def rejection_sampling_with_thresholds(c: Config) -> Refusal | None:
     "{models}/eagle-draft --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def rejection_sampling_of_layered_draft(c: Config) -> Refusal | None:
-    """In these releases rejection sampling does not work with several draft layers."""
+    """In these releases rejection sampling does not work with several draft layers.
+
+    Only one draft layer hands its probabilities to the verification; 0.5.16 lifts this.
+    """
     if not _rejects(c) or not c.enable_multi_layer_eagle or c.speculative_eagle_topk != 1:
         return None
     return Refusal(

@@ -191,7 +191,10 @@ def block_verification_algorithm(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def block_verification_off_gpu(c: Config) -> Refusal | None:
-    """Block verification exists on NVIDIA and AMD GPUs only."""
+    """Block verification exists on NVIDIA and AMD GPUs only.
+
+    The launch names another `--device`. Leave `--speculative-use-block-verification` out there.
+    """
     if not c.speculative_use_block_verification or c.device == "cuda":
         return None
     return Refusal(
@@ -240,7 +243,10 @@ def non_positive_draft_window(c: Config) -> Refusal | None:
     good="--speculative-draft-window-size 512 --speculative-draft-sink-size 4",
 )
 def negative_draft_sink(c: Config) -> Refusal | None:
-    """The number of tokens the draft always sees cannot be negative."""
+    """The number of tokens the draft always sees cannot be negative.
+
+    `--speculative-draft-sink-size` counts the first tokens of a sequence that stay in the draft's sight beside its window.
+    """
     if c.speculative_draft_sink_size is None or c.speculative_draft_sink_size >= 0:
         return None
     return Refusal(

@@ -225,7 +225,10 @@ def ngram_tree_on_paged_backend(c: Config) -> Refusal | None:
     good="--speculative-algorithm NGRAM --tp-size 2",
 )
 def ngram_with_dp_attention(c: Config) -> Refusal | None:
-    """N-gram drafting does not work with data-parallel attention."""
+    """N-gram drafting does not work with data-parallel attention.
+
+    The lookup runs once for all requests, not per rank. Draft with EAGLE or EAGLE3, or leave data-parallel attention.
+    """
     if not attention_dp(c):
         return None
     switch = attention_dp_field(c) if c.since("0.5.22") and c.given(attention_dp_field(c)) else "enable_dp_attention"

@@ -120,7 +120,7 @@ def _tree_problem(tokens: int, topk: int, steps: int) -> tuple[str, str, Change]
         "--speculative-eagle-topk 2",
     ),
     good="--speculative-algorithm UNO --uno-lora-path adapter --speculative-num-draft-tokens 6 --speculative-num-steps 3 "
-    "--speculative-eagle-topk 2",
+    "--speculative-eagle-topk 2 --attention-backend fa3",
 )
 def uno_shape(c: Config) -> Refusal | None:
     """UNO cannot draft this shape.
@@ -148,10 +148,13 @@ def _tree_misfit(c: Config) -> tuple[str, str, Change] | None:
     bad="--speculative-algorithm UNO --uno-lora-path adapter --speculative-num-draft-tokens 6 --speculative-num-steps 3 "
     "--speculative-eagle-topk 2 --speculative-accept-threshold-single 0.5",
     good="--speculative-algorithm UNO --uno-lora-path adapter --speculative-num-draft-tokens 6 --speculative-num-steps 3 "
-    "--speculative-eagle-topk 2",
+    "--speculative-eagle-topk 2 --attention-backend fa3",
 )
 def setting_that_uno_trees_lack(c: Config) -> Refusal | None:
-    """UNO's trees take neither PD multiplexing, nor two-batch overlap, nor acceptance thresholds."""
+    """UNO's trees take neither PD multiplexing, nor two-batch overlap, nor acceptance thresholds.
+
+    A chain (topk 1) takes them.
+    """
     return _refusal(c, _tree_misfit(c)) if _topk(c) > 1 else None
 
 
@@ -217,7 +220,11 @@ def uno_without_mixed_chunk(c: Config) -> None:
     good=_GOOD,
 )
 def uno_off_fa3(c: Config) -> Refusal | None:
-    """UNO runs on fa3 only, for prefill and for decoding; that means Hopper, where fa3 is the default."""
+    """UNO runs on fa3 only, for prefill and for decoding; that means Hopper, where fa3 is the default.
+
+    Its draft and verification steps are written for that backend. SGLang chooses it on Hopper when topk is not given;
+    with topk above 1 name `--attention-backend fa3`.
+    """
     if backends_of(c) == ("fa3", "fa3"):
         return None
     names = ("attention_backend", "prefill_attention_backend", "decode_attention_backend")
