@@ -20,8 +20,7 @@ AttentionArch = Literal["MLA", "MHA", "SSM"]
 CORE_KEYS = frozenset({
     "architectures", "model_type", "hidden_size", "num_hidden_layers", "num_attention_heads",
     "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings", "quantization_config", "dtype",
-    "intermediate_size", "moe_intermediate_size", "num_experts", "n_routed_experts", "num_local_experts",
-    "num_experts_per_tok",
+    "intermediate_size",
 })  # fmt: skip
 """The keys that shipped facts of a well-known model do not imply: when one is missing there, it is not known. Any other
 key is one that only some architectures have; shipped facts hold it wherever the model's config.json has it."""
@@ -438,11 +437,9 @@ class ModelFacts:
     def num_experts(self) -> int | None:
         """Routed experts; None for a dense model."""
         for name in ("n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts"):
-            value = self.text.get(name)
+            value = self.text_hf(name)
             if value is not None:
                 return int(value)
-        if not self.complete:
-            raise NotKnown("the model's number of experts")
         return None
 
     @cached_property

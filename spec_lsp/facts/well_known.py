@@ -1,0 +1,97 @@
+"""Facts of well-known models, for ids whose config.json is not at hand.
+
+data/well_known.json holds one line a model: the ids that share the facts, then the keys of config.json that resolution
+reads, less those of the model or family it is `like`. A null takes an inherited key back (or is config.json's own null).
+`unsure` names keys that config.json may have but that the line leaves open: reading one of those, or one of the keys
+every config.json has (`CORE_KEYS`), gives NotKnown.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from functools import cache, lru_cache
+from importlib.resources import files
+from typing import Any
+
+from spec_lsp.facts.model import ModelFacts
+
+_CACHE_FOLDER = "models--"
+"""What a model's folder in the Hugging Face cache is called: models--<org>--<name>."""
+
+
+@lru_cache(maxsize=512)
+def find_model(name: str) -> ModelFacts | None:
+    """Facts of the model that someone calls `name`: its id in any case, or its name under another organisation or in a folder.
+
+    Only the id itself says how the weights are quantized: a copy of the same name may be quantized otherwise.
+    """
+    wanted = name.strip().rstrip("/").lower()
+    exact = _by_id().get(wanted)
+    if exact is not None:
+        return _facts(exact)
+    named = _by_name().get(_last_part(wanted))
+    return None if named is None else _facts(named, exact=False)
+
+
+def ids() -> tuple[str, ...]:
+    """Every id the table knows, as its publisher writes it."""
+    return tuple(name for line in _table()["models"] for name in line.split())
+
+
+def _last_part(name: str) -> str:
+    for part in reversed(name.split("/")):
+        if part.startswith(_CACHE_FOLDER):
+            return part.rpartition("--")[2]
+    return name.rpartition("/")[2]
+
+
+@cache
+def _table() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    text = (files("spec_lsp.facts") / "data" / "well_known.json").read_text("utf-8")
+    table: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(text)
+    return table
+
+
+def _lines() -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for line, entry in _table()["models"].items():
+        for name in line.split():
+            yield name.lower(), entry
+
+
+@cache
+def _by_id() -> Mapping[str, Mapping[str, Any]]:
+    return dict(_lines())
+
+
+@cache
+def _by_name() -> Mapping[str, Mapping[str, Any] | None]:
+    """By the part behind the slash; None where two models share it."""
+    found: dict[str, Mapping[str, Any] | None] = {}
+    for name, entry in _lines():
+        last = _last_part(name)
+        found[last] = None if last in found and found[last] is not entry else entry
+    return found
+
+
+def _facts(entry: Mapping[str, Any], *, exact: bool = True) -> ModelFacts:
+    config, unsure = _config(entry)
+    if not exact:
+        config.pop("quantization_config", None)
+    return ModelFacts(config, complete=False, unsure=frozenset(unsure))
+
+
+def _config(entry: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
+    """The keys of an entry with those it is like, and the keys it is unsure about."""
+    config: dict[str, Any] = {}
+    unsure: set[str] = set()
+    like = entry.get("like")
+    if like is not None:
+        config, unsure = _config(_table()["families"].get(like) or _by_id()[like.lower()])
+    own = {key: value for key, value in entry.items() if key not in ("like", "unsure")}
+    config.update(own)
+    unsure.difference_update(own)
+    for key in entry.get("unsure", ()):
+        unsure.add(key)
+        config.pop(key, None)
+    return config, unsure
