@@ -8,6 +8,7 @@ from itertools import product
 from spec_lsp.syntax.shell.ast import Lit, Part, WordNode
 
 MAX_WORDS = 256
+MAX_BRACES = 60
 RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])\Z")
 
 Atom = Part
@@ -17,6 +18,8 @@ Atom = Part
 def expand_braces(word: WordNode) -> list[WordNode]:
     """The words that the braces of a word make; the word itself where there is nothing to expand."""
     if not any(isinstance(p, Lit) and not p.quoted and "{" in p.text for p in word.parts):
+        return [word]
+    if sum(p.text.count("{") for p in word.parts if isinstance(p, Lit)) > MAX_BRACES:
         return [word]
     expanded = _expand(_atoms(word.parts), 0)
     if expanded is None or not 1 < len(expanded) <= MAX_WORDS:

@@ -87,7 +87,8 @@ def hidden_comment(node: Simple, base: int = 0) -> int | None:
     """Where the first word starts that is an escaped blank with `#` behind it: `--tp 8 \\ # why` has no comment."""
     for word in node.words:
         if word.literal is not None and word.literal[:2] in (" #", "\t#"):
-            if word.parts and isinstance(word.parts[0], Lit) and not word.parts[0].verbatim:
+            first = word.parts[0]
+            if isinstance(first, Lit) and not first.verbatim and first.start == word.start:
                 return base + word.start
     return None
 

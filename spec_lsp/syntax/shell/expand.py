@@ -13,7 +13,7 @@ from typing import Protocol, Union
 
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
-from spec_lsp.syntax.shell.patterns import compile_pattern, quote
+from spec_lsp.syntax.shell.patterns import affordable, compile_pattern, quote
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
@@ -31,6 +31,8 @@ from spec_lsp.syntax.shell.values import (
 )
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
+MAX_FRAGMENTS = 2_000
+MAX_TEXT = 1_500_000
 MAX_WORDS = 2000
 """Words of one command that we look at."""
 
@@ -48,6 +50,9 @@ class Variables(Protocol):
 
     def point(self, name: str) -> Point:
         """The point "the variable `name` is set when the script starts", ways: 0 not set, 1 set."""
+
+    def sets(self, name: str) -> bool:
+        """Whether the script sets the variable somewhere, if not on the way here: then it is taken to be unset before."""
 
     def substitute(self, node: Substitution, body: Script, source: Source, world: World) -> tuple[Fragment, ...]:
         """What a command substitution prints."""
@@ -158,6 +163,17 @@ class Fields:
         self.element_place = None
 
 
+def bounded(fragments: tuple[Fragment, ...], place: Place) -> tuple[Fragment, ...]:
+    """A text, unless it has become longer than any command's."""
+    if len(fragments) <= MAX_FRAGMENTS and sum(len(f.text or "") for f in fragments) <= MAX_TEXT:
+        return fragments
+    return (Fragment(None, place, False, "it is too long"),)
+
+
+def bounded_array(words: tuple[Word, ...], place: Place) -> Array:
+    return Array(words if len(words) <= MAX_WORDS else (unknown(place, "it is too long", splat=True),))
+
+
 def written_at(fragments: Sequence[Fragment], otherwise: Place) -> Place:
     """Where the text of fragments is written, if that is in one document."""
     if any(f.place.document != fragments[0].place.document for f in fragments):
@@ -238,7 +254,7 @@ class Expander:
         """A word as one string, as an assignment has it."""
         fields = Fields(source.place(node.start, node.end), "")
         self.into(fields, node.parts, source, False, join=True)
-        return tuple(fields.current)
+        return bounded(tuple(fields.current), fields.node_place)
 
     def text(self, node: WordNode, source: Source) -> str | None:
         if node.literal is not None:
@@ -312,7 +328,8 @@ class Expander:
         reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
         if name in ALWAYS_SET:
             return Outside("not known before it runs" if not name.isalpha() else reason)
-        fork: Fork[Leaf] = Fork(self.variables.point(name), (UNSET, Outside(reason)), True, 1)
+        default = 0 if self.variables.sets(name) else 1
+        fork: Fork[Leaf] = Fork(self.variables.point(name), (UNSET, Outside(reason)), True, default)
         return self.world.follow(fork) or Outside(reason)
 
     def parameter_into(self, fields: Fields, p: Param, source: Source, join: bool) -> None:
@@ -502,7 +519,7 @@ class Expander:
             return self.substring(p, word, text, source)
         pattern = self.pattern(p.arg, source) if p.arg else ""
         compiled = None if pattern is None else compile_pattern(pattern)
-        if compiled is None or len(text) > 2000:
+        if compiled is None or not affordable(pattern or "", len(text), len(text)):
             return None
         if p.op in ("/", "//"):
             return self.replaced(p, word, text, compiled, pattern or "", source)

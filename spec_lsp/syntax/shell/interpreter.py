@@ -17,7 +17,14 @@ from typing import Any
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
 from spec_lsp.syntax.shell import ast, commands, conditions
 from spec_lsp.syntax.shell.continuations import hidden_comment
-from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander, written_at
+from spec_lsp.syntax.shell.expand import (
+    ALWAYS_SET,
+    FROM_COMMAND_LINE,
+    Expander,
+    bounded,
+    bounded_array,
+    written_at,
+)
 from spec_lsp.syntax.shell.parser import parse_script
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.source import FileSource, Source, embedded
@@ -46,10 +53,12 @@ from spec_lsp.syntax.shell.values import (
 )
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
-MAX_STEPS = 30_000
+MAX_STEPS = 12_000
 MAX_ROUNDS = 64
 MAX_CALLS = 24
-MAX_EVALUATIONS = 40_000
+MAX_EVALUATIONS = 12_000
+MAX_EMBEDDED_CHARACTERS = 300_000
+MAX_EMBEDDED = 6
 MAX_ASSIGNED_WAYS = 32
 
 STATUS = "?"
@@ -66,6 +75,7 @@ SILENT = frozenset(
     "cd export set source . mkdir sleep [ test true false : pushd popd local declare shift unset read exit return".split()
 )
 FORKING_ENV = re.compile(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSHMEM|TORCH|FLASHINFER|TRITON|NCCL")
+ASSIGNED = re.compile(r"(?<![\w$-])([A-Za-z_]\w*)\+?=")
 PIP = re.compile(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")
 
 
@@ -169,10 +179,13 @@ class Interpreter:
         self.context: list[Choice] = []
         self.printed: dict[tuple[int, int], Any] = {}
         self.capturing = 0
+        self.assigned: frozenset[str] | None = None
         self.wrote_files = False
         self.exported_words: dict[int, tuple[Scalar, Word]] = {}
         self.steps = 0
         self.evaluations = 0
+        self.embedded_characters = 0
+        self.embedded = 0
         self.calls = 0
 
     # What an expansion reads.
@@ -204,7 +217,7 @@ class Interpreter:
             if (
                 entry.functions == functions
                 and _same(entry.constraints, self.state.constraints)
-                and all(_same(self.state.vars.get(name), value) for name, value in entry.reads.items())
+                and all(self.reads_again(name, value) for name, value in entry.reads.items())
             ):
                 break
         else:
@@ -218,6 +231,12 @@ class Interpreter:
         if len(kept) < 8:
             kept.append(entry)
         return entry.result
+
+    def reads_again(self, name: str, value: Any) -> bool:
+        """Whether what a statement read last time is what it would read now."""
+        if name.startswith("="):
+            return self.sets(name[1:]) is value
+        return _same(self.state.vars.get(name), value)
 
     def script_path(self) -> Tree[Value]:
         name = self.document.rpartition("/")[2] or "script"
@@ -258,6 +277,13 @@ class Interpreter:
     def point(self, name: str) -> Point:
         shown = f"`${name}`" if name.isdigit() else f"`{name}`"
         return self.kept_point(name, Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"))
+
+    def sets(self, name: str) -> bool:
+        if self.assigned is None:
+            self.assigned = frozenset(ASSIGNED.findall(self.texts.get(self.document, "")))
+        if self.reads is not None:
+            self.reads["=" + name] = name in self.assigned
+        return name in self.assigned
 
     def new_point(self, place: Place, labels: Sequence[str]) -> Point:
         turn = (place, tuple(labels))
@@ -470,7 +496,7 @@ class Interpreter:
             return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
         reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
         value = Scalar((Fragment(None, place, False, reason),))
-        return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, 1)
+        return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, 0)
 
     def decided(self, place: Place, labels: Sequence[str]) -> Any:
         """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown."""
@@ -886,9 +912,10 @@ class Interpreter:
             if isinstance(before, Table) or (keyed and any(_is_key(e) for e in elements)):
                 return self.table(before, elements, x, source)
             words = x.words([e.value for e in elements], source)
+            place = source.place(node.start, node.end)
             if before is None:
-                return Array((unknown(source.place(node.start, node.end), DEPENDS, splat=True), *words))
-            return Array((*_as_words(before, source.place(node.start, node.end)), *words))
+                return Array((unknown(place, DEPENDS, splat=True), *words))
+            return bounded_array((*_as_words(before, place), *words), place)
 
         return self.value_of(build)
 
@@ -936,7 +963,7 @@ class Interpreter:
                 first = before.words[0]
                 return Array((Word((*first.fragments, *more), first.place, first.splat), *before.words[1:]))
             if isinstance(before, Scalar):
-                return Scalar((*before.fragments, *more))
+                return Scalar(bounded((*before.fragments, *more), source.place(node.start, node.end)))
             if before is None:
                 return Scalar((Fragment(None, source.place(node.start, node.end), False, DEPENDS), *more))
             return Scalar(more)
@@ -1092,6 +1119,9 @@ class Interpreter:
             self.commands[key] = (node, source)
         for clue in seen.action.around.clues:
             found.clues[clue] = None
+        devices = dict(seen.env).get("CUDA_VISIBLE_DEVICES")
+        if devices is not None and devices.text:
+            found.clues[Clue("gpu-count", f"CUDA_VISIBLE_DEVICES={devices.text}", devices.place)] = None
         ways = sorted(pins.items(), key=lambda item: _order(item[0]))
         choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
         if len(found.variants) < MAX_VARIANTS:
@@ -1154,19 +1184,23 @@ class Interpreter:
     ) -> None:
         """A text that a shell reads: `eval "$CMD"`, `bash -c '…'`, `ssh host '…'`."""
         inner = embedded(text)
-        script = parse_script(inner.text) if self.calls < MAX_CALLS else None
+        self.embedded_characters += len(inner.text)
+        affordable = self.calls < MAX_CALLS and self.embedded < MAX_EMBEDDED and self.embedded_characters < MAX_EMBEDDED_CHARACTERS
+        script = parse_script(inner.text) if affordable else None
         if script is None:
             self.set_status(None)
             return
+        self.embedded += 1
+        self.calls += 1
         if same:
-            self.calls += 1
             self.run(script, inner)
-            self.calls -= 1
-            return
-        with self.subshell():
-            self.enter_process(node, source, around)
-            self.state.vars[ARGUMENTS] = Array(args[1:])
-            self.run(script, inner)
+        else:
+            with self.subshell():
+                self.enter_process(node, source, around)
+                self.state.vars[ARGUMENTS] = Array(args[1:])
+                self.run(script, inner)
+        self.calls -= 1
+        self.embedded -= 1
         self.clues.update(dict.fromkeys(around.clues))
 
     def enter_process(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
@@ -1235,9 +1269,13 @@ class Interpreter:
         self.state.vars[key] = value
 
     def concatenated(self, left: Any, right: Any) -> Any:
+        def added(fragments: tuple[Fragment, ...], b: Any) -> tuple[Fragment, ...]:
+            more = b.fragments if isinstance(b, Scalar) else ()
+            return bounded((*fragments, *more), Place(self.document, 0, 0))
+
         def add(a: Any) -> Any:
             fragments = a.fragments if isinstance(a, Scalar) else ()
-            return transform(right, lambda b: Scalar((*fragments, *(b.fragments if isinstance(b, Scalar) else ()))))
+            return transform(right, lambda b: Scalar(added(fragments, b)))
 
         return transform(left, add)
 
@@ -1542,7 +1580,7 @@ def _without_escaped_blank(node: ast.Simple) -> tuple[ast.WordNode, ...]:
         return tuple(n for n in nodes if n.start < hidden) or nodes
     last = nodes[-1]
     part = last.parts[0] if len(last.parts) == 1 else None
-    blank = isinstance(part, ast.Lit) and not part.verbatim and part.text in (" ", "\t")
+    blank = isinstance(part, ast.Lit) and not part.verbatim and part.text in (" ", "\t") and part.start == last.start
     return nodes[:-1] if blank and len(nodes) > 1 else nodes
 
 

@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 MAX_PATTERN = 400
+MAX_WORK = 2_000_000
 EXTENDED = {"?": "?", "*": "*", "+": "+", "@": ""}
 CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "digit": "0-9", "lower": "a-z", "upper": "A-Z",
@@ -15,8 +16,14 @@ CLASSES = {
 
 def matches(text: str, pattern: str) -> bool | None:
     """Whether a pattern matches the whole text; None if we cannot tell. Backslashes in the pattern quote."""
-    compiled = compile_pattern(pattern)
+    compiled = compile_pattern(pattern) if affordable(pattern, len(text), 1) else None
     return None if compiled is None else compiled.fullmatch(text) is not None
+
+
+def affordable(pattern: str, length: int, tries: int) -> bool:
+    """Whether matching a text of that length so many times ends soon, however the pattern backtracks."""
+    stars = len(re.findall(r"(?<!\\)\*", pattern)) + pattern.count("(")
+    return tries * max(length, 1) ** max(stars, 1) <= MAX_WORK
 
 
 def quote(text: str) -> str:

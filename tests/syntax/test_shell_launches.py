@@ -1,0 +1,283 @@
+"""Scripts and the launches in them. `?` is an unknown value, `?+` an unquoted unknown variable, `?*` any number of words."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.syntax import parse
+from tests.syntax.support import START, argv, check_maps, launches
+
+P = START
+
+ONE: list[tuple[str, list[str]]] = [
+    # Entry points.
+    (f"{P} --tp 8", ["--tp", "8"]),
+    ("python3 -m sglang.launch_server --tp=8", ["--tp=8"]),
+    ("python3.11 -u -X dev -m sglang.launch_server --tp 8", ["--tp", "8"]),
+    ("/opt/venv/bin/python -m sglang.launch_server a", ["a"]),
+    ('"$VENV/bin/python" -m sglang.launch_server a', ["a"]),
+    ("${PY:-python3} -m sglang.launch_server a", ["a"]),
+    ("$PY -m sglang.launch_server a", ["a"]),
+    ("uv run --with x python -m sglang.launch_server a", ["a"]),
+    ("uvx --from sglang==0.5.9 sglang serve m --tp 2", ["m", "--tp", "2"]),
+    ("sglang serve m", ["m"]),
+    ("python -m sglang.bench_one_batch --model m", ["--model", "m"]),
+    ("python -m dynamo.sglang --tp 2", ["--tp", "2"]),
+    ("python -m sglang_router.launch_server --tp 2", ["--tp", "2"]),
+    ("python /src/python/sglang/launch_server.py --tp 2", ["--tp", "2"]),
+    ("torchrun --nproc_per_node 1 -m sglang.launch_server --tp 2", ["--tp", "2"]),
+    # Where the argv ends.
+    (f"{P} a > log 2>&1 &", ["a"]),
+    (f"{P} a 2>&1 | tee log", ["a"]),
+    (f"{P} a && echo done", ["a"]),
+    (f"{P} a; echo done", ["a"]),
+    (f"({P} a)", ["a"]),
+    (f"{P} a # why", ["a"]),
+    (f"{P} a#b c", ["a#b", "c"]),
+    (f"{P} a &> log", ["a"]),
+    (f"{P} a > >(tee log) 2>&1", ["a"]),
+    # Quotes.
+    (f"{P} 'a b' \"c d\" e\\ f", ["a b", "c d", "e f"]),
+    (f"{P} $'a\\tb\\x41\\u00e9' ''", ["a\tbAé", ""]),
+    (f"{P} --j '{{\"a\": 1}}'", ["--j", '{"a": 1}']),
+    (f'{P} --j "{{\\"a\\": 1}}"', ["--j", '{"a": 1}']),
+    (f"{P} a'b'\"c\"d", ["abcd"]),
+    (f'{P} "\\$X \\` \\\\ \\n"', ["$X ` \\ \\n"]),
+    (f"{P} a \\\n  b \\\n  c", ["a", "b", "c"]),
+    (f"{P} a \\\r\n  b\r\n", ["a", "b"]),
+    (f"{P} --x{{1,2}}", ["--x1", "--x2"]),
+    # Variables.
+    (f'T=4\n{P} --tp $T "$T" ${{T}}x', ["--tp", "4", "4", "4x"]),
+    (f"{P} ${{T:-4}} ${{U:=5}} $U ${{V-6}}", ["4", "5", "5", "6"]),
+    (f'{P} --tp $T --x "$T" --y=$T $T', ["--tp", "?+", "--x", "?", "--y=?", "?+"]),
+    (f"F='--a 1  --b'\n{P} $F \"$F\"", ["--a", "1", "--b", "--a 1  --b"]),
+    (f'F="--a 1"\nF="$F --b 2"\nF+=" --c"\n{P} $F', ["--a", "1", "--b", "2", "--c"]),
+    (f"N=3\n{P} $((N * 2 + 1)) $((X + 1))", ["7", "?+"]),
+    (f"M=org/name\n{P} ${{M##*/}} ${{M%/*}} ${{M/org/x}} ${{M^^}} ${{#M}} ${{M:4:2}}", ["name", "org", "x/name", "ORG/NAME", "8", "na"]),
+    (f"X=5 Y=$X\n{P} $Y", ["5"]),
+    (f"V=X\nX=1\n{P} ${{!V}}", ["1"]),
+    (f"X=\n{P} $X a \"$X\"", ["a", ""]),
+    # Arrays.
+    (f'A=(--a 1 "b c")\nA+=(--d)\n{P} "${{A[@]}}"', ["--a", "1", "b c", "--d"]),
+    (f"A=(\n  # why\n  --a 1 # c\n\n  --b\n)\n{P} ${{A[@]}}", ["--a", "1", "--b"]),
+    (f'A=(a b)\n{P} "${{A[*]}}" ${{A[1]}} ${{#A[@]}} $A', ["a b", "b", "2", "a"]),
+    (f'A=(a)\n{P} ${{A[@]+"${{A[@]}}"}}', ["a"]),
+    (f'A=()\n{P} "${{A[@]}}" b', ["b"]),
+    (f'declare -A M=([x]="--a 1" [y]=--b)\nK=x\n{P} ${{M[$K]}}', ["--a", "1"]),
+    (f'{P} "$@"', ["?*"]),
+    (f'{P} "${{A[@]}}"', ["?*"]),
+    # Commands kept for later.
+    (f'C=({P})\nC+=(--tp "$TP")\nexec "${{C[@]}}"', ["--tp", "?"]),
+    (f'C="{P} --tp $TP"\n$C', ["--tp", "?+"]),
+    (f'C="{P} --tp 8"\neval "$C"', ["--tp", "8"]),
+    (f'C="{P} --m \'a b\'"\neval "$C"', ["--m", "a b"]),
+    (f'C="{P} --tp 8"\nbash -c "$C --dp 2"', ["--tp", "8", "--dp", "2"]),
+    (f'C=$(cat <<EOF\n{P} --tp 8\nEOF\n)\neval "$C"', ["--tp", "8"]),
+    (f"read -r -d '' C <<'EOF'\n{P} --tp 8 \\\n  --dp 2\nEOF\neval \"$C\"", ["--tp", "8", "--dp", "2"]),
+    # Wrappers.
+    (f"FOO=1 nohup {P} a &", ["a"]),
+    (f"env A=1 B=2 {P} a", ["a"]),
+    (f"exec numactl --cpunodebind=0 --membind=0 {P} a", ["a"]),
+    (f"timeout -k 5 100 nice -n 5 setsid {P} a", ["a"]),
+    (f"srun -N 2 --gres=gpu:8 --container-image=img {P} a", ["a"]),
+    (f"nsys profile -o x {P} a", ["a"]),
+    (f"time {P} a", ["a"]),
+    (f"sudo -E {P} a", ["a"]),
+    (f"CUDA_VISIBLE_DEVICES=0 command {P} a", ["a"]),
+    (f"docker run --rm -it --gpus all -v /a:/b --name x lmsysorg/sglang:v0.5.9 {P} a", ["a"]),
+    (f"docker run -d img bash -c '{P} a'", ["a"]),
+    (f"docker exec -it c {P} a", ["a"]),
+    (f"podman run --rm img {P} a", ["a"]),
+    (f"apptainer exec --nv img.sif {P} a", ["a"]),
+    (f"bash -lc '{P} \"a b\"'", ["a b"]),
+    (f"ssh -p 22 host 'cd /x && {P} a'", ["a"]),
+    (f"ssh host {P} a", ["a"]),
+    (f"ssh host bash -s <<EOF\n{P} a\nEOF", ["a"]),
+    (f"ssh host <<'EOF'\n{P} $X\nEOF", ["?+"]),
+    (f"cat <<EOF | bash\n{P} a\nEOF", ["a"]),
+    (f"kubectl exec -it pod -c x -- {P} a", ["a"]),
+    (f"kubectl exec pod -- bash -c '{P} a'", ["a"]),
+    (f"ray job submit --address x -- {P} a", ["a"]),
+    (f"tmux send-keys -t s:0 '{P} a' Enter", ["a"]),
+    (f"tmux new-session -d -s x '{P} a'", ["a"]),
+    (f"sbatch --wrap=\"{P} a\"", ["a"]),
+    (f"$PREFIX {P} a", ["a"]),
+    (f"cd /x && source venv/bin/activate && {P} a", ["a"]),
+    # Functions.
+    (f'run() {{ {P} --tp "$1" "${{@:2}}"; }}\nrun 4 --x', ["--tp", "4", "--x"]),
+    (f'run() {{ "$@"; }}\nrun {P} a', ["a"]),
+    (f'run() {{ echo "+ $*"; "$@"; }}\nrun {P} a', ["a"]),
+    (f'f() {{ local X=1; }}\nX=2\nf\n{P} $X', ["2"]),
+    (f'f() {{ X=1; return; X=3; }}\nX=2\nf\n{P} $X', ["1"]),
+    (f'set -- a b\nshift\n{P} "$@" $#', ["b", "1"]),
+    (f'parse() {{ while [[ $# -gt 0 ]]; do case "$1" in --tp) TP=$2; shift 2;; *) shift;; esac; done; }}\nparse --tp 4 x\n{P} $TP', ["4"]),
+    # Conditions that are known.
+    (f'X=1\nif [ "$X" = 1 ]; then Y=a; else Y=b; fi\n{P} $Y', ["a"]),
+    (f'X=12\nif [[ $X -gt 8 && $X != 13 ]]; then Y=a; fi\n{P} $Y', ["a"]),
+    (f'X=big-1\ncase $X in big*) Y=a;; *) Y=b;; esac\n{P} $Y', ["a"]),
+    (f'X=x\n[[ -z $X ]] && Y=b\n[[ -n $X ]] && Y=a\n{P} $Y', ["a"]),
+    (f'X=qwen3\n[[ $X =~ ^qwen(2|3)$ ]] && Y=a\n{P} $Y', ["a"]),
+    (f'if (( 2 > 1 )); then Y=a; else Y=b; fi\n{P} $Y', ["a"]),
+    (f'if [ -z "$TP" ]; then echo usage; exit 1; fi\n{P} "$TP"', ["?"]),
+    (f'for x in a b; do F+=" --$x"; done\n{P} $F', ["--a", "--b"]),
+    (f'{P} $(basename /x/y) $(echo z) $(hostname)', ["y", "z", "?+"]),
+    (f'N=8\n{P} $( [[ $N -gt 4 ]] && echo 30 || echo 10 )', ["30"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), ONE, ids=range(len(ONE)))
+def test_one_launch(text: str, expected: list[str]) -> None:
+    document = parse("run.sh", text + "\n")
+    assert [[argv(v) for v in launch.variants] for launch in document.launches] == [[expected]]
+    check_maps(document)
+
+
+SEVERAL: list[tuple[str, list[list[list[str]]]]] = [
+    (
+        f'if [ $M = a ]; then X="--dp 8"; Y=1; else X=; Y=2; fi\n{P} $X --y $Y\n',
+        [[["--dp", "8", "--y", "1"], ["--y", "2"]]],
+    ),
+    (
+        f'TP=${{TP:-4}}\nif [ "$TP" = 8 ]; then X="--dp 8"; fi\n{P} --tp $TP $X\n',
+        [[["--tp", "4"], ["--tp", "8", "--dp", "8"], ["--tp", "?+"]]],
+    ),
+    (
+        f'case $1 in\n  small) TP=1;;\n  big) TP=8; X=--dp ;;\n  *) exit 1;;\nesac\n{P} --tp $TP ${{X:-}}\n',
+        [[["--tp", "1"], ["--tp", "8", "--dp"]]],
+    ),
+    (
+        f'MODEL=${{1:-a}}\ncase $MODEL in\n  a) TP=1;;\n  b) TP=8;;\nesac\n{P} $MODEL $TP\n',
+        [[["a", "1"], ["b", "8"], ["?+"]]],
+    ),
+    (f'[ -z "$TP" ] && TP=4\n{P} --tp $TP\n', [[["--tp", "4"], ["--tp", "?+"]]]),
+    (f'if [ $A = b ]; then EXTRA="--x"; fi\n{P} $EXTRA\n', [[["--x"], []]]),
+    (f'A=(x)\n[[ -n $Q ]] && A+=(--q "$Q")\n{P} "${{A[@]}}"\n', [[["x"], ["x", "--q", "?"]]]),
+    (f'A=(x)\nif $FLAG; then A+=(y); fi\n{P} "${{A[@]}}"\n', [[["x", "y"], ["x"]]]),
+    (f"for s in 1 3; do\n  {P} --s $s &\ndone\n", [[["--s", "1"], ["--s", "3"]]]),
+    (f"for s in {{1..3}}; do {P} $s; done\n", [[["1"], ["2"], ["3"]]]),
+    (f'run() {{ {P} --m $1; }}\nrun a\nrun b\n', [[["--m", "a"], ["--m", "b"]]]),
+    (f"TP=4\nwhile [[ $# -gt 0 ]]; do case $1 in --tp) TP=$2; shift 2;; *) shift;; esac; done\n{P} --tp $TP\n", [[["--tp", "4"], ["--tp", "?+"]]]),
+    (f"{P} ${{X:+--flag $X}}\n", [[[], ["--flag", "?+"]]]),
+    (f"if a; then {P} x; elif b; then {P} y; else {P} z; fi\n", [[["x"]], [["y"]], [["z"]]]),
+    (f"X=1\ncheck || X=2\n{P} $X\n", [[["1"], ["2"]]]),
+    (f"if grep -q x /proc/cpuinfo; then B=a; else B=b; fi\n{P} $B $B\n", [[["a", "a"], ["b", "b"]]]),
+    (f"f() {{ if grep -q x y; then Y=1; return; fi; Y=2; }}\nf\n{P} $Y\n", [[["1"], ["2"]]]),
+    (f"{P} a &\nsglang serve b &\nwait\n", [[["a"]], [["b"]]]),
+    (f'while read -r m; do {P} --m "$m"; done < models\n', [[["--m", "?"]]]),
+    (f"for i in 1 2; do if [ $i = 2 ]; then break; fi; {P} $i; done\n", [[["1"]]]),
+    (f"for m in $MODELS; do {P} --m $m; done\n", [[["--m", "?+"]]]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), SEVERAL, ids=range(len(SEVERAL)))
+def test_several(text: str, expected: list[list[list[str]]]) -> None:
+    document = parse("run.sh", text)
+    found = [[argv(v) for v in launch.variants] for launch in document.launches]
+    assert [sorted(v) for v in found] == [sorted(v) for v in expected]
+    check_maps(document)
+
+
+NONE = [
+    f"echo {P} --tp 8",
+    f'echo "{P} --tp 8"',
+    "pkill -f sglang.launch_server",
+    "pgrep -f 'python -m sglang.launch_server' && echo up",
+    f"# {P} --tp 8",
+    f"cat <<EOF\n{P} --tp 8\nEOF",
+    f'printf "%s" "{P}"',
+    f'CMD="{P} --tp 8"',
+    f"usage() {{ {P}; }}",
+    f"if false; then {P}; fi",
+    f"exit 0\n{P}",
+    "python -m sglang.bench_serving --model m",
+    "python -m sglang_router.launch_router --policy x",
+    "python -m sgl_jax.launch_server --model m",
+    "python -c 'import sglang.launch_server'",
+    "sglang generate --model-path m",
+    "pip install sglang==0.5.9",
+    "vllm serve m --attention-backend sglang",
+    "tail -f sglang.log",
+    f"log '{P}'",
+]
+
+
+@pytest.mark.parametrize("text", NONE)
+def test_no_launch(text: str) -> None:
+    assert launches(text + "\n") == []
+
+
+ENV = [
+    (f"A=1 B='x y' {P}\n", {"A": "1", "B": "x y"}),
+    (f"export A=1\nB=2\nexport B\nC=3\n{P}\n", {"A": "1", "B": "2"}),
+    (f"env A=1 {P}\n", {"A": "1"}),
+    (f"export A=1\nA=2 {P}\n", {"A": "2"}),
+    (f"export A=1\ndocker run -e B=2 --env C=3 -e A img {P}\n", {"A": "1", "B": "2", "C": "3"}),
+    (f"export A=1\ndocker run img {P}\n", {}),
+    (f"export A=1 B=2\nbash -c 'C=3 {P}'\n", {"A": "1", "B": "2", "C": "3"}),
+    (f"export A=1\nssh host 'B=2 {P}'\n", {"B": "2"}),
+    (f"export A=1\nunset A\n{P}\n", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ENV, ids=range(len(ENV)))
+def test_environment(text: str, expected: dict[str, str]) -> None:
+    (launch,) = parse("run.sh", text).launches
+    assert {k: w.text for k, w in launch.variants[0].env.items()} == expected
+
+
+CLUES = [
+    (f"docker run --gpus all lmsysorg/sglang:v0.5.9-cu130 {P}\n", {("image", "lmsysorg/sglang:v0.5.9-cu130"), ("gpu-count", "all")}),
+    (f"IMG=lmsysorg/sglang:v0.5.9\ndocker run $IMG {P}\n", {("image", "lmsysorg/sglang:v0.5.9")}),
+    (f'pip install "sglang[all]==0.5.9"\n{P}\n', {("pin", "sglang[all]==0.5.9")}),
+    (f"uv pip install sglang==0.5.9 x\n{P}\n", {("pin", "sglang==0.5.9")}),
+    ("uvx --from sglang==0.5.9 sglang serve m\n", {("pin", "sglang==0.5.9")}),
+    (f"#SBATCH --gres=gpu:h100:8\n#SBATCH -N 2\n#SBATCH --constraint h200 # x\n{P}\n", {("gpu", "gpu:h100:8"), ("nodes", "2"), ("gpu", "h200")}),
+    (f"#SBATCH --gpus=8\n{P}\n", {("gpu-count", "8")}),
+    (f"srun --gres gpu:a100:4 --container-image=x/sglang:v1 {P}\n", {("gpu", "gpu:a100:4"), ("image", "x/sglang:v1")}),
+    (f"apptainer exec sglang_v0.5.9.sif {P}\n", {("image", "sglang_v0.5.9.sif")}),
+    (f"CUDA_VISIBLE_DEVICES=0,1 {P}\n", {("gpu-count", "CUDA_VISIBLE_DEVICES=0,1")}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), CLUES, ids=range(len(CLUES)))
+def test_clues(text: str, expected: set[tuple[str, str]]) -> None:
+    (launch,) = parse("run.sh", text).launches
+    assert {(c.kind, c.text) for c in launch.clues} == expected
+
+
+def test_files_that_the_script_writes() -> None:
+    text = f"cat > cfg.yaml <<EOF\ntp: 4\nmodel: $M\nEOF\nsed -i s/x/y/ other\n{P} --config ./cfg.yaml\n"
+    (launch,) = parse("run.sh", text).launches
+    (file,) = launch.variants[0].files
+    assert file.name == "./cfg.yaml"
+    assert told_content(file.content) == "tp: 4\nmodel: ?\n"
+
+
+def told_content(word: object) -> str:
+    return "".join("?" if f.text is None else f.text for f in word.fragments)  # type: ignore[attr-defined]
+
+
+def test_sourced_files_are_followed_and_named() -> None:
+    files = {"lib/common.sh": 'BASE=(--a 1)\nstart() { python -m sglang.launch_server "${BASE[@]}" "$@"; }\n'}
+    text = 'DIR="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"\nsource "$DIR/lib/common.sh"\nstart --b  # sglang\n'
+    document = parse("run.sh", text, files.get)
+    assert document.depends_on == {"lib/common.sh"}
+    (launch,) = document.launches
+    assert [w.text for w in launch.variants[0].words] == ["--a", "1", "--b"]
+    assert launch.place.document == "lib/common.sh"
+    assert launch.variants[0].words[2].place.document == "run.sh"
+
+
+def test_many_ways_are_capped_presets_first() -> None:
+    presets = "\n".join(f"  p{i}) TP={i};;" for i in range(20))
+    options = "\n".join(f'[[ -n "$O{i}" ]] && A+=(--o{i} "$O{i}")' for i in range(8))
+    text = f'A=()\ncase $1 in\n{presets}\n  *) exit 1;;\nesac\n{options}\n{P} --tp $TP "${{A[@]}}"\n'
+    (launch,) = parse("run.sh", text).launches
+    assert len(launch.variants) <= 64
+    assert {argv(v)[1] for v in launch.variants} == {str(i) for i in range(20)}
+
+
+def test_choices_tell_the_ways() -> None:
+    text = f"if [ $M = a ]; then X=1; else X=2; fi\n{P} $X\n"
+    (launch,) = parse("run.sh", text).launches
+    assert [[c.taken for c in v.choices] for v in launch.variants] == [["`[ $M = a ]` holds"], ["`[ $M = a ]` fails"]]
