@@ -28,9 +28,10 @@ from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import DEVICES, Hardware
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution.engine import RULES, Change, Config, Refusal, Resolution, Rule, Severity, resolve
+from spec_lsp.resolution.engine import RULES, Change, Refusal, Resolution, Rule, Severity
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.replay import resolve_by_difference
 from spec_lsp.syntax.launch import Launch, Variant
 
 ModelSource = Callable[[str], "ModelFacts | None"]
@@ -115,11 +116,12 @@ def run(
     judged = Judged(index, world, binding, None, release >= OLDEST_MODELLED, bare)
     defaults, others = _fields(release)
     typed, unknown, spelled = _values(binding)
-    untold = frozenset(f for f in defaults if f not in typed and f not in unknown)
-    if judged.bad_arguments or (not bare and is_open(launch, binding)):
-        unknown.update((f, OPEN) for f in untold)
+    open_ = judged.bad_arguments or (not bare and is_open(launch, binding))
+    untold = frozenset(defaults.keys() - typed.keys() - unknown.keys()) if open_ else frozenset()
+    unknown.update(dict.fromkeys(untold, OPEN))
     path = typed.get("model_path")
-    config = Config(
+    resolution = resolve_by_difference(
+        pipeline(release),
         release,
         defaults,
         typed,
@@ -131,8 +133,9 @@ def run(
         env=environment(launch.variants[index]),
         other_fields=others,
         spelled=spelled,
+        open_=open_,
     )
-    return replace(judged, resolution=resolve(pipeline(release), config))
+    return replace(judged, resolution=resolution)
 
 
 OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
