@@ -5,7 +5,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 from spec_lsp.server.lean import ignoring_errors, settle
@@ -30,6 +31,9 @@ _MESSAGES = (
         },
     ),
 )
+MANY_RELEASES = 64
+"""More than are shipped: a number that is too high is passed over."""
+
 _SCRIPT = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
 
 
@@ -37,10 +41,27 @@ async def warm_up(ls: Server) -> None:
     """Import analysis, make it read a small launch, and let the converter compile what it needs for the usual messages."""
     steps: list[Callable[[], object]] = [lambda: _analyse(ls)]
     steps += [lambda m=m: ls.wire.structure_message(json.loads(_request(*m))) for m in _MESSAGES]  # type: ignore[misc]
-    steps += [settle]
+    steps += [settle, *_hover_steps()]
     for step in steps:
         await asyncio.sleep(0)
         ignoring_errors(step)
+
+
+def _hover_steps() -> Iterator[Callable[[], object]]:
+    """The catalogs of all releases, one at a time: hover says since when a flag exists."""
+
+    def load(number: int) -> object:
+        from spec_lsp.catalog import store
+
+        return store.load(store.releases()[number])
+
+    def spans() -> object:
+        from spec_lsp.catalog.history import flag_span
+
+        return flag_span("--model-path")
+
+    yield from (partial(load, number) for number in range(MANY_RELEASES))
+    yield spans
 
 
 def _request(method: str, params: object) -> str:

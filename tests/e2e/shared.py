@@ -6,21 +6,23 @@ import asyncio
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
 
 SERVER = [sys.executable, "-m", "spec_lsp.cli", "server"]
-PATIENCE = 120.0
+PATIENCE = 90.0
 """Seconds after which a condition is given up: generous, because the machine may be slow and busy."""
 
+MODELS = Path(__file__).resolve().parent.parent / "models"
 RULE = "tree-drafting-on-trtllm-mha"
-SCRIPT = """\
+SCRIPT = f"""\
 #!/bin/bash
 # spec-lsp: sglang=0.5.23 gpu=b200
 TOPK=8  # 𝄞 and 😀 lie outside the BMP
-python -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct \\
-  --speculative-algorithm EAGLE3 --speculative-draft-model-path drafts/llama \\
+python -m sglang.launch_server --model-path '{MODELS}/llama-3.1-8b' \\
+  --speculative-algorithm EAGLE3 --speculative-draft-model-path '{MODELS}/eagle3-draft' \\
   --served-model-name "😀 é" --attention-backend trtllm_mha --speculative-num-steps 5 \\
   --speculative-eagle-topk $TOPK --speculative-num-draft-tokens 32
 """

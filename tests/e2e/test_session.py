@@ -39,12 +39,17 @@ class Session:
 
     def edit(self, start: int, end: int, new: str) -> None:
         """Replace characters, as an incremental change."""
-        span = types.Range(types.Position(*position(self.text, start, self.encoding)), types.Position(*position(self.text, end, self.encoding)))
+        span = types.Range(
+            types.Position(*position(self.text, start, self.encoding)),
+            types.Position(*position(self.text, end, self.encoding)),
+        )
         self.text = self.text[:start] + new + self.text[end:]
         self.version += 1
         change = types.TextDocumentContentChangePartial(range=span, text=new)
         document = types.VersionedTextDocumentIdentifier(version=self.version, uri=self.uri)
-        self.client.text_document_did_change(types.DidChangeTextDocumentParams(text_document=document, content_changes=[change]))
+        self.client.text_document_did_change(
+            types.DidChangeTextDocumentParams(text_document=document, content_changes=[change])
+        )
 
     def replace(self, old: str, new: str) -> None:
         at = self.text.index(old)
@@ -74,7 +79,9 @@ class Session:
     async def actions(self, diagnostics: list[types.Diagnostic], *only: str) -> list[types.CodeAction]:
         context = types.CodeActionContext(diagnostics=diagnostics, only=list(only) or None)
         span = diagnostics[0].range if diagnostics else types.Range(types.Position(0, 0), types.Position(0, 0))
-        params = types.CodeActionParams(text_document=types.TextDocumentIdentifier(self.uri), range=span, context=context)
+        params = types.CodeActionParams(
+            text_document=types.TextDocumentIdentifier(self.uri), range=span, context=context
+        )
         return list(await asyncio.wait_for(self.client.text_document_code_action_async(params), PATIENCE) or ())
 
     def apply(self, action: types.CodeAction) -> None:
@@ -86,15 +93,16 @@ class Session:
 
 
 def client_of(encoding: Encoding, pulls: bool) -> types.ClientCapabilities:
-    """Neovim's capabilities, but for the encoding and for whether it pulls."""
+    """Neovim's capabilities, with versioned edits, and but for the encoding and for whether it pulls."""
     capabilities = client_capabilities("neovim@v0.11")
     capabilities.general.position_encodings = [encoding, "utf-16"]
+    capabilities.workspace.workspace_edit.document_changes = True
     capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities() if pulls else None
     return capabilities
 
 
 @pytest_lsp.fixture(params=MODES, config=ClientServerConfig(server_command=[*SERVER, "--stdio"]))
-async def session(request: pytest.FixtureRequest, lsp_client: LanguageClient, tmp_path: Path) -> AsyncIterator[Session]:
+async def connected(request: pytest.FixtureRequest, lsp_client: LanguageClient, tmp_path: Path) -> AsyncIterator[None]:
     encoding, how = request.param.split()
     folder = tmp_path.resolve()
     params = types.InitializeParams(
@@ -102,9 +110,15 @@ async def session(request: pytest.FixtureRequest, lsp_client: LanguageClient, tm
         workspace_folders=[types.WorkspaceFolder(uri=folder.as_uri(), name="w")],
     )
     result = await asyncio.wait_for(lsp_client.initialize_session(params), PATIENCE)
-    yield Session(lsp_client, encoding, how == "pull", folder, result.capabilities)
+    lsp_client.session = Session(lsp_client, encoding, how == "pull", folder, result.capabilities)
+    yield  # pytest-lsp gives the client to the test, whatever is yielded
     if not lsp_client.stopped:
         await asyncio.wait_for(lsp_client.shutdown_session(), PATIENCE)
+
+
+@pytest.fixture
+def session(connected: LanguageClient) -> Session:
+    return connected.session  # type: ignore[attr-defined,no-any-return]
 
 
 async def test_a_day_with_a_script(session: Session) -> None:
@@ -115,7 +129,10 @@ async def test_a_day_with_a_script(session: Session) -> None:
     found = await session.found()
     assert found.severity == types.DiagnosticSeverity.Error
     assert found.source == "spec-lsp"
-    assert under(SCRIPT, found.range, session.encoding) in ("--attention-backend trtllm_mha", "--speculative-eagle-topk $TOPK")
+    assert under(SCRIPT, found.range, session.encoding) in (
+        "--attention-backend trtllm_mha",
+        "--speculative-eagle-topk $TOPK",
+    )
     assert "8" in [under(SCRIPT, r.location.range, session.encoding) for r in found.related_information or ()]
 
     session.replace("  # 𝄞 and 😀 lie outside the BMP", " # €")
@@ -135,7 +152,9 @@ async def test_a_day_with_a_script(session: Session) -> None:
     assert actions[0].kind == "quickfix"
     session.apply(actions[0])
     await session.gone()
-    assert session.text == SCRIPT.replace("TOPK=8  # 𝄞 and 😀 lie outside the BMP", "TOPK=1 # €").replace("😀 é", "😀😀")
+    assert session.text == SCRIPT.replace("TOPK=8  # 𝄞 and 😀 lie outside the BMP", "TOPK=1 # €").replace(
+        "😀 é", "😀😀"
+    )
 
 
 async def test_line_ends_are_kept(session: Session) -> None:
@@ -177,7 +196,9 @@ async def test_close_and_open_again(session: Session) -> None:
 
 
 async def test_an_empty_and_an_odd_document(session: Session) -> None:
-    for n, text in enumerate(["", "\x00\x01\x02", "\n" * 50, "(((((", "x" * 100_000, "python -m sglang.launch_server --"]):
+    for n, text in enumerate(
+        ["", "\x00\x01\x02", "\n" * 50, "(((((", "x" * 100_000, "python -m sglang.launch_server --"]
+    ):
         session.open(f"{n}.sh", text)
         hover = await session.client.text_document_hover_async(
             types.HoverParams(types.TextDocumentIdentifier(session.uri), types.Position(0, 0))

@@ -66,7 +66,9 @@ class Wire:
         return await self.wait(lambda m: m.get("id") == id_ and "method" not in m)
 
     async def start(self, capabilities: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
-        answer = await self.request("initialize", {"processId": None, "rootUri": None, "capabilities": capabilities or PUSH, **params})
+        answer = await self.request(
+            "initialize", {"processId": None, "rootUri": None, "capabilities": capabilities or PUSH, **params}
+        )
         self.notify("initialized", {})
         return answer
 
@@ -77,9 +79,11 @@ class Wire:
     async def published(self, uri: str, *, some: bool = True) -> list[dict[str, Any]]:
         """The next publication for a document: with diagnostics, or (not `some`) without."""
         message = await self.wait(
-            lambda m: m.get("method") == "textDocument/publishDiagnostics"
-            and m["params"]["uri"] == uri
-            and bool(m["params"]["diagnostics"]) == some
+            lambda m: (
+                m.get("method") == "textDocument/publishDiagnostics"
+                and m["params"]["uri"] == uri
+                and bool(m["params"]["diagnostics"]) == some
+            )
         )
         diagnostics: list[dict[str, Any]] = message["params"]["diagnostics"]
         return diagnostics
@@ -195,8 +199,16 @@ async def test_cancelling_is_answered(process: asyncio.subprocess.Process) -> No
     assert answer.get("error", {}).get("code", -32800) == -32800
 
 
-lines = st.sampled_from([*SCRIPT.split("\n"), "'", '"', "(", "$(", "cat <<EOF", "EOF", "if", "fi", "😀", "\\", "--tp", "--tp 😀"])
-edits = st.tuples(st.integers(0, 12), st.integers(0, 90), st.integers(0, 12), st.integers(0, 90), st.lists(lines, max_size=3).map("\n".join))
+lines = st.sampled_from(
+    [*SCRIPT.split("\n"), "'", '"', "(", "$(", "cat <<EOF", "EOF", "if", "fi", "😀", "\\", "--tp", "--tp 😀"]
+)
+edits = st.tuples(
+    st.integers(0, 12),
+    st.integers(0, 90),
+    st.integers(0, 12),
+    st.integers(0, 90),
+    st.lists(lines, max_size=3).map("\n".join),
+)
 
 
 @settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -208,20 +220,37 @@ def test_random_edits_are_always_answered(changes: list[tuple[int, int, int, int
         process = await _start("--stdio")
         try:
             wire = wire_of(process)
-            await wire.start({"textDocument": {"diagnostic": {}, "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}}})
+            await wire.start(
+                {
+                    "textDocument": {
+                        "diagnostic": {},
+                        "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}},
+                    }
+                }
+            )
             uri = "file:///w/a.sh"
             document = {"uri": uri}
             wire.open(uri, SCRIPT)
             for version, (start_line, start, end_line, end, text) in enumerate(changes, 2):
                 span = {"start": {"line": start_line, "character": start}, "end": {"line": end_line, "character": end}}
-                change = {"textDocument": {**document, "version": version}, "contentChanges": [{"range": span, "text": text}]}
+                change = {
+                    "textDocument": {**document, "version": version},
+                    "contentChanges": [{"range": span, "text": text}],
+                }
                 wire.notify("textDocument/didChange", change)
                 shown = await wire.request("textDocument/diagnostic", {"textDocument": document})
                 diagnostics = shown["result"]["items"]
-                assert "result" in await wire.request("textDocument/hover", {"textDocument": document, "position": span["start"]})
+                assert "result" in await wire.request(
+                    "textDocument/hover", {"textDocument": document, "position": span["start"]}
+                )
                 context = {"diagnostics": diagnostics[:2]}
-                assert "result" in await wire.request("textDocument/codeAction", {"textDocument": document, "range": span, "context": context})
-            wire.notify("textDocument/didChange", {"textDocument": {**document, "version": 99}, "contentChanges": [{"text": SCRIPT}]})
+                assert "result" in await wire.request(
+                    "textDocument/codeAction", {"textDocument": document, "range": span, "context": context}
+                )
+            wire.notify(
+                "textDocument/didChange",
+                {"textDocument": {**document, "version": 99}, "contentChanges": [{"text": SCRIPT}]},
+            )
             shown = await wire.request("textDocument/diagnostic", {"textDocument": document})
             assert RULE in [d["code"] for d in shown["result"]["items"]]
             assert not [m for m in wire.seen if m.get("method") == "window/showMessage"]
@@ -264,7 +293,9 @@ async def test_two_clients_over_tcp_do_not_mix(tmp_path: Path) -> None:
         with pytest.raises(EOFError):
             await asyncio.wait_for(one.read(), PATIENCE)
         assert process.returncode is None
-        assert "result" in await two.request("textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}})
+        assert "result" in await two.request(
+            "textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
+        )
         await two.request("shutdown")
         two.notify("exit", None)
         await ended(process)
@@ -285,7 +316,16 @@ async def test_websocket() -> None:
     websockets = pytest.importorskip("websockets.asyncio.client", reason="the package websockets is not installed")
     process, port = await listening("--ws")
     async with websockets.connect(f"ws://127.0.0.1:{port}") as socket:
-        await socket.send(json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"processId": os.getpid(), "rootUri": None, "capabilities": {}}}))
+        await socket.send(
+            json.dumps(
+                {
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "method": "initialize",
+                    "params": {"processId": os.getpid(), "rootUri": None, "capabilities": {}},
+                }
+            )
+        )
         answer = json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
         assert answer["result"]["serverInfo"]["name"] == "spec-lsp"
         await socket.send(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}))
