@@ -1,0 +1,149 @@
+"""The table of well-known models: it can be read, it agrees with the config.json files of tests/models, it finds what people write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.model import CORE_KEYS, ModelFacts
+from spec_lsp.facts.well_known import find_model, ids
+
+MODELS = Path(__file__).parent.parent / "models"
+DATA = Path(__file__).parents[2] / "spec_lsp/facts/data/well_known.json"
+TABLE: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(DATA.read_text())
+
+FOLDERS = {
+    "deepseek-v2-lite": "deepseek-ai/DeepSeek-V2-Lite",
+    "deepseek-v3": "deepseek-ai/DeepSeek-V3",
+    "deepseek-v3.2": "deepseek-ai/DeepSeek-V3.2",
+    "gemma-2-9b": "google/gemma-2-9b-it",
+    "glm-4.5-air": "zai-org/GLM-4.5-Air",
+    "gpt-oss-120b": "openai/gpt-oss-120b",
+    "kimi-k2": "moonshotai/Kimi-K2-Instruct",
+    "kimi-linear-48b": "moonshotai/Kimi-Linear-48B-A3B-Instruct",
+    "llama-2-7b": "meta-llama/Llama-2-7b-chat-hf",
+    "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",
+    "llama-3.3-70b": "meta-llama/Llama-3.3-70B-Instruct",
+    "minimax-m2": "MiniMaxAI/MiniMax-M2",
+    "mistral-7b": "mistralai/Mistral-7B-Instruct-v0.3",
+    "mixtral-8x7b": "mistralai/Mixtral-8x7B-Instruct-v0.1",
+    "nemotron-h-8b": "nvidia/Nemotron-H-8B-Base-8K",
+    "qwen2.5-7b": "Qwen/Qwen2.5-7B-Instruct",
+    "qwen3-0.6b": "Qwen/Qwen3-0.6B",
+    "qwen3-235b-fp8": "Qwen/Qwen3-235B-A22B-FP8",
+    "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
+    "qwen3-8b": "Qwen/Qwen3-8B",
+    "qwen3-next-80b": "Qwen/Qwen3-Next-80B-A3B-Instruct",
+    "ring-2.5-1t": "inclusionAI/Ring-2.5-1T",
+}
+"""The folders of tests/models by the checkpoint they were made after; the two drafts were made up."""
+
+DETAILS = frozenset({"rope_scaling", "quantization_config", "num_nextn_predict_layers"})
+"""Keys the folders simplify."""
+
+
+def folder(name: str) -> ModelFacts:
+    return ModelFacts(json.loads((MODELS / name / "config.json").read_text()))
+
+
+def known(model_id: str) -> ModelFacts:
+    found = find_model(model_id)
+    assert found is not None, model_id
+    return found
+
+
+def test_there_are_enough() -> None:
+    assert len(ids()) >= 150
+    assert len({model_id.lower() for model_id in ids()}) == len(ids())
+
+
+@pytest.mark.parametrize("model_id", ids())
+def test_every_model_has_an_architecture(model_id: str) -> None:
+    facts = known(model_id)
+    if "architectures" not in facts.unsure:
+        assert facts.architecture
+        assert facts.model_type
+        assert facts.attention_arch in ("MLA", "MHA")
+
+
+@pytest.mark.parametrize("model_id", ids())
+def test_sizes_fit_together(model_id: str) -> None:
+    """Where the numbers are there they are those of a real model: heads divide evenly, sizes are multiples of 8."""
+    config = known(model_id).config
+    heads, kv_heads = config.get("num_attention_heads"), config.get("num_key_value_heads")
+    if heads and kv_heads:
+        assert heads % kv_heads == 0
+    for key in ("hidden_size", "intermediate_size", "moe_intermediate_size", "head_dim", "vocab_size"):
+        assert (config.get(key) or 0) % (2 if key == "vocab_size" else 8) == 0, key
+
+
+def test_every_line_is_like_a_family_or_a_model() -> None:
+    models = {model_id.lower() for model_id in ids()}
+    for line, entry in TABLE["models"].items():
+        like = entry.get("like")
+        assert like in TABLE["families"] or like.lower() in models, line
+
+
+def test_every_architecture_of_the_folders_is_there() -> None:
+    architectures = {known(i).architecture for i in ids() if "architectures" not in known(i).unsure}
+    assert {folder(path.name).architecture for path in MODELS.iterdir()} <= architectures
+
+
+@pytest.mark.parametrize(("name", "model_id"), FOLDERS.items())
+def test_agrees_with_the_folder(name: str, model_id: str) -> None:
+    real, shipped = folder(name), known(model_id)
+    expected = {**real.config, "dtype": shipped.config.get("dtype")}  # tests/models has everything in bfloat16
+    stated = {key: value for key, value in shipped.config.items() if key not in DETAILS and value is not None}
+    assert stated == {key: expected.get(key) for key in stated}
+    assert shipped.config.get("head_dim") in (None, real.config.get("head_dim"))
+    assert {key for key in CORE_KEYS if key not in shipped.config} <= {
+        "head_dim", "quantization_config", "max_position_embeddings", "intermediate_size",
+    } | shipped.unsure  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("written", "model_id"),
+    [
+        ("qwen/qwen3-8b", "Qwen/Qwen3-8B"),
+        (" Qwen/Qwen3-8B/ ", "Qwen/Qwen3-8B"),
+        ("Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("/data/models/Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("unsloth/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("models--Qwen--Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("/root/.cache/huggingface/hub/models--openai--gpt-oss-20b/snapshots/0123abc", "openai/gpt-oss-20b"),
+    ],
+)
+def test_finds_what_people_write(written: str, model_id: str) -> None:
+    assert known(written).architectures == known(model_id).architectures
+    assert known(written).hidden_size == known(model_id).hidden_size
+
+
+@pytest.mark.parametrize("written", ["", "/", "Qwen/Qwen9-8B", "Qwen3-8B-GGUF", "my/model", "llama"])
+def test_does_not_guess(written: str) -> None:
+    assert find_model(written) is None
+
+
+def test_a_copy_may_be_quantized_otherwise() -> None:
+    assert known("Qwen/Qwen3-8B").quantization_config is None
+    assert known("Qwen/Qwen3-8B-FP8").quantization_config is not None
+    with pytest.raises(NotKnown):
+        _ = known("mirror/Qwen3-8B").quantization_config
+
+
+def test_what_a_line_leaves_open_is_not_known() -> None:
+    pro = known("deepseek-ai/DeepSeek-V4-Pro")
+    assert pro.is_deepseek_v4
+    for read in ("num_experts", "num_hidden_layers", "quantization_config"):
+        with pytest.raises(NotKnown):
+            getattr(pro, read)
+
+
+def test_null_takes_an_inherited_key_back() -> None:
+    linear = known("moonshotai/Kimi-Linear-48B-A3B-Instruct")
+    assert linear.hf("n_routed_experts") is None
+    assert linear.num_experts == 256
