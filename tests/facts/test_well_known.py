@@ -85,7 +85,7 @@ def test_sizes_fit_together(model_id: str) -> None:
 def test_every_line_is_like_a_family_or_a_model() -> None:
     models = {model_id.lower() for model_id in ids()}
     for line, entry in TABLE["models"].items():
-        like = entry.get("like")
+        like = str(entry["like"])
         assert like in TABLE["families"] or like.lower() in models, line
 
 
