@@ -140,7 +140,6 @@ model.handle_unquant
 platform.find_device
 serving.handle_missing_default_values
 model.build_model_config since 0.5.14
-model.build_model_config since 0.5.14
 cuda_graph.handle_cuda_graph_config since 0.5.14
 platform.handle_hpu_backends
 platform.handle_cpu_backends
@@ -148,7 +147,6 @@ platform.handle_npu_backends
 platform.handle_mps_backends
 platform.handle_xpu_backends
 platform.handle_platform_defaults
-model.build_model_config until 0.5.14
 model.build_model_config until 0.5.14
 cuda_graph.handle_piecewise_cuda_graph until 0.5.14
 memory.handle_gpu_memory_settings
@@ -211,7 +209,6 @@ platform.handle_npu_backends
 platform.handle_mps_backends since 0.5.10
 platform.handle_xpu_backends since 0.5.10
 model.build_model_config
-model.build_model_config
 cuda_graph.handle_piecewise_cuda_graph since 0.5.10
 memory.handle_gpu_memory_settings
 model.handle_model_specific_adjustments
@@ -256,7 +253,6 @@ platform.handle_hpu_backends
 platform.handle_cpu_backends
 platform.handle_npu_backends
 model.build_model_config
-model.build_model_config
 memory.handle_gpu_memory_settings
 model.handle_model_specific_adjustments
 hicache.handle_hicache
@@ -292,7 +288,6 @@ ORDER_0_5_6 = """
 serving.handle_deprecated_args
 platform.find_device
 serving.handle_missing_default_values
-model.build_model_config
 model.build_model_config
 memory.handle_gpu_memory_settings
 platform.handle_hpu_backends

@@ -1,0 +1,63 @@
+"""SGLang's order, release by release."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import releases
+from spec_lsp.resolution.pipeline import names, pipeline
+
+
+def order(release: str) -> tuple[str, ...]:
+    return names(Release.parse(release))
+
+
+def test_every_release_from_0_5_6_has_an_order() -> None:
+    assert order("0.5.5.post3") == ()
+    for release in releases():
+        assert bool(pipeline(release)) == (release >= Release.parse("0.5.6"))
+
+
+@pytest.mark.parametrize(
+    ("release", "first", "second"),
+    [
+        ("0.5.23", "memory.handle_gpu_memory_settings", "attention.handle_attention_backend_compatibility"),
+        ("0.5.12", "attention.handle_deterministic_inference", "attention.handle_attention_backend_compatibility"),
+        ("0.5.11", "speculative.handle_speculative_decoding", "attention.handle_deterministic_inference"),
+        ("0.5.9", "attention.handle_attention_backend_compatibility", "hicache.handle_hicache"),
+        ("0.5.7", "hicache.handle_hicache", "attention.handle_attention_backend_compatibility"),
+        ("0.5.7", "platform.handle_cpu_backends", "memory.handle_gpu_memory_settings"),
+        ("0.5.6", "memory.handle_gpu_memory_settings", "platform.handle_cpu_backends"),
+        ("0.5.10", "speculative.handle_speculative_decoding", "disaggregation.handle_pd_disaggregation"),
+        ("0.5.11", "disaggregation.handle_pd_disaggregation", "serving.handle_deprecated_args"),
+    ],
+)
+def test_order_within_a_release(release: str, first: str, second: str) -> None:
+    found = order(release)
+    assert found.index(first) < found.index(second)
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "times"),
+    [
+        ("memory.handle_offload_compatibility", "0.5.20", 2),
+        ("memory.handle_offload_compatibility", "0.5.19", 0),
+        ("parallel.handle_legacy_cp_arguments", "0.5.19", 2),
+        ("parallel.handle_legacy_cp_arguments", "0.5.20", 0),
+        ("cuda_graph.handle_piecewise_cuda_graph", "0.5.13", 1),
+        ("cuda_graph.handle_piecewise_cuda_graph", "0.5.14", 0),
+        ("kv_sharding.handle_kv_cache_sharding", "0.5.22", 2),
+        ("model.build_model_config", "0.5.14", 1),
+        ("model.build_model_config", "0.5.12", 1),
+    ],
+)
+def test_what_a_release_calls(name: str, release: str, times: int) -> None:
+    assert order(release).count(name) == times
+
+
+def test_late_refusals_come_last() -> None:
+    found = order("0.5.23")
+    late = [name.startswith("late.") for name in found]
+    assert late == sorted(late)
+    assert any(late)
