@@ -34,7 +34,7 @@ class Variant:
     """One way a launch can be run: its argv after the entry point, and what surrounds it.
 
     `words` never holds the entry point (`python -m sglang.launch_server`, `sglang serve`). `env` holds the variables the launch
-    is given by the document (prefix, `export`, `env`, `docker -e`, `environment:`); a variable that is not there is not set by the document.
+    is given by the document (prefix, `export`, `env`, `docker -e`, `environment:`); the document does not set any other.
     """
 
     words: tuple[Word, ...]
@@ -107,7 +107,8 @@ class Problem:
 class Directive:
     """A comment to spec-lsp: `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: sglang=0.5.19 gpu=b200`.
 
-    `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the comment stands on its line.
+    `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the
+    comment stands on its line.
     """
 
     text: str
@@ -125,6 +126,6 @@ class Document:
     problems: tuple[Problem, ...] = ()
     directives: tuple[Directive, ...] = ()
     depends_on: frozenset[str] = field(default_factory=frozenset)
-    """Files of the workspace whose change may change the above (sourced scripts), as paths relative to this document's folder or absolute."""
+    """Files of the workspace whose change may change the above (sourced scripts), as the document names them."""
     language: str | None = None
     """The language id the text was read with, so that a changed text can be read the same way."""

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from spec_lsp.syntax import parse
 from spec_lsp.syntax import shell as shell_reader
 from spec_lsp.syntax.launch import Document, Variant
-from spec_lsp.syntax.shell import statements
+from spec_lsp.syntax.shell.statements import _cache
 from spec_lsp.syntax.word import Word
 
 START = "python -m sglang.launch_server"
@@ -24,7 +24,9 @@ def argv(variant: Variant) -> list[str]:
     return [told(w) for w in variant.words]
 
 
-def launches(text: str, read: Callable[[str], str | None] = lambda path: None, name: str = "run.sh") -> list[list[list[str]]]:
+def launches(
+    text: str, read: Callable[[str], str | None] = lambda path: None, name: str = "run.sh"
+) -> list[list[list[str]]]:
     """For each launch the argv of each of its variants."""
     return [[argv(v) for v in launch.variants] for launch in parse(name, text, read).launches]
 
@@ -69,4 +71,4 @@ def check_maps(document: Document) -> None:
 def forget() -> None:
     """Empties what readers keep from one reading to the next."""
     shell_reader._memories.clear()
-    statements._cache.__init__()  # type: ignore[misc]
+    _cache.__init__()  # type: ignore[misc]

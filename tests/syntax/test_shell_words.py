@@ -15,14 +15,40 @@ from tests.syntax.support import START, check_maps
 BASH = shutil.which("bash")
 pytestmark = pytest.mark.skipif(BASH is None, reason="needs bash")
 
-plain = st.text("ab1-_.=:,/@%+{}[]!#~^é\U0001f600", min_size=1, max_size=4).filter(lambda s: not s.startswith(("#", "~")))
-inside_single = st.text("ab \t\"\\$`#{}*é\U0001f600\n", max_size=5)
+plain = st.text("ab1-_.=:,/@%+{}[]!#~^é\U0001f600", min_size=1, max_size=4).filter(
+    lambda s: not s.startswith(("#", "~"))
+)
+inside_single = st.text('ab \t"\\$`#{}*é\U0001f600\n', max_size=5)
 inside_double = st.lists(
-    st.sampled_from(["a", " ", "'", "#", '\\"', "\\$", "\\\\", "\\`", "\\a", "\\\n", "\n", "$V", "${V}", "${W:-d}", "é", "\U0001f600", "$E", "${#V}"]),
+    st.sampled_from(
+        [
+            "a",
+            " ",
+            "'",
+            "#",
+            '\\"',
+            "\\$",
+            "\\\\",
+            "\\`",
+            "\\a",
+            "\\\n",
+            "\n",
+            "$V",
+            "${V}",
+            "${W:-d}",
+            "é",
+            "\U0001f600",
+            "$E",
+            "${#V}",
+        ]
+    ),
     max_size=5,
 ).map("".join)
 inside_ansi = st.lists(
-    st.sampled_from(["a", " ", "\\n", "\\t", "\\'", "\\\\", "\\x41", "\\101", "\\u00e9", "\\U0001F600", '"', "$V", "\\q", "é"]), max_size=4
+    st.sampled_from(
+        ["a", " ", "\\n", "\\t", "\\'", "\\\\", "\\x41", "\\101", "\\u00e9", "\\U0001F600", '"', "$V", "\\q", "é"]
+    ),
+    max_size=4,
 ).map("".join)
 escape = st.sampled_from(["\\ ", "\\'", '\\"', "\\$", "\\\\", "\\a", "\\#", "\\\n", "\\&", "\\é"])
 expansion = st.sampled_from(
@@ -79,7 +105,7 @@ def test_words_are_those_of_bash(words: str) -> None:
 @settings(max_examples=60, deadline=None)
 def test_arrays_and_strings_are_those_of_bash(words: list[str]) -> None:
     joined = " ".join(words)
-    script = PREAMBLE + f"set -f\nX=(--a {joined})\nY=\"{START} \"\nX+=(z)\n$Y \"${{X[@]}}\" ${{X[*]}}\n"
+    script = PREAMBLE + f'set -f\nX=(--a {joined})\nY="{START} "\nX+=(z)\n$Y "${{X[@]}}" ${{X[*]}}\n'
     expected = bash_argv(script)
     if expected is None:
         return
@@ -99,7 +125,7 @@ def test_nested_texts_are_those_of_bash(words: list[str], how: str) -> None:
         script = f"export V='ab cbd' E= N=4\nexport -f python\nset -f\nbash -f -c {quoted}\n"
     elif how == "eval":
         quoted = "'" + inner.replace("'", "'\\''") + "'"
-        script = PREAMBLE + f"set -f\nC={quoted}\neval \"$C\"\n"
+        script = PREAMBLE + f'set -f\nC={quoted}\neval "$C"\n'
     else:
         script = PREAMBLE + f"set -f\nC=$(cat <<'EOF'\n{inner}\nEOF\n)\neval \"$C\"\n"
     expected = bash_argv(script)

@@ -13,8 +13,8 @@ from spec_lsp.syntax.word import Place, Word
 class Change:
     """Edits that do what was asked, and the other words that change with them.
 
-    `also` holds (index of the launch in its document, the word as it was) for each word elsewhere that reads the edited text: a variable that
-    two flags or two launches use. Empty when nothing else changes.
+    `also` holds (index of the launch in its document, the word as it was) for each word elsewhere that reads the edited
+    text: a variable that two flags or two launches use. Empty when nothing else changes.
     """
 
     edits: tuple[Edit, ...]

@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from spec_lsp.syntax.directives import directives_in
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Variant
 from spec_lsp.syntax.shell.ast import Script
+from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.continuations import broken_continuations
-from spec_lsp.syntax.shell.interpreter import Found, Interpreter, Memory
-from spec_lsp.syntax.source import FileSource, Source
-from spec_lsp.syntax.shell.statements import statements
+from spec_lsp.syntax.shell.interpreter import Found, Interpreter
+from spec_lsp.syntax.shell.memory import Memory
+from spec_lsp.syntax.shell.statements import assigned_in, statements
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
+from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Word
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
@@ -47,7 +49,9 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(content)]
 
     located = list(statements(text))
-    interpreter = Interpreter(name, texts, load, _memories.get(name) or Memory())
+    interpreter = Interpreter(
+        name, texts, load, _memories.get(name) or Memory(), lambda: assigned_in(located), BUILTINS
+    )
     broken = any(s.broken for s in located)
     for statement in located:
         if broken:

@@ -7,7 +7,7 @@ place (or in another version of a file) is the same node, read through another `
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Literal
 
 
 @dataclass(slots=True, eq=False)
@@ -68,7 +68,7 @@ class Opaque:
     reason: str
 
 
-Part = Union[Lit, Param, Substitution, Arithmetic, Opaque]
+Part = Lit | Param | Substitution | Arithmetic | Opaque
 
 
 @dataclass(slots=True, eq=False)
@@ -238,7 +238,7 @@ class ArithmeticCommand:
     redirects: tuple[Redirect, ...] = ()
 
 
-Command = Union[Simple, Pipeline, AndOr, Script, If, For, While, Case, Function, Group, Test, ArithmeticCommand]
+Command = Simple | Pipeline | AndOr | Script | If | For | While | Case | Function | Group | Test | ArithmeticCommand
 
 
 @dataclass(slots=True, eq=False)
@@ -264,4 +264,4 @@ class Compare:
     right: WordNode
 
 
-Expression = Union[Both, Not, Compare]
+Expression = Both | Not | Compare

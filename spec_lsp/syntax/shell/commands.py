@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Union
 
 from spec_lsp.syntax.launch import Clue, Program
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
@@ -34,27 +33,36 @@ ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PIN = re.compile(r"sglang(?:\[[^\]]*\])?\s*[=~<>!]=?=?\s*[\w.*+!]+")
 SGLANG_IMAGE = re.compile(r"sglang|lmsys", re.I)
 
-TEXT_COMMANDS = frozenset(
-    "echo printf pgrep pkill grep egrep fgrep rg kill killall cat sed awk head tail less ps log info warn error die usage logger "
-    "trap alias test [ true false : read which type hash man help wait sleep mkdir rm cp mv ln ls cd pushd popd curl wget jq "
-    "git date tr cut sort uniq wc chmod chown touch basename dirname realpath readlink".split()
-)
+TEXT_COMMANDS = frozenset({
+    "echo", "printf", "pgrep", "pkill", "grep", "egrep", "fgrep", "rg", "kill", "killall", "cat", "sed", "awk",
+    "head", "tail", "less", "ps", "log", "info", "warn", "error", "die", "usage", "logger", "trap", "alias", "test",
+    "[", "true", "false", ":", "read", "which", "type", "hash", "man", "help", "wait", "sleep", "mkdir", "rm", "cp",
+    "mv", "ln", "ls", "cd", "pushd", "popd", "curl", "wget", "jq", "git", "date", "tr", "cut", "sort", "uniq", "wc",
+    "chmod", "chown", "touch", "basename", "dirname", "realpath", "readlink",
+})  # fmt: skip
 """Commands whose words are text: a launch in them is not started."""
 
-PREFIXES = frozenset(
-    "nohup exec setsid command builtin time nice ionice taskset numactl chrt timeout stdbuf unbuffer catchsegv strace ltrace perf "
-    "nsys ncu rocprof rocprofv3 rocprofv2 valgrind gdb sudo doas env srun mpirun mpiexec torchrun accelerate uv uvx pipx poetry pixi conda mamba micromamba "
-    "hatch rye pdm singularity apptainer enroot screen xargs flock proxychains proxychains4 tini dumb-init catatonit s6-setuidgid gosu su-exec "
-    "kubectl oc ray podman docker nerdctl docker-compose bash sh zsh dash ksh ssh tmux sbatch salloc su runuser script tsp pm2 "
-    "parallel watch caffeinate".split()
-)
+PREFIXES = frozenset({
+    "nohup", "exec", "setsid", "command", "builtin", "time", "nice", "ionice", "taskset", "numactl", "chrt",
+    "timeout", "stdbuf", "unbuffer", "catchsegv", "strace", "ltrace", "perf", "nsys", "ncu", "rocprof", "rocprofv3",
+    "rocprofv2", "valgrind", "gdb", "sudo", "doas", "env", "srun", "mpirun", "mpiexec", "torchrun", "accelerate",
+    "uv", "uvx", "pipx", "poetry", "pixi", "conda", "mamba", "micromamba", "hatch", "rye", "pdm", "singularity",
+    "apptainer", "enroot", "screen", "xargs", "flock", "proxychains", "proxychains4", "tini", "dumb-init",
+    "catatonit", "s6-setuidgid", "gosu", "su-exec", "kubectl", "oc", "ray", "podman", "docker", "nerdctl",
+    "docker-compose", "bash", "sh", "zsh", "dash", "ksh", "ssh", "tmux", "sbatch", "salloc", "su", "runuser",
+    "script", "tsp", "pm2", "parallel", "watch", "caffeinate",
+})  # fmt: skip
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash"})
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
-DOCKER_SWITCHES = frozenset(
-    "--rm --detach --interactive --tty --privileged --init --read-only --no-healthcheck --oom-kill-disable --publish-all --quiet "
-    "--sig-proxy --disable-content-trust --replace --rmi --tls-verify --no-hosts --no-hostname".split()
-)
-SSH_VALUES = frozenset("-b -c -D -E -e -F -I -i -J -L -l -m -O -o -p -Q -R -S -W -w".split())
+DOCKER_SWITCHES = frozenset({
+    "--rm", "--detach", "--interactive", "--tty", "--privileged", "--init", "--read-only", "--no-healthcheck",
+    "--oom-kill-disable", "--publish-all", "--quiet", "--sig-proxy", "--disable-content-trust", "--replace",
+    "--rmi", "--tls-verify", "--no-hosts", "--no-hostname",
+})  # fmt: skip
+SSH_VALUES = frozenset({
+    "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R", "-S",
+    "-W", "-w",
+})  # fmt: skip
 SLURM_CLUES = {
     "gres": "gpu", "constraint": "gpu", "C": "gpu", "gpus": "gpu", "G": "gpu", "gpus-per-node": "gpu", "gpus-per-task": "gpu",
     "nodes": "nodes", "N": "nodes", "container-image": "image",
@@ -118,7 +126,7 @@ class Called:
     args: tuple[Word, ...]
 
 
-Action = Union[Started, Embedded, StandardInput, Called]
+Action = Started | Embedded | StandardInput | Called
 
 
 @dataclass(slots=True)
@@ -193,12 +201,20 @@ class _Reader:
         for i in range(start, len(words)):
             name = command_name(words[i])
             if name is None:
+                if (
+                    words[i + 1 : i + 2]
+                    and words[i + 1].text == "-m"
+                    and words[i + 2 : i + 3]
+                    and words[i + 2].text in MODULES
+                ):
+                    return self.unknown_command(words[i:], _pins(words[:i], around))
                 continue
-            if PYTHON.match(name) or name == "sglang":
-                found = self.read(words[i:], _pins(words[:i], around), False)
-                if found is not None:
-                    return found
-            elif wrapper and name in PREFIXES and words[i].text == name or name in SHELLS:
+            if (
+                PYTHON.match(name)
+                or name == "sglang"
+                or (wrapper and name in PREFIXES and words[i].text == name)
+                or name in SHELLS
+            ):
                 found = self.read(words[i:], _pins(words[:i], around), False)
                 if found is not None:
                     return found
@@ -359,7 +375,7 @@ class _Reader:
         return self.dash_c(words, around)
 
 
-Handler = Callable[[_Reader, Sequence[Word], Surroundings], Union[Action, None]]
+Handler = Callable[[_Reader, Sequence[Word], Surroundings], Action | None]
 HANDLERS: dict[str, Handler] = {
     "env": _Reader.env,
     "sudo": _Reader.env,

@@ -9,8 +9,8 @@ from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Both, Compare, Expression, Not, Param, WordNode
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander
 from spec_lsp.syntax.shell.patterns import matches
-from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT, Unset
+from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Word
 
 NUMERIC = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}

@@ -9,12 +9,11 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, Union
+from typing import Any, Protocol
 
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.patterns import affordable, compile_pattern, quote
-from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,
@@ -29,6 +28,7 @@ from spec_lsp.syntax.shell.values import (
     Value,
     World,
 )
+from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
 MAX_FRAGMENTS = 2_000
@@ -36,9 +36,10 @@ MAX_TEXT = 1_500_000
 MAX_WORDS = 2000
 """Words of one command that we look at."""
 
-ALWAYS_SET = frozenset(
-    "HOME PWD OLDPWD USER PATH SHELL HOSTNAME UID EUID RANDOM SECONDS LINENO PPID BASHPID BASH OSTYPE ? $ ! - _ #".split()
-)
+ALWAYS_SET = frozenset({
+    "HOME", "PWD", "OLDPWD", "USER", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM", "SECONDS", "LINENO",
+    "PPID", "BASHPID", "BASH", "OSTYPE", "?", "$", "!", "-", "_", "#",
+})  # fmt: skip
 FROM_COMMAND_LINE = "from the command line"
 
 
@@ -65,7 +66,7 @@ class Outside:
     reason: str
 
 
-Leaf = Union[Scalar, Array, Table, Unset, Outside]
+Leaf = Scalar | Array | Table | Unset | Outside
 
 
 @dataclass(slots=True, eq=False)
@@ -153,9 +154,8 @@ class Fields:
         self.many |= split
         splat = not self.solid and all(f.text is None for f in fragments) and bool(fragments)
         place = self.element_place or self.node_place
-        if self.element_place is None and self.brought and not splat and _starts_a_flag(fragments):
-            place = written_at(fragments, self.node_place)
-        elif self.element_place is None and self.many and fragments:
+        flag = self.brought and not splat and _starts_a_flag(fragments)
+        if self.element_place is None and fragments and (self.many or flag):
             place = written_at(fragments, self.node_place)
         self.words.append(Word(fragments, place, splat, splat))
         self.current = []
@@ -321,16 +321,18 @@ class Expander:
         """The value of a variable in this world."""
         tree = self.variables.lookup(name)
         if tree is not None:
-            value = self.world.follow(tree)
-            return Outside(DEPENDS) if value is None else value
+            value: Any = self.world.follow(tree)
+            found: Leaf = Outside(DEPENDS) if value is None else value
+            return found
         if name == "@":
             return Outside(FROM_COMMAND_LINE)
         reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
         if name in ALWAYS_SET:
             return Outside("not known before it runs" if not name.isalpha() else reason)
         default = 0 if self.variables.sets(name) else 1
-        fork: Fork[Leaf] = Fork(self.variables.point(name), (UNSET, Outside(reason)), True, default)
-        return self.world.follow(fork) or Outside(reason)
+        fork: Any = Fork(self.variables.point(name), (UNSET, Outside(reason)), True, default)
+        given: Leaf | None = self.world.follow(fork)
+        return given or Outside(reason)
 
     def parameter_into(self, fields: Fields, p: Param, source: Source, join: bool) -> None:
         here = source.place(p.start, p.end)
@@ -348,9 +350,10 @@ class Expander:
             return
         op = p.op.lstrip(":") if p.op != ":" else p.op
         if op in ("-", "=", "+", "?") and p.arg is not None:
-            leaf = self.default(fields, p, op, leaf, source, join)
-            if leaf is None:
+            given = self.default(fields, p, op, leaf, source, join)
+            if given is None:
                 return
+            leaf = given
         elif op:
             leaf = self.changed(p, leaf, source, here)
         self.value_into(fields, p, leaf, here, join)
@@ -446,6 +449,8 @@ class Expander:
     def default(self, fields: Fields, p: Param, op: str, leaf: Leaf, source: Source, join: bool) -> Leaf | None:
         """`${X:-…}` and its like; None when the argument has been expanded in the value's place."""
         assert p.arg is not None
+        if op == "+" and isinstance(leaf, Outside) and _only_itself(p):
+            return leaf
         given = self.is_given(p, op, leaf)
         if op == "?":
             return leaf if given is not False else Outside(FROM_ENVIRONMENT)
@@ -468,8 +473,9 @@ class Expander:
         if isinstance(leaf, Outside):
             if leaf.reason == DEPENDS or p.name in ALWAYS_SET or self.variables.lookup(p.name) is not None:
                 return None
-            fork: Fork[bool] = Fork(self.variables.point(p.name), (False, True), op != "+", 0)
-            return self.world.follow(fork)
+            fork: Any = Fork(self.variables.point(p.name), (False, True), op != "+", 0)
+            given: bool | None = self.world.follow(fork)
+            return given
         if isinstance(leaf, Array):
             if any(w.splat for w in leaf.words):
                 return True if any(not w.splat for w in leaf.words) else None
@@ -559,6 +565,18 @@ class Expander:
                 break
         found.extend(word.slice(position, len(text)) if position < len(text) else ())
         return tuple(found)
+
+
+def _only_itself(p: Param) -> bool:
+    """`${A[@]+"${A[@]}"}`: the array, or no words, which any number of words may be."""
+    parts = p.arg.parts if p.arg is not None else ()
+    return (
+        p.index == "@"
+        and len(parts) == 1
+        and isinstance(parts[0], Param)
+        and parts[0].name == p.name
+        and parts[0].index == "@"
+    )
 
 
 def literal_fragments(part: Lit, source: Source) -> tuple[Fragment, ...]:

@@ -8,15 +8,14 @@ known words are unrolled; any other loop runs its body once on unknown values. E
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
+from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Program, Variant
 from spec_lsp.syntax.shell import ast, commands, conditions
-from spec_lsp.syntax.shell.continuations import hidden_comment
 from spec_lsp.syntax.shell.expand import (
     ALWAYS_SET,
     FROM_COMMAND_LINE,
@@ -25,9 +24,23 @@ from spec_lsp.syntax.shell.expand import (
     bounded_array,
     written_at,
 )
+from spec_lsp.syntax.shell.memory import Memory, Remembered, same
 from spec_lsp.syntax.shell.parser import parse_script
 from spec_lsp.syntax.shell.patterns import is_plain, matches
-from spec_lsp.syntax.source import FileSource, Source, embedded
+from spec_lsp.syntax.shell.questions import (
+    PIP,
+    arm_label,
+    assigned_names,
+    equality,
+    is_key,
+    is_test,
+    may_read_script,
+    may_start,
+    name_of,
+    shifts,
+    shown,
+    without_escaped_blank,
+)
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,
@@ -51,6 +64,7 @@ from spec_lsp.syntax.shell.values import (
     leaves,
     transform,
 )
+from spec_lsp.syntax.source import FileSource, Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
 MAX_STEPS = 12_000
@@ -66,17 +80,12 @@ OUTPUT = ">"
 ARGUMENTS = "@"
 FILE = "file:"
 
-TRUSTED = frozenset(
-    "cd export set source . mkdir pip pip3 uv conda sleep echo printf pushd popd ulimit module spack apt-get rm cp trap umask wait shopt".split()
-)
-"""Commands that are taken to succeed: `cd /srv && …`."""
 
-SILENT = frozenset(
-    "cd export set source . mkdir sleep [ test true false : pushd popd local declare shift unset read exit return".split()
-)
+SILENT = frozenset({
+    "cd", "export", "set", "source", ".", "mkdir", "sleep", "[", "test", "true", "false", ":", "pushd", "popd",
+    "local", "declare", "shift", "unset", "read", "exit", "return",
+})  # fmt: skip
 FORKING_ENV = re.compile(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSHMEM|TORCH|FLASHINFER|TRITON|NCCL")
-ASSIGNED = re.compile(r"(?<![\w$-])([A-Za-z_]\w*)\+?=")
-PIP = re.compile(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")
 
 
 @dataclass(slots=True, eq=False)
@@ -127,28 +136,6 @@ class Seen:
 MISSING: Any = object()
 
 
-@dataclass(slots=True, eq=False)
-class Remembered:
-    """What a statement came to, and all that it read to come to it."""
-
-    node: Any
-    reads: dict[str, Any]
-    constraints: tuple[Any, ...]
-    functions: tuple[str, ...]
-    result: Any
-
-
-@dataclass(slots=True, eq=False)
-class Memory:
-    """What the last run over a document came to, statement by statement, for the next run to use where nothing changed.
-
-    A statement is known by its node and where it stands, so what an edit moves is evaluated again.
-    """
-
-    points: dict[Any, Point] = field(default_factory=dict)
-    results: dict[tuple[int, int, str], list[Remembered]] = field(default_factory=dict)
-
-
 class Interpreter:
     """Runs statements in order. `launches` and `clues` are what it found; `sourced` the files it asked for.
 
@@ -161,10 +148,14 @@ class Interpreter:
         texts: dict[str, str],
         load: Callable[[str], list[tuple[ast.Script, Source]] | None],
         memory: Memory,
+        assigns: Callable[[], frozenset[str]],
+        builtins: Mapping[str, Callable[[Interpreter, ast.Simple, Source], None]],
     ) -> None:
         self.document = document
         self.texts = texts
         self.load = load
+        self.assigns = assigns
+        self.builtins = builtins
         self.state = State({})
         self.launches: dict[tuple[Place, Place], Found] = {}
         self.commands: dict[tuple[Place, Place], tuple[ast.Simple, Source]] = {}
@@ -186,12 +177,13 @@ class Interpreter:
         self.evaluations = 0
         self.embedded_characters = 0
         self.embedded = 0
+        self.around: tuple[Clue, ...] = ()
         self.calls = 0
 
     # What an expansion reads.
 
     def lookup(self, name: str) -> Tree[Value] | None:
-        found = self.variable(name)
+        found: Tree[Value] | None = self.variable(name)
         if found is None and name.isdigit():
             return self.positional(int(name))
         if found is None and name == "#":
@@ -216,7 +208,7 @@ class Interpreter:
         for entry in self.memory.results.get(key, ()):
             if (
                 entry.functions == functions
-                and _same(entry.constraints, self.state.constraints)
+                and same(entry.constraints, self.state.constraints)
                 and all(self.reads_again(name, value) for name, value in entry.reads.items())
             ):
                 break
@@ -236,7 +228,7 @@ class Interpreter:
         """Whether what a statement read last time is what it would read now."""
         if name.startswith("="):
             return self.sets(name[1:]) is value
-        return _same(self.state.vars.get(name), value)
+        return same(self.state.vars.get(name), value)
 
     def script_path(self) -> Tree[Value]:
         name = self.document.rpartition("/")[2] or "script"
@@ -258,7 +250,8 @@ class Interpreter:
                     return Scalar(word.fragments)
             return UNSET
 
-        return transform(arguments, pick)
+        picked: Tree[Value] = transform(arguments, pick)
+        return picked
 
     def count(self) -> Tree[Value] | None:
         arguments = self.variable(ARGUMENTS)
@@ -272,7 +265,8 @@ class Interpreter:
                 return Scalar((Fragment(None, place, False, FROM_COMMAND_LINE),))
             return Scalar((Fragment(str(len(words)), place, False, fixed=True),))
 
-        return transform(arguments, size)
+        counted: Tree[Value] = transform(arguments, size)
+        return counted
 
     def point(self, name: str) -> Point:
         shown = f"`${name}`" if name.isdigit() else f"`{name}`"
@@ -280,7 +274,7 @@ class Interpreter:
 
     def sets(self, name: str) -> bool:
         if self.assigned is None:
-            self.assigned = frozenset(ASSIGNED.findall(self.texts.get(self.document, "")))
+            self.assigned = self.assigns()
         if self.reads is not None:
             self.reads["=" + name] = name in self.assigned
         return name in self.assigned
@@ -344,16 +338,16 @@ class Interpreter:
         if isinstance(item, ast.AndOr) and len(item.rest) == 1 and isinstance(item.first, ast.Simple):
             last = item.rest[0][1]
             if (
-                _names(item.first) == "cd"
+                name_of(item.first) == "cd"
                 and isinstance(last, ast.Simple)
-                and _names(last) == "pwd"
+                and name_of(last) == "pwd"
                 and len(item.first.words) >= 2
             ):
                 return Expander(self, world).scalar(item.first.words[-1], source)
             return None
         if not isinstance(item, ast.Simple) or len(item.words) < 2 or item.redirects:
             return None
-        name = _names(item)
+        name = name_of(item)
         if name in ("realpath", "readlink"):
             return Expander(self, world).scalar(item.words[-1], source)
         if name not in ("dirname", "basename"):
@@ -563,10 +557,10 @@ class Interpreter:
                 return
             wanted = 0 if op == "&&" else 1
             status = self.state.vars.get(STATUS)
-            if wanted == 0 and status is None and not _is_test(previous):
+            if wanted == 0 and status is None and not is_test(previous):
                 self.execute(command, source)
             else:
-                text = _shown(source, previous.start, previous.end)
+                text = shown(source, previous.start, previous.end)
                 place = source.place(previous.start, previous.end)
                 decision = self.decided(place, (f"`{text}` holds", f"`{text}` fails"))
                 arms: list[Callable[[], None]] = [lambda: self.set_status(True), lambda: self.set_status(False)]
@@ -593,7 +587,7 @@ class Interpreter:
         output: Any = MISSING
         for i, command in enumerate(node.commands):
             self.state = outer.fork()
-            reads = i + 1 < len(node.commands) and _may_read_script(node.commands[i + 1])
+            reads = i + 1 < len(node.commands) and may_read_script(node.commands[i + 1])
             if reads:
                 self.state.vars[OUTPUT] = Scalar(())
             elif i + 1 < len(node.commands):
@@ -649,7 +643,7 @@ class Interpreter:
         self.run(condition, source)
         if not self.state.alive:
             return
-        text = _shown(source, condition.start, condition.end)
+        text = shown(source, condition.start, condition.end)
         place = source.place(condition.start, condition.end)
         decision = self.decided(place, (f"`{text}` holds", f"`{text}` fails"))
 
@@ -662,7 +656,7 @@ class Interpreter:
 
     def assume(self, condition: ast.Command, source: Source) -> None:
         """In the arm where `$X = text` holds, X is that text."""
-        left, right = _equality(condition)
+        left, right = equality(condition)
         name = conditions.compared_variable(left, right) if right is not None else None
         if name is None or right is None or left is None or not is_plain(right.literal or ""):
             return
@@ -687,10 +681,10 @@ class Interpreter:
         self.state.vars[name] = transform(present, known)
 
     def run_case(self, node: ast.Case, source: Source) -> None:
-        labels = [_arm_label(node, arm, source) for arm in node.arms]
+        labels = [arm_label(node, arm, source) for arm in node.arms]
         whole = any(p.literal == "*" for arm in node.arms for p in arm.patterns)
         place = source.place(node.subject.start, node.subject.end)
-        labels.append(f"`{_shown(source, node.subject.start, node.subject.end)}` is none of those listed")
+        labels.append(f"`{shown(source, node.subject.start, node.subject.end)}` is none of those listed")
         point: list[Point] = []
 
         def choose(x: Expander) -> Any:
@@ -724,7 +718,7 @@ class Interpreter:
         decision = transform(decision, spread)
         if point:
             self.priority.update(_points(decision))
-        arms = [lambda i=i: self.run_case_arm(node, i, source) for i in range(len(node.arms))]  # type: ignore[misc]
+        arms = [partial(self.run_case_arm, node, i, source) for i in range(len(node.arms))]
         self.branch(_without_nowhere(decision), [*arms, lambda: None])
 
     def run_case_arm(self, node: ast.Case, index: int, source: Source) -> None:
@@ -838,7 +832,7 @@ class Interpreter:
     def run_unknown_loop(self, node: ast.For | ast.While, body: ast.Script, source: Source, name: str) -> None:
         """Runs the body once, on unknown values; afterwards it ran never, or set what it sets to we do not know what."""
         place = source.place(node.start, min(node.start + 5, node.end))
-        text = _shown(source, node.start, body.start)
+        text = shown(source, node.start, body.start)
         point = self.new_point(place, (f"`{text}` does nothing", f"`{text}` runs"))
         frame = Frame("loop", len(self.state.constraints) + 1)
 
@@ -855,10 +849,10 @@ class Interpreter:
 
     def forget(self, body: ast.Script, source: Source, name: str, reason: str) -> None:
         place = source.place(body.start, body.end)
-        names = set(_assigned(body))
+        names = set(assigned_names(body))
         if name:
             names.add(name)
-        if _shifts(body):
+        if shifts(body):
             self.state.vars[ARGUMENTS] = Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
             for digit in "123456789":
                 self.state.vars.pop(digit, None)
@@ -909,7 +903,7 @@ class Interpreter:
 
         def build(x: Expander) -> Value:
             before = self.present(node.name, x) if node.append else UNSET
-            if isinstance(before, Table) or (keyed and any(_is_key(e) for e in elements)):
+            if isinstance(before, Table) or (keyed and any(is_key(e) for e in elements)):
                 return self.table(before, elements, x, source)
             words = x.words([e.value for e in elements], source)
             place = source.place(node.start, node.end)
@@ -979,7 +973,7 @@ class Interpreter:
     # Simple commands.
 
     def run_simple(self, node: ast.Simple, source: Source) -> None:
-        name = _names(node)
+        name = name_of(node)
         if node.assigning:
             self.assign_defaults(node, source)
         if not node.words:
@@ -991,7 +985,7 @@ class Interpreter:
         if name is not None and name in self.state.functions:
             self.run_external(node, source, name)
             return
-        builtin = BUILTINS.get(name or "")
+        builtin = self.builtins.get(name or "")
         if builtin is not None:
             builtin(self, node, source)
             return
@@ -1008,7 +1002,7 @@ class Interpreter:
                         self.state.vars[part.name] = value
 
     def run_external(self, node: ast.Simple, source: Source, name: str | None) -> None:
-        if name is not None and name not in self.state.functions and not _may_start(node, name):
+        if name is not None and name not in self.state.functions and not may_start(node, name):
             self.print_unknown(node, source, name)
             if PIP.match(name):
                 self.note_pins(node, source)
@@ -1035,12 +1029,12 @@ class Interpreter:
             numbers = {id(leaf): i for i, leaf in enumerate(actions)}
             decision = transform(mapping, lambda leaf: numbers[id(leaf)])
             self.branch(decision, [lambda leaf=leaf: self.act(node, source, leaf) for leaf in actions])  # type: ignore[misc]
-        if name == "exec" or _names(node, 1) == "exec":
+        if name == "exec":
             self.state.alive = False
 
     def see(self, node: ast.Simple, source: Source, x: Expander) -> Seen:
         """What a command does in one world."""
-        words = x.words(_without_escaped_blank(node), source)
+        words = x.words(without_escaped_blank(node), source)
         action = commands.recognise(words, self.state.functions.__contains__) if words else None
         if not isinstance(action, commands.Started):
             return Seen(action)
@@ -1098,7 +1092,7 @@ class Interpreter:
         for word in args:
             text = word.text
             for candidate in (text, (text or "").partition("=")[2]):
-                tree = self.variable(FILE + _plain_path(candidate)) if candidate else None
+                tree = self.variable(FILE + plain_path(candidate)) if candidate else None
                 if tree is not None and candidate:
                     leaf = x.world.follow(tree)
                     if isinstance(leaf, Scalar):
@@ -1117,7 +1111,7 @@ class Interpreter:
         if found is None:
             found = self.launches[key] = Found(seen.action.program, place, extent)
             self.commands[key] = (node, source)
-        for clue in seen.action.around.clues:
+        for clue in (*self.around, *seen.action.around.clues):
             found.clues[clue] = None
         devices = dict(seen.env).get("CUDA_VISIBLE_DEVICES")
         if devices is not None and devices.text:
@@ -1156,7 +1150,7 @@ class Interpreter:
             self.assign(assign, source)
         self.frames.append(frame)
         self.context.append(
-            Choice(source.place(node.start, node.end), f"`{_shown(source, node.start, node.end)}` is called")
+            Choice(source.place(node.start, node.end), f"`{shown(source, node.start, node.end)}` is called")
         )
         self.calls += 1
         self.execute(function.body, home)
@@ -1185,13 +1179,18 @@ class Interpreter:
         """A text that a shell reads: `eval "$CMD"`, `bash -c '…'`, `ssh host '…'`."""
         inner = embedded(text)
         self.embedded_characters += len(inner.text)
-        affordable = self.calls < MAX_CALLS and self.embedded < MAX_EMBEDDED and self.embedded_characters < MAX_EMBEDDED_CHARACTERS
+        affordable = (
+            self.calls < MAX_CALLS
+            and self.embedded < MAX_EMBEDDED
+            and self.embedded_characters < MAX_EMBEDDED_CHARACTERS
+        )
         script = parse_script(inner.text) if affordable else None
         if script is None:
             self.set_status(None)
             return
         self.embedded += 1
         self.calls += 1
+        outer_clues, self.around = self.around, (*self.around, *around.clues)
         if same:
             self.run(script, inner)
         else:
@@ -1199,9 +1198,9 @@ class Interpreter:
                 self.enter_process(node, source, around)
                 self.state.vars[ARGUMENTS] = Array(args[1:])
                 self.run(script, inner)
+        self.around = outer_clues
         self.calls -= 1
         self.embedded -= 1
-        self.clues.update(dict.fromkeys(around.clues))
 
     def enter_process(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
         """A new shell sees exported variables only, in a container or on another host not even these."""
@@ -1259,7 +1258,7 @@ class Interpreter:
             self.write_file(target, printed, files[-1].op == ">>")
 
     def write_file(self, path: str, value: Any, append: bool) -> None:
-        key = FILE + _plain_path(path)
+        key = FILE + plain_path(path)
         self.wrote_files = True
         before = self.state.vars.get(key)
         if append and before is not None:
@@ -1296,212 +1295,6 @@ class Interpreter:
             if m:
                 self.clues[Clue("pin", word.text or word.known_start, word.place)] = None
 
-    # Builtins.
-
-    def builtin_declare(self, node: ast.Simple, source: Source) -> None:
-        options = [w.literal or "" for w in node.words[1:] if (w.literal or "").startswith(("-", "+"))]
-        letters = "".join(o[1:] for o in options if o.startswith("-"))
-        command = _names(node)
-        local = command == "local" or (command in ("declare", "typeset") and "g" not in letters)
-        if local and not any(f.kind == "function" for f in self.frames):
-            local = False
-        for assign in node.assigns:
-            if "A" in letters and assign.elements is not None:
-                self.state.vars[assign.name] = Table({})
-                assign = ast.Assign(assign.start, assign.end, assign.name, True, None, assign.elements)
-            self.assign(assign, source, local)
-        names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
-        for name in names:
-            if local:
-                self.make_local(name)
-                self.state.vars[name] = UNSET
-            if "A" in letters:
-                self.state.vars[name] = Table({})
-            elif "a" in letters and name not in self.state.vars:
-                self.state.vars[name] = Array(())
-        if command == "export" and "n" not in letters or "x" in letters:
-            self.state.exported |= {a.name for a in node.assigns} | set(names)
-        self.set_status(True)
-
-    def builtin_set(self, node: ast.Simple, source: Source) -> None:
-        for i, word in enumerate(node.words[1:], 1):
-            if word.literal == "--":
-                rest = node.words[i + 1 :]
-                value = self.value_of(lambda x: Array(tuple(x.words(rest, source))))
-                if value is not NOWHERE:
-                    self.set_arguments(value)
-                break
-        self.set_status(True)
-
-    def set_arguments(self, value: Any) -> None:
-        for digit in "123456789":
-            self.state.vars.pop(digit, None)
-        self.state.vars[ARGUMENTS] = value
-
-    def builtin_shift(self, node: ast.Simple, source: Source) -> None:
-        literal = node.words[1].literal if len(node.words) > 1 else "1"
-        count = int(literal) if literal and literal.isdigit() and len(literal) < 4 else None
-        place = source.place(node.start, node.end)
-
-        def rest(leaf: Value) -> Value:
-            words = leaf.words if isinstance(leaf, Array) else ()
-            if count is None or any(w.splat for w in words[:count]):
-                return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
-            return Array(words[count:])
-
-        self.set_arguments(transform(self.state.vars.get(ARGUMENTS, self.outside(ARGUMENTS)), rest))
-        self.set_status(True)
-
-    def builtin_unset(self, node: ast.Simple, source: Source) -> None:
-        for word in node.words[1:]:
-            if word.literal and re.fullmatch(r"[A-Za-z_]\w*", word.literal):
-                self.state.vars[word.literal] = UNSET
-        self.set_status(True)
-
-    def builtin_source(self, node: ast.Simple, source: Source) -> None:
-        self.set_status(None)
-        if len(node.words) < 2 or self.calls >= MAX_CALLS:
-            return
-        path = self.evaluate(lambda x: x.text(node.words[1], source), limit=1)
-        if not isinstance(path, str) or not path:
-            return
-        path = _plain_path(path)
-        self.sourced.add(path)
-        statements = self.load(path)
-        self.calls += 1
-        frame = Frame("function", len(self.state.constraints))
-        self.frames.append(frame)
-        for script, inner in statements or ():
-            if self.state.alive:
-                self.run(script, inner)
-        self.frames.pop()
-        self.settle(frame, ("return",))
-        self.calls -= 1
-
-    def builtin_exit(self, node: ast.Simple, source: Source) -> None:
-        self.state.alive = False
-
-    def builtin_return(self, node: ast.Simple, source: Source) -> None:
-        literal = node.words[1].literal if len(node.words) > 1 else None
-        self.set_status(
-            literal == "0"
-            if literal and literal.isdigit()
-            else (None if len(node.words) > 1 else self.state.vars.get(STATUS))
-        )
-        self.escape("function", "return")
-
-    def builtin_break(self, node: ast.Simple, source: Source) -> None:
-        self.set_status(True)
-        self.escape("loop", "break")
-
-    def builtin_continue(self, node: ast.Simple, source: Source) -> None:
-        self.set_status(True)
-        self.escape("loop", "continue")
-
-    def escape(self, frame_kind: str, how: str) -> None:
-        for frame in reversed(self.frames):
-            if frame.kind == frame_kind:
-                frame.escapes.append((how, self.state.fork()))
-                break
-        self.state.alive = False
-
-    def builtin_true(self, node: ast.Simple, source: Source) -> None:
-        self.set_status(True)
-
-    def builtin_false(self, node: ast.Simple, source: Source) -> None:
-        self.set_status(False)
-
-    def builtin_test(self, node: ast.Simple, source: Source) -> None:
-        nodes = list(node.words[1:])
-        if node.words[0].literal == "[" and nodes and nodes[-1].literal == "]":
-            nodes.pop()
-        emptiness = len(nodes) == 1 or any(w.literal in ("-z", "-n", "") for w in nodes)
-        self.set_status(self.tested(lambda x: conditions.bracket(x.words(nodes, source)), emptiness))
-
-    def builtin_read(self, node: ast.Simple, source: Source) -> None:
-        """`read -r -d '' X <<EOF` gives the text; any other `read` a value nobody knows."""
-        place = source.place(node.start, node.end)
-        names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
-        body = next((r.body for r in node.redirects if r.op in ("<<", "<<-") and r.body is not None), None)
-        whole = any(
-            a.literal == "-d" and b.literal == "" for a, b in zip(node.words, node.words[1:], strict=False)
-        ) or any(
-            w.literal in ("-rd", "-d") and n.literal == "" for w, n in zip(node.words, node.words[1:], strict=False)
-        )
-        if body is not None and whole and len(names) == 1:
-            value = self.value_of(lambda x: Scalar(stripped_text(x.scalar(body, source))))
-            self.state.vars[names[0]] = value
-        else:
-            for name in names:
-                self.assign_unknown(name, place, "read while it runs")
-        self.set_status(None)
-
-    def builtin_mapfile(self, node: ast.Simple, source: Source) -> None:
-        place = source.place(node.start, node.end)
-        names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
-        for name in names[-1:]:
-            self.state.vars[name] = Array((unknown(place, "read while it runs", splat=True),))
-        self.set_status(None)
-
-    def builtin_echo(self, node: ast.Simple, source: Source) -> None:
-        def printed(x: Expander) -> tuple[Fragment, ...]:
-            words = x.words(node.words[1:], source)
-            newline = not (words and words[0].text == "-n")
-            while words and words[0].text in ("-n", "-e", "-E", "-ne", "-en"):
-                words = words[1:]
-            fragments = list(commands.joined(words).fragments) if words else []
-            end = source.place(node.end, node.end)
-            return (*fragments, *((Fragment("\n", end, False, fixed=True),) if newline else ()))
-
-        self.write(node, source, printed)
-        self.set_status(True)
-
-    def builtin_printf(self, node: ast.Simple, source: Source) -> None:
-        here = source.place(node.start, node.end)
-
-        def printed(x: Expander) -> tuple[Fragment, ...]:
-            words = x.words(node.words[1:], source)
-            if words and words[0].text in ("%s", "%s\\n", "%s\n") and len(words) == 2:
-                end = (Fragment("\n", here, False, fixed=True),) if words[0].text != "%s" else ()
-                return (*words[1].fragments, *end)
-            text = words[0].text if len(words) == 1 else None
-            if text is not None and not re.search(r"[%\\]", text.removesuffix("\\n")):
-                end = (Fragment("\n", here, False, fixed=True),) if text.endswith("\\n") else ()
-                return (*words[0].slice(0, len(text.removesuffix("\\n"))), *end)
-            return (Fragment(None, here, False, "what a command prints"),)
-
-        if len(node.words) > 2 and node.words[1].literal == "-v" and node.words[2].literal:
-            self.assign_unknown(node.words[2].literal, here, "what a command prints")
-        else:
-            self.write(node, source, printed)
-        self.set_status(True)
-
-    def builtin_cat(self, node: ast.Simple, source: Source) -> None:
-        """`cat <<EOF > file`, `tee file <<EOF`."""
-        here = source.place(node.start, node.end)
-        body = next((r.body for r in reversed(node.redirects) if r.body is not None), None)
-        is_tee = _names(node) == "tee"
-
-        def content(x: Expander) -> tuple[Fragment, ...]:
-            if body is None or (not is_tee and len(node.words) > 1 and node.words[1].literal != "-"):
-                return (Fragment(None, here, False, "what a command prints"),)
-            return x.scalar(body, source)
-
-        if is_tee and body is not None:
-            value = self.value_of(lambda x: Scalar(content(x)))
-            for word in node.words[1:]:
-                if word.literal and not word.literal.startswith("-") and value is not NOWHERE:
-                    self.write_file(word.literal, value, any(w.literal == "-a" for w in node.words))
-        self.write(node, source, content)
-        self.set_status(None)
-
-    def builtin_getopts(self, node: ast.Simple, source: Source) -> None:
-        place = source.place(node.start, node.end)
-        for name in (*(w.literal for w in node.words[2:3]), "OPTARG"):
-            if name:
-                self.assign_unknown(name, place, FROM_COMMAND_LINE)
-        self.set_status(None)
-
 
 EXECUTE: dict[type, Callable[[Interpreter, Any, Source], None]] = {
     ast.Simple: Interpreter.run_simple,
@@ -1516,27 +1309,6 @@ EXECUTE: dict[type, Callable[[Interpreter, Any, Source], None]] = {
     ast.Group: Interpreter.run_group,
     ast.Test: Interpreter.run_test,
     ast.ArithmeticCommand: Interpreter.run_arithmetic,
-}
-
-BUILTINS: dict[str, Callable[[Interpreter, ast.Simple, Source], None]] = {
-    **dict.fromkeys(("export", "local", "declare", "typeset", "readonly"), Interpreter.builtin_declare),
-    **dict.fromkeys(("source", "."), Interpreter.builtin_source),
-    **dict.fromkeys(("[", "test"), Interpreter.builtin_test),
-    **dict.fromkeys(("true", ":"), Interpreter.builtin_true),
-    **dict.fromkeys(("mapfile", "readarray"), Interpreter.builtin_mapfile),
-    **dict.fromkeys(("cat", "tee"), Interpreter.builtin_cat),
-    "set": Interpreter.builtin_set,
-    "shift": Interpreter.builtin_shift,
-    "unset": Interpreter.builtin_unset,
-    "exit": Interpreter.builtin_exit,
-    "return": Interpreter.builtin_return,
-    "break": Interpreter.builtin_break,
-    "continue": Interpreter.builtin_continue,
-    "false": Interpreter.builtin_false,
-    "read": Interpreter.builtin_read,
-    "echo": Interpreter.builtin_echo,
-    "printf": Interpreter.builtin_printf,
-    "getopts": Interpreter.builtin_getopts,
 }
 
 
@@ -1562,96 +1334,6 @@ def without_last_newlines(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ..
             found.append(Fragment(kept, place, last.verbatim, "", last.via, last.fixed))
             break
     return tuple(found)
-
-
-def stripped_text(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
-    return without_last_newlines(fragments)
-
-
-def _names(node: ast.Simple, at: int = 0) -> str | None:
-    return node.words[at].literal if len(node.words) > at else None
-
-
-def _without_escaped_blank(node: ast.Simple) -> tuple[ast.WordNode, ...]:
-    """The words but for a blank that a backslash at the end of the line escapes: it is told as a broken continuation."""
-    nodes = node.words
-    hidden = hidden_comment(node)
-    if hidden is not None:
-        return tuple(n for n in nodes if n.start < hidden) or nodes
-    last = nodes[-1]
-    part = last.parts[0] if len(last.parts) == 1 else None
-    blank = isinstance(part, ast.Lit) and not part.verbatim and part.text in (" ", "\t") and part.start == last.start
-    return nodes[:-1] if blank and len(nodes) > 1 else nodes
-
-
-def _may_start(node: ast.Simple, name: str) -> bool:
-    """Whether a command can start SGLang, seen from its written words alone."""
-    base = name.rpartition("/")[2]
-    if base in commands.TEXT_COMMANDS or (PIP.match(base) and base != "uv"):
-        return False
-    if commands.PYTHON.match(base) or base in commands.PREFIXES or base == "sglang":
-        return (
-            any(w.literal is None or "sglang" in w.literal or w.literal.startswith("-c") for w in node.words)
-            or base in commands.PREFIXES
-        )
-    return any(w.literal is None or "sglang" in w.literal for w in node.words)
-
-
-def _is_test(node: ast.Command) -> bool:
-    """Whether a command is asked a question: then both answers are possible."""
-    if isinstance(node, (ast.Test, ast.ArithmeticCommand, ast.Pipeline)):
-        return True
-    if isinstance(node, ast.Simple):
-        name = _names(node) or ""
-        return name in (
-            "[",
-            "test",
-            "grep",
-            "command",
-            "which",
-            "type",
-            "pgrep",
-            "nvidia-smi",
-            "read",
-            "hash",
-            "lsmod",
-            "curl",
-            "nc",
-        )
-    return False
-
-
-def _may_read_script(node: ast.Command) -> bool:
-    return isinstance(node, ast.Simple) and (_names(node) or "").rpartition("/")[2] in (
-        commands.SHELLS | commands.CONTAINERS | {"ssh", "kubectl", "cat", "tee", "sudo", "env"}
-    )
-
-
-def _equality(node: ast.Command) -> tuple[ast.WordNode | None, ast.WordNode | None]:
-    """The sides of a test that asks whether two texts are the same."""
-    if (
-        isinstance(node, ast.Test)
-        and isinstance(node.expression, ast.Compare)
-        and node.expression.op in ("=", "==", "-eq")
-    ):
-        return node.expression.left, node.expression.right
-    if isinstance(node, ast.Simple) and _names(node) in ("[", "test"):
-        words = [w for w in node.words[1:] if w.literal != "]"]
-        if len(words) == 3 and words[1].literal in ("=", "==", "-eq"):
-            return words[0], words[2]
-    return None, None
-
-
-def _shown(source: Source, start: int, end: int) -> str:
-    """A piece of the script, short, on one line, for people."""
-    text = " ".join(source.text[start:end].replace("\\\n", " ").split()).removesuffix(";").strip()
-    return text if len(text) <= 48 else text[:45] + "…"
-
-
-def _arm_label(node: ast.Case, arm: ast.CaseArm, source: Source) -> str:
-    subject = _shown(source, node.subject.start, node.subject.end)
-    patterns = " or ".join(f"`{_shown(source, p.start, p.end)}`" for p in arm.patterns[:4])
-    return f"`{subject}` is anything else" if patterns == "`*`" else f"`{subject}` is {patterns}"
 
 
 def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source) -> bool | None:
@@ -1681,19 +1363,6 @@ def _order(point: Point) -> Any:
     return point.place, point.labels, point.number
 
 
-def _same(a: Any, b: Any) -> bool:
-    """Whether two values are the same objects, turn by turn."""
-    if a is b:
-        return True
-    if isinstance(a, Fork) and isinstance(b, Fork):
-        return (
-            a.point is b.point and a.soft == b.soft and len(a.arms) == len(b.arms) and all(map(_same, a.arms, b.arms))
-        )
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(_same, a, b))
-    return isinstance(a, (int, frozenset)) and a == b
-
-
 def _points(tree: Any) -> set[Point]:
     if not isinstance(tree, Fork):
         return set()
@@ -1707,11 +1376,6 @@ def _without_nowhere(tree: Any) -> Any:
     return join(tree.point, [_without_nowhere(a) for a in tree.arms], tree.soft, tree.default)
 
 
-def _is_key(element: ast.Element) -> bool:
-    key = element.key
-    return key is not None and not (key.literal or "0").isdigit()
-
-
 def _as_words(value: Any, place: Place) -> tuple[Word, ...]:
     if isinstance(value, Array):
         return value.words
@@ -1720,69 +1384,7 @@ def _as_words(value: Any, place: Place) -> tuple[Word, ...]:
     return ()
 
 
-def _plain_path(path: str) -> str:
+def plain_path(path: str) -> str:
     while path.startswith("./"):
         path = path[2:].lstrip("/")
     return path
-
-
-def _assigned(node: Any) -> Iterator[str]:
-    """The variables that a piece of script may set."""
-    if isinstance(node, ast.Simple):
-        declares = (_names(node) or "") in ("export", "local", "declare", "typeset", "readonly")
-        if not node.words or declares:
-            for assign in node.assigns:
-                yield assign.name
-        if _names(node) in ("read", "mapfile", "readarray", "getopts", "unset"):
-            yield from (w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal))
-    elif isinstance(node, ast.Script):
-        for item in node.items:
-            yield from _assigned(item)
-    elif isinstance(node, ast.AndOr):
-        yield from _assigned(node.first)
-        for _, command in node.rest:
-            yield from _assigned(command)
-    elif isinstance(node, ast.Pipeline):
-        for command in node.commands:
-            yield from _assigned(command)
-    elif isinstance(node, ast.If):
-        for condition, body in node.arms:
-            yield from _assigned(condition)
-            yield from _assigned(body)
-        yield from _assigned(node.otherwise)
-    elif isinstance(node, ast.Case):
-        for arm in node.arms:
-            yield from _assigned(arm.body)
-    elif isinstance(node, ast.For):
-        if node.name:
-            yield node.name
-        yield from _assigned(node.body)
-    elif isinstance(node, ast.While):
-        yield from _assigned(node.condition)
-        yield from _assigned(node.body)
-    elif isinstance(node, ast.Group) and not node.subshell:
-        yield from _assigned(node.body)
-    elif isinstance(node, ast.ArithmeticCommand):
-        m = re.search(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/]?=(?!=))", node.expression.literal or "")
-        if m:
-            yield m.group(1)
-
-
-def _shifts(node: Any) -> bool:
-    """Whether a piece of script may move the positional parameters."""
-    if isinstance(node, ast.Simple):
-        return _names(node) in ("shift", "set", "getopts")
-    if isinstance(node, ast.Script):
-        return any(_shifts(i) for i in node.items)
-    if isinstance(node, ast.AndOr):
-        return _shifts(node.first) or any(_shifts(c) for _, c in node.rest)
-    if isinstance(node, ast.If):
-        return any(_shifts(b) for _, b in node.arms) or _shifts(node.otherwise)
-    if isinstance(node, ast.Case):
-        return any(_shifts(a.body) for a in node.arms)
-    if isinstance(node, (ast.For, ast.While, ast.Group)):
-        return _shifts(node.body)
-    return False
-
-
-__all__ = ["Found", "FileSource", "Interpreter"]

@@ -90,6 +90,8 @@ class Statement:
 
     script: Script
     comments: tuple[tuple[int, int], ...]
+    assigns: frozenset[str] | None = None
+    """The variables it may set, once somebody asked."""
 
 
 def parse_statement(text: str, start: int, end: int, *, tolerant: bool = False) -> tuple[Statement, int]:
@@ -563,11 +565,8 @@ class _Parser:
         """The runs of a here-document's text that count: all of it, or each line behind its tabs."""
         if not strip_tabs:
             return [(start, stop)] if start < stop else []
-        runs = []
-        for line in re.compile(r"\t*([^\n]*\n?)").finditer(self.text, start, stop):
-            if line.start(1) < line.end(1):
-                runs.append(line.span(1))
-        return runs
+        lines = re.compile(r"\t*([^\n]*\n?)").finditer(self.text, start, stop)
+        return [line.span(1) for line in lines if line.start(1) < line.end(1)]
 
     def text_parts(self, stop: int, strip_tabs: bool) -> list[Part]:
         """The parts of an unquoted here-document's text [pos, stop)."""
@@ -656,8 +655,7 @@ class _Parser:
             if key is not None and (self.pos >= self.end or self.text[self.pos] in " \t\n\r)"):
                 elements.append(Element(WordNode(self.pos, self.pos, (), ""), key))
                 continue
-            for word in self.words() if key is None else [self.word()]:
-                elements.append(Element(word, key))
+            elements.extend(Element(word, key) for word in (self.words() if key is None else [self.word()]))
             if self.pos == before:
                 self.fail()
 

@@ -23,7 +23,8 @@ def matches(text: str, pattern: str) -> bool | None:
 def affordable(pattern: str, length: int, tries: int) -> bool:
     """Whether matching a text of that length so many times ends soon, however the pattern backtracks."""
     stars = len(re.findall(r"(?<!\\)\*", pattern)) + pattern.count("(")
-    return tries * max(length, 1) ** max(stars, 1) <= MAX_WORK
+    work: int = tries * max(length, 1) ** max(stars, 1)
+    return work <= MAX_WORK
 
 
 def quote(text: str) -> str:

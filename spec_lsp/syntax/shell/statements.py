@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.parser import ShellSyntaxError, Statement, parse_statement
+from spec_lsp.syntax.shell.questions import assigned_names
 
 TRIVIA = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
 LOGICAL_LINE = re.compile(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")
@@ -71,6 +72,17 @@ def _key(text: str, start: int) -> str:
 
 
 _cache = _Cache()
+
+
+def assigned_in(located: Iterable[Located]) -> frozenset[str]:
+    """The variables that any of the statements may set, on whatever way."""
+    found: set[str] = set()
+    for one in located:
+        statement = one.statement
+        if statement.assigns is None:
+            statement.assigns = frozenset(assigned_names(statement.script, True))
+        found |= statement.assigns
+    return frozenset(found)
 
 
 def statements(text: str) -> Iterator[Located]:

@@ -53,7 +53,7 @@ class Unset:
 
 UNSET = Unset()
 
-Value = Union[Scalar, Array, Table, Unset]
+Value = Scalar | Array | Table | Unset
 T = TypeVar("T")
 
 
@@ -142,7 +142,7 @@ def explore(
     split_defaults: bool = False,
     split_plain: bool = False,
     blurred: frozenset[Point] = frozenset(),
-) -> Tree[T] | object:
+) -> Any:
     """The result of `evaluate` in each world it can tell apart; NOWHERE if none is possible.
 
     Raises TooMany (with the points met) when there are more than `limit`.

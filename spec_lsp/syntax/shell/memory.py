@@ -1,0 +1,41 @@
+"""What is kept from one reading of a document to the next, so that a keystroke costs what it changes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from spec_lsp.syntax.shell.values import Fork, Point
+
+
+@dataclass(slots=True, eq=False)
+class Remembered:
+    """What a statement came to, and all that it read to come to it."""
+
+    node: Any
+    reads: dict[str, Any]
+    constraints: tuple[Any, ...]
+    functions: tuple[str, ...]
+    result: Any
+
+
+@dataclass(slots=True, eq=False)
+class Memory:
+    """What the last run over a document came to, statement by statement, for the next run to use where nothing changed.
+
+    A statement is known by its node and where it stands, so what an edit moves is evaluated again.
+    """
+
+    points: dict[Any, Point] = field(default_factory=dict)
+    results: dict[tuple[int, int, str], list[Remembered]] = field(default_factory=dict)
+
+
+def same(a: Any, b: Any) -> bool:
+    """Whether two values are the same objects, turn by turn."""
+    if a is b:
+        return True
+    if isinstance(a, Fork) and isinstance(b, Fork):
+        return a.point is b.point and a.soft == b.soft and len(a.arms) == len(b.arms) and all(map(same, a.arms, b.arms))
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(same, a, b))
+    return isinstance(a, (int, frozenset)) and a == b

@@ -1,0 +1,66 @@
+"""Every script of tests/corpus/shell against its golden file.
+
+`UPDATE_GOLDEN=1 pytest tests/syntax/test_corpus.py` writes the golden files anew: look at the difference before you commit it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.edit import apply_edits
+from spec_lsp.syntax.launch import Document
+from tests.syntax.support import argv, check_maps, told
+
+FOLDER = Path(__file__).parent.parent / "corpus" / "shell"
+SCRIPTS = sorted(FOLDER.glob("*.sh"))
+
+
+def golden(document: Document) -> dict[str, Any]:
+    """What a golden file tells of a document."""
+    text = document.text
+    return {
+        "launches": [
+            {
+                "program": launch.program,
+                "entry": text[launch.place.start : launch.place.end],
+                "clues": [f"{c.kind}: {c.text}" for c in launch.clues],
+                "variants": [
+                    {
+                        "argv": argv(variant),
+                        **({"env": {k: told(w) for k, w in variant.env.items()}} if variant.env else {}),
+                        **({"when": [c.taken for c in variant.choices]} if variant.choices else {}),
+                        **({"files": {f.name: told(f.content) for f in variant.files}} if variant.files else {}),
+                    }
+                    for variant in launch.variants
+                ],
+            }
+            for launch in document.launches
+        ],
+        "problems": [
+            {
+                "rule": p.rule,
+                "at": text[p.place.start : p.place.end],
+                "message": p.message,
+                "fixed": apply_edits(text, document.name, p.edits),
+            }
+            for p in document.problems
+        ],
+        "depends_on": sorted(document.depends_on),
+    }
+
+
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda p: p.stem)
+def test_golden(path: Path) -> None:
+    document = parse(path.name, path.read_bytes().decode("utf-8"))
+    check_maps(document)
+    found = golden(document)
+    file = path.with_suffix(".json")
+    if os.environ.get("UPDATE_GOLDEN"):
+        file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    assert found == json.loads(file.read_text(encoding="utf-8"))
