@@ -116,9 +116,11 @@ def run(
     judged = Judged(index, world, binding, None, release >= OLDEST_MODELLED, bare)
     defaults, others = _fields(release)
     typed, unknown, spelled = _values(binding)
-    open_ = judged.bad_arguments or (not bare and is_open(launch, binding))
-    untold = frozenset(defaults.keys() - typed.keys() - unknown.keys()) if open_ else frozenset()
+    meant = _meant(binding)
+    open_ = meant is None or (not bare and is_open(launch, binding))
+    untold = frozenset(defaults.keys() - typed.keys() - unknown.keys()) if open_ else frozenset(meant or ())
     unknown.update(dict.fromkeys(untold, OPEN))
+    typed = {f: v for f, v in typed.items() if f not in untold}
     path = typed.get("model_path")
     resolution = resolve_by_difference(
         pipeline(release),
@@ -139,6 +141,18 @@ def run(
 
 
 OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
+
+
+def _meant(binding: Binding) -> frozenset[str] | None:
+    """The fields that words which do not bind were probably meant to set; None when that cannot be told of one of them."""
+    fields = []
+    for error in binding.errors:
+        spelling = error.suggestion if error.kind in ("unknown-flag", "config-ignored") else None
+        flag = binding.catalog.flag(spelling) if spelling else error.definition
+        if flag is None and error.kind != "stray-argument":
+            return None
+        fields.append(flag.field if flag is not None else "")
+    return frozenset(filter(None, fields))
 
 
 def is_open(launch: Launch, binding: Binding) -> bool:
@@ -304,7 +318,7 @@ def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, confi
             binding = bindings[world.release]
             judged = run(launch, index, world, models, binding)
             runs.append(judged)
-            if is_open(launch, binding) and not judged.refused:
+            if is_open(launch, binding) and not (judged.resolution and judged.resolution.refused):
                 runs.append(run(launch, index, world, models, binding, bare=True))
     return runs
 
@@ -395,6 +409,7 @@ def _merge(
                 severity, where = "warning", f"since {release}" if release else "by the newest release"
             elif not everywhere:
                 where = _where(holding, runs)
+                severity = "warning" if all(j.bare for j in holding) else severity
             if first.world.release > releases()[-1] and found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
                 severity = "warning"
         elif found.rule.severity == "error" and not everywhere:
