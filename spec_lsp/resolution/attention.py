@@ -12,7 +12,11 @@ from __future__ import annotations
 
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 
-IN_COMPATIBILITY = (Earlier("0.5.15", "server_args.py:_handle_attention_backend_compatibility"),)
+IN_COMPATIBILITY = (
+    Earlier("0.5.3", "server_args.py:__post_init__"),
+    Earlier("0.5.15", "server_args.py:_handle_attention_backend_compatibility"),
+)
+IN_POST_INIT = IN_COMPATIBILITY[:1]
 IN_DETERMINISTIC = (Earlier("0.5.15", "server_args.py:_handle_deterministic_inference"),)
 
 ABSORBED_MLA = frozenset({
@@ -333,7 +337,7 @@ handle_deterministic_inference = (_deterministic, _deterministic_backend, _deter
 
 # --- the default backend --------------------------------------------------------------------------------------------
 
-_default = Handler("overrides.py:_attention_backend_default", earlier=IN_COMPATIBILITY)
+_default = Handler("overrides.py:_attention_backend_default", since="0.5.4", earlier=IN_COMPATIBILITY)
 
 
 @_default.adjusts("attention_backend")
@@ -393,7 +397,7 @@ def _default_latent_backend(c: Config) -> str:
 
 # --- what a backend cannot be combined with, and what it brings -----------------------------------------------------
 
-_compatibility = Handler("attention_hook.py:handle_attention_backend_compatibility")
+_compatibility = Handler("attention_hook.py:handle_attention_backend_compatibility", earlier=IN_POST_INIT)
 
 
 @_compatibility.adjusts("disable_cuda_graph", until="0.5.14")
@@ -529,7 +533,7 @@ def trtllm_mla_off_blackwell(c: Config) -> Refusal | None:
     Its kernels are built for SM100 and SM120. On Hopper the fast backends for latent attention are fa3 and FlashMLA,
     elsewhere triton.
     """
-    if not main_or_decode_is(c, "trtllm_mla") or c.gpu.sm100 or c.gpu.sm120:
+    if not main_or_decode_is(c, "trtllm_mla") or c.gpu.sm100 or (c.gpu.sm120 and c.since("0.5.4")):
         return None
     at = field_naming(c, "trtllm_mla")
     return Refusal(
@@ -569,7 +573,9 @@ def trtllm_mla_kv_cache_dtype(c: Config) -> Refusal | None:
 def _trtllm_mla_dtypes(c: Config) -> tuple[str, ...]:
     if c.since("0.5.21"):
         return ("fp8_e4m3", "bf16", "auto")
-    return ("fp8_e4m3", "fp4_e2m1", "bf16", "auto") if c.since("0.5.7") else ("fp8_e4m3", "fp4_e2m1", "auto")
+    if c.since("0.5.7"):
+        return ("fp8_e4m3", "fp4_e2m1", "bf16", "auto")
+    return ("fp8_e4m3", "fp4_e2m1", "auto") if c.since("0.5.4") else ("fp8_e4m3", "auto")
 
 
 @_latent_checks.refuses(
@@ -712,7 +718,7 @@ def prefill_beside_cutedsl(c: Config) -> None:
         c.set(prefill_attention_backend="trtllm_mla")
 
 
-_trtllm_mha = Handler("attention_hook.py:handle_attention_backend_compatibility")
+_trtllm_mha = Handler("attention_hook.py:handle_attention_backend_compatibility", earlier=IN_POST_INIT)
 
 
 @_trtllm_mha.refuses(
@@ -866,7 +872,7 @@ def trtllm_mha_context_parallel_prefill(c: Config) -> Refusal | None:
     )
 
 
-_fa3_fp8 = Handler("overrides.py:_attention_backend_fa3_fp8_fallback", earlier=IN_COMPATIBILITY)
+_fa3_fp8 = Handler("overrides.py:_attention_backend_fa3_fp8_fallback", since="0.5.4", earlier=IN_COMPATIBILITY)
 
 
 @_fa3_fp8.adjusts("attention_backend")
@@ -876,7 +882,7 @@ def no_e5m2_on_fa3(c: Config) -> None:
         c.set(attention_backend="triton")
 
 
-_fa4 = Handler("overrides.py:_fa4_page_constraint", earlier=IN_COMPATIBILITY)
+_fa4 = Handler("overrides.py:_fa4_page_constraint", since="0.5.4", earlier=IN_COMPATIBILITY)
 
 
 @_fa4.refuses(
@@ -906,7 +912,7 @@ def fa4_for_decoding(c: Config) -> Refusal | None:
 def fa4_pages(c: Config) -> None:
     """FlashAttention 4 works on KV pages of 128 tokens for models without latent attention."""
     named = any_backend_is(c, "fa4") if c.since("0.5.15") else c.prefill_attention_backend == "fa4"
-    if not named or c.model.uses_mla or (c.since("0.5.10") and not c.gpu.sm100):
+    if not named or (c.since("0.5.5") and c.model.uses_mla) or (c.since("0.5.10") and not c.gpu.sm100):
         return
     if c.since("0.5.15") and (c.speculative_eagle_topk or 0) > 1:
         return

@@ -323,6 +323,14 @@ validation.check_server_args
 """
 """0.5.6: memory settings come before the device's own, elastic EP comes last."""
 
+ORDER_0_5_1 = """
+early.unmodelled
+attention.handle_attention_backend_compatibility
+attention.page_size_default
+speculative.handle_speculative_decoding
+"""
+"""0.5.1 to 0.5.5: what early.py says of them."""
+
 LATE = """
 late.attention_backends
 late.linear_attention_backends
@@ -342,6 +350,7 @@ ORDERS: tuple[tuple[str, str], ...] = (
     ("0.5.8", ORDER_0_5_8),
     ("0.5.7", ORDER_0_5_7),
     ("0.5.6", ORDER_0_5_6),
+    ("0.5.1", ORDER_0_5_1),
 )
 """The orders, newest first, each from the release it starts with."""
 

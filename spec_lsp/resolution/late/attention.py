@@ -47,7 +47,8 @@ def other_backends(c: Config, field: str, facts: ModelFacts) -> tuple[Change, ..
     return (*drop, *(setting(**{field: name}) for name in names))
 
 
-attention_backends = Handler("attention_registry.py:create_trtllm_mla_backend")
+attention_backends = Handler("attention_registry.py:create_trtllm_mla_backend", since="0.5.4")
+"""Before 0.5.4 the default backend is chosen here, not by argument resolution."""
 
 
 @attention_backends.refuses(

@@ -32,7 +32,9 @@ CHAIN_ONLY = ("flashmla", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
 EAGLE3_DRAFTS = ("LlamaForCausalLMEagle3", "Eagle3DeepseekV2ForCausalLM", "MindSporeForCausalLM")
 """Draft classes that an EAGLE3 worker can drive (they map draft tokens to the target's)."""
 
-speculative_workers = Handler("draft_utils.py:_create_backend", when=lambda c: c.speculative_algorithm is not None)
+speculative_workers = Handler(
+    "draft_utils.py:_create_backend", since="0.5.4", when=lambda c: c.speculative_algorithm is not None
+)
 
 
 def draft_model(c: Config) -> ModelFacts:
@@ -332,6 +334,7 @@ def _hookless(c: Config, why: str) -> Refusal:
     "target-without-eagle3",
     raises="ValueError",
     late=True,
+    since="0.5.6",
     sglang="attention_backend_setup.py:configure_aux_hidden_state_capture",
     earlier=(
         Earlier("0.5.18", "model_runner.py:init_aux_hidden_state_capture", "AttributeError"),

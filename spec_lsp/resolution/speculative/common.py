@@ -6,7 +6,10 @@ from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Change, Config, Earlier, setting
 
-ONE_METHOD = (Earlier("0.5.13", "server_args.py:_handle_speculative_decoding"),)
+ONE_METHOD = (
+    Earlier("0.5.3", "server_args.py:__post_init__"),
+    Earlier("0.5.13", "server_args.py:_handle_speculative_decoding"),
+)
 """Until 0.5.12 one method of ServerArgs did it all."""
 
 RUNNING_REQUESTS = 48

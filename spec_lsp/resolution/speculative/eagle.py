@@ -7,7 +7,7 @@ _auto_choose_speculative_params.
 from __future__ import annotations
 
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
 from spec_lsp.resolution.speculative.common import (
     DRAFT_SHAPE,
@@ -19,11 +19,11 @@ from spec_lsp.resolution.speculative.common import (
 )
 
 DRAFTS_ITSELF_SINCE = {
-    "DeepseekV32ForCausalLM": "",
+    "DeepseekV32ForCausalLM": "0.5.3",
     "DeepseekV3ForCausalLM": "",
     "Glm4MoeForCausalLM": "",
-    "BailingMoeForCausalLM": "",
-    "BailingMoeV2ForCausalLM": "",
+    "BailingMoeForCausalLM": "0.5.3",
+    "BailingMoeV2ForCausalLM": "0.5.3",
     "MistralLarge3ForCausalLM": "0.5.6.post1",
     "PixtralForConditionalGeneration": "0.5.6.post1",
     "Glm4MoeLiteForCausalLM": "0.5.8",
@@ -54,6 +54,8 @@ eagle = Handler("speculative_hook.py:_handle_eagle_family", when=is_eagle, earli
     "SPC120",
     "standalone-draft-with-dp-attention",
     raises="ValueError",
+    since="0.5.2",
+    earlier=(Earlier("0.5.3", "server_args.py:__post_init__", "AssertionError"), *ONE_METHOD[1:]),
     bad="--speculative-algorithm STANDALONE --speculative-draft-model-path {models}/qwen3-0.6b --tp-size 2 --dp-size 2 "
     "--enable-dp-attention",
     good="--speculative-algorithm STANDALONE --speculative-draft-model-path {models}/qwen3-0.6b --tp-size 2",
@@ -86,6 +88,8 @@ def eagle_running_requests(c: Config) -> None:
 
 def overlap_worker(c: Config) -> bool:
     """SGLANG_ENABLE_SPEC_V2: the worker that overlaps drafting with scheduling; the only one since 0.5.14."""
+    if c.before("0.5.4"):
+        return bool(c.enable_beta_spec)
     return c.env.flag("SGLANG_ENABLE_SPEC_V2", c.since("0.5.11"))
 
 
@@ -167,7 +171,9 @@ def draft_in_target(c: Config) -> None:
     since = DRAFTS_ITSELF_SINCE.get(c.model.architecture)
     if since is None or (since and c.before(since)) or c.speculative_draft_model_path is not None:
         return
-    c.set(speculative_draft_model_path=c.model_path, speculative_draft_model_revision=c.revision)
+    c.set(speculative_draft_model_path=c.model_path)
+    if c.since("0.5.6"):
+        c.set(speculative_draft_model_revision=c.revision)
 
 
 iquest = Handler(
@@ -588,8 +594,9 @@ def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         with_=("page_size", "attention_backend"),
-        message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown('page_size')} and {c.shown('attention_backend')}: "
-        f"only {', '.join(allowed)} keep a draft tree on pages of several tokens.",
+        message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown('page_size')} and "
+        f"{c.shown('attention_backend') if c.attention_backend else 'no attention backend named'}: only "
+        f"{', '.join(allowed)} keep a draft tree on pages of several tokens.",
         fixes=(
             setting(speculative_eagle_topk=1) if at == "speculative_eagle_topk" else _chain(steps),
             *(setting(attention_backend=name) for name in _for_gpu(c, allowed)),

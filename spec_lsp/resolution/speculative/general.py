@@ -22,7 +22,7 @@ GEMMA4_ASSISTANTS = ("Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCau
 preparation = Handler("speculative_hook.py:handle_speculative_decoding")
 
 
-@preparation.adjusts("speculative_draft_model_revision")
+@preparation.adjusts("speculative_draft_model_revision", since="0.5.6")
 def draft_revision(c: Config) -> None:
     """The draft comes from the main branch of its repository."""
     if c.speculative_draft_model_path is not None and c.speculative_draft_model_revision is None:
