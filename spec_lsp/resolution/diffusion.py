@@ -193,6 +193,7 @@ def diffusion_algorithm_on_other_model(c: Config) -> Refusal | None:
     raises="ValueError",
     since="0.5.21",
     sglang="dllm/config.py:from_server_args",
+    bad="""--dllm-algorithm Gemma4Renoise --json-model-override-args '{"architectures": ["SDARForCausalLM"]}'""",
     good="--tp-size 1",
 )
 def diffusion_algorithm_of_other_model(c: Config) -> Refusal | None:

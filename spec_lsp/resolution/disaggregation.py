@@ -684,8 +684,14 @@ def encoder_server_for_unfit_model(c: Config) -> Refusal | None:
 
 
 @handle_encoder_disaggregation.refuses(
-    "SPC675", "adaptive-encoder-dispatch-without-encoder", raises="ValueError", since="0.5.23", good="--tp-size 1",
-)  # fmt: skip
+    "SPC675",
+    "adaptive-encoder-dispatch-without-encoder",
+    raises="ValueError",
+    since="0.5.23",
+    bad="--language-only --enable-adaptive-dispatch-to-encoder --json-model-override-args "
+    """'{"architectures": ["MuseSparkForConditionalGeneration"]}'""",
+    good="--tp-size 1",
+)
 def adaptive_encoder_dispatch_without_encoder(c: Config) -> Refusal | None:
     """Muse Spark's language server has no encoder to fall back on.
 

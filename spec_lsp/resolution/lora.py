@@ -1,6 +1,7 @@
 """LoRA adapters. Follows arg_groups/lora_hook.py (check_lora_server_args), which the general validation calls.
 
-SGLang also turns the adapters' paths into records; here they stay as they were typed.
+SGLang also turns the adapters' paths into records; here they stay as they were typed. An adapter given as JSON without
+a name or a path is a matter of argparse, which looks first.
 """
 
 from __future__ import annotations
@@ -201,28 +202,6 @@ def lora_with_unfit_speculation_setting(c: Config) -> Refusal | None:
     )
 
 
-@check_lora_server_args.refuses(
-    "SPC775", "adapter-without-name-or-path", raises="AssertionError",
-    bad="""--enable-lora --lora-paths '{"lora_path": "/a"}'""",
-    good="""--enable-lora --lora-paths '{"lora_name": "a", "lora_path": "/a"}'""",
-)  # fmt: skip
-def adapter_without_name_or_path(c: Config) -> Refusal | None:
-    """An adapter given as JSON has a name and a path.
-
-    `--lora-paths` takes paths, `name=path`, or objects with `lora_name` and `lora_path` (and, if you like, `pinned`).
-    """
-    if not c.enable_lora or not isinstance(c.lora_paths, list):
-        return None
-    for adapter in c.lora_paths:
-        if isinstance(adapter, dict) and not {"lora_name", "lora_path"} <= adapter.keys():
-            return Refusal(
-                at="lora_paths",
-                message="An adapter in `--lora-paths` has no `lora_name` or no `lora_path`, and SGLang needs both. "
-                "Add what is missing.",
-            )
-    return None
-
-
 @check_lora_server_args.adjusts("lora_paths")
 def start_without_adapters(c: Config) -> None:
     """LoRA without named adapters starts with none; they are loaded later."""
@@ -315,28 +294,6 @@ def fewer_loaded_adapters_than_needed(c: Config) -> Refusal | None:
             dropping("max_loaded_loras"),
         ),
     )
-
-
-@check_lora_server_args.refuses(
-    "SPC779",
-    "adapter-chunk-size-not-a-power-of-two",
-    raises="AssertionError",
-    bad="--enable-lora --lora-paths a=/a --max-lora-chunk-size 48",
-    good="--enable-lora --lora-paths a=/a --max-lora-chunk-size 64",
-)
-def adapter_chunk_size_not_a_power_of_two(c: Config) -> Refusal | None:
-    """The chunk size of the LoRA kernels is 16, 32, 64 or 128.
-
-    `--max-lora-chunk-size` is how many tokens the chunked LoRA kernels compute at once.
-    """
-    size = c.max_lora_chunk_size
-    if c.enable_lora and size is not None and size not in (16, 32, 64, 128):
-        return Refusal(
-            at="max_lora_chunk_size",
-            message=f"{c.shown('max_lora_chunk_size')} is not 16, 32, 64 or 128, which the LoRA kernels come in.",
-            fixes=(dropping("max_lora_chunk_size"), setting(max_lora_chunk_size=64)),
-        )
-    return None
 
 
 @check_lora_server_args.refuses(

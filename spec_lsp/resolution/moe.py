@@ -24,6 +24,7 @@ from spec_lsp.resolution.engine import (
     setting,
     setting_env,
 )
+from spec_lsp.resolution.model.config import model_dtype
 
 # --- what the model and the platform say ------------------------------------------------------------------------------
 
@@ -212,7 +213,7 @@ def _quantizations_of(c: Config, runner: str) -> tuple[str | None, ...] | None:
 @handle_moe_kernel_config.refuses(
     "SPC602", "moe-runner-without-kernel-for-quantization", raises="AssertionError",
     bad=("model=qwen3-30b-a3b -- --moe-runner-backend flashinfer_cutedsl",
-         "model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend flashinfer_cutlass"),
+         "model=qwen3-235b-fp8 -- --tp-size 4 --quantization fp8 --moe-runner-backend flashinfer_cutlass"),
     good=("gpu=b200 model=qwen3-30b-a3b -- --moe-runner-backend flashinfer_cutlass",
           "gpu=b200 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend flashinfer_trtllm"),
 )  # fmt: skip
@@ -368,7 +369,7 @@ def read_cutlass_moe_variable(c: Config) -> None:
 
 @handle_moe_kernel_config.refuses(
     "SPC607", "fp8-cutlass-moe-with-expert-parallelism", raises="AssertionError",
-    bad="model=qwen3-235b-fp8 -- --tp-size 4 --ep-size 4 --moe-runner-backend cutlass",
+    bad="model=qwen3-235b-fp8 -- --tp-size 4 --ep-size 4 --quantization fp8 --moe-runner-backend cutlass",
     good="model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
 )  # fmt: skip
 def fp8_cutlass_moe_with_expert_parallelism(c: Config) -> Refusal | None:
@@ -574,18 +575,20 @@ def flashinfer_megamoe_combine_type(c: Config) -> Refusal | None:
 
 
 @handle_a2a_moe.refuses(
-    "SPC613", "flashinfer-megamoe-without-bfloat16", raises="ValueError", since="0.5.23",
+    "SPC613",
+    "flashinfer-megamoe-without-bfloat16",
+    raises="ValueError",
+    since="0.5.23",
+    bad="gpu=b200 model=qwen3-30b-a3b SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16=1 -- --tp-size 2 --dp-size 2 "
+    "--enable-dp-attention --quantization nvfp4_online --dtype float16 --moe-a2a-backend flashinfer_megamoe",
     good="model=qwen3-30b-a3b -- --tp-size 2 --dtype bfloat16",
-)  # fmt: skip
+)
 def flashinfer_megamoe_without_bfloat16(c: Config) -> Refusal | None:
     """The fused MoE kernel with FP4 weights and 16-bit activations computes in bfloat16.
 
     SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16 keeps activations in the model's type, which has to be bfloat16 then.
     """
-    if not _megamoe_w4a16(c) or c.dtype in ("bfloat16",):
-        return None
-    dtype = c.model.dtype if c.dtype == "auto" else c.dtype
-    if dtype == "bfloat16":
+    if not _megamoe_w4a16(c) or model_dtype(c) == "bfloat16":
         return None
     return Refusal(
         at="dtype",
@@ -851,9 +854,15 @@ def _cutedsl_w4a16(c: Config) -> bool:
 
 
 @handle_a2a_moe.refuses(
-    "SPC623", "nvfp4-dispatch-of-16-bit-activations", raises="ValueError", since="0.5.19",
+    "SPC623",
+    "nvfp4-dispatch-of-16-bit-activations",
+    raises="ValueError",
+    since="0.5.19",
+    bad="gpu=b200 model=qwen3-30b-a3b SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16=1 SGLANG_MOE_NVFP4_DISPATCH=1 -- "
+    "--tp-size 2 --dp-size 2 --enable-dp-attention --quantization modelopt_fp4 --moe-a2a-backend flashinfer "
+    "--moe-runner-backend flashinfer_cutedsl",
     good="model=qwen3-30b-a3b -- --tp-size 2",
-)  # fmt: skip
+)
 def nvfp4_dispatch_of_16_bit_activations(c: Config) -> Refusal | None:
     """Activations that stay in 16 bit cannot be sent as NVFP4.
 
@@ -1021,7 +1030,7 @@ def _uses_mori_v2(c: Config) -> bool:
         return False
     if not c.model.is_deepseek_v4:
         return False
-    return (c.model.dtype if c.dtype == "auto" else c.dtype) == "bfloat16"
+    return model_dtype(c) == "bfloat16"
 
 
 @handle_a2a_moe.refuses(
@@ -1207,10 +1216,10 @@ def prefill_chunk_above_deepep_v2_capacity(c: Config) -> Refusal | None:
     "SPC635",
     "decode-graph-above-deepep-v2-capacity",
     raises="ValueError",
-    bad="model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep_v2 --chunked-prefill-size 128 --cuda-graph-max-bs "
+    bad="model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep_v2 --chunked-prefill-size 128 --cuda-graph-max-bs-decode "
     "256",
     good="model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep_v2 --chunked-prefill-size 128 "
-    "--cuda-graph-max-bs 128",
+    "--cuda-graph-max-bs-decode 128",
 )
 def decode_graph_above_deepep_v2_capacity(c: Config) -> Refusal | None:
     """The largest decode graph does not fit DeepEP v2's buffer.

@@ -752,9 +752,14 @@ def _uses_cp_v2(c: Config) -> bool:
 
 
 @handle_context_parallelism.refuses(
-    "SPC533", "context-parallel-images", raises="ValueError", since="0.5.16",
+    "SPC533",
+    "context-parallel-images",
+    raises="ValueError",
+    since="0.5.16",
+    bad="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag --json-model-override-args "
+    """'{"architectures": ["MiMoV2ForCausalLM"], "vision_config": {"depth": 2}, "audio_config": {"depth": 2}}'""",
     good="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
-)  # fmt: skip
+)
 def context_parallel_images(c: Config) -> Refusal | None:
     """MiMo-V2's context-parallel prefill takes text only.
 
@@ -827,10 +832,15 @@ def _group_sharing_conflict(c: Config) -> tuple[str, str] | None:
 
 
 @handle_context_parallelism.refuses(
-    "SPC534", "shared-cp-and-tp-group-conflict", raises="ValueError", since="0.5.23",
+    "SPC534",
+    "shared-cp-and-tp-group-conflict",
+    raises="ValueError",
+    since="0.5.23",
     sglang="cp_tp_group_sharing_hook.py:resolve_cp_tp_group_sharing",
+    bad="--tp-size 4 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag --json-model-override-args "
+    """'{"architectures": ["Qwen4ExpForConditionalGeneration"]}'""",
     good="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
-)  # fmt: skip
+)
 def shared_cp_and_tp_group_conflict(c: Config) -> Refusal | None:
     """This model's context-parallel prefill shares its group with tensor parallelism, which rules this out.
 

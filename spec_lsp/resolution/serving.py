@@ -73,26 +73,6 @@ def normalize_media_domains(c: Config) -> None:
     c.set(allowed_media_domains=[])
 
 
-# --- handle_watermark_config ------------------------------------------------------------------------------------------
-
-handle_watermark_config = Handler("serving_hook.py:handle_watermark_config", since="0.5.22")
-
-
-@handle_watermark_config.adjusts(
-    "watermark_key",
-    "watermark_key_b",
-    "watermark_context_window",
-    "watermark_mixing_probability",
-    "watermark_max_probability",
-    "watermark_default_enabled",
-    "watermark_enforce_all",
-)
-def read_watermark_config(c: Config) -> None:
-    """`--watermark-config` sets the watermark's flags."""
-    if c.watermark_config is not None:
-        raise NotKnown("the watermark", "its configuration file sets it")
-
-
 # --- handle_multimodal ------------------------------------------------------------------------------------------------
 
 handle_multimodal = Handler("serving_hook.py:handle_multimodal", since="0.5.11")
@@ -240,8 +220,13 @@ def http2_limit_out_of_range(c: Config) -> Refusal | None:
 
 
 @handle_ssl_validation.refuses(
-    "SPC707", "http2-with-certificate-refresh", raises="ValueError", since="0.5.11", good="--tp-size 1",
-)  # fmt: skip
+    "SPC707",
+    "http2-with-certificate-refresh",
+    raises="ValueError",
+    since="0.5.11",
+    bad="--enable-http2 --enable-ssl-refresh --ssl-keyfile key.pem --ssl-certfile cert.pem",
+    good="--tp-size 1",
+)
 def http2_with_certificate_refresh(c: Config) -> Refusal | None:
     """The HTTP/2 server does not reload certificates or (before 0.5.14) share work among workers.
 

@@ -3,8 +3,9 @@
 Follows arg_groups/validation_hook.py and serving_hook.handle_other_validations; before 0.5.19
 ServerArgs.check_server_args and _handle_other_validations.
 
-Left out: the installed PyTorch against cuDNN (0.5.6 to 0.5.9); stop strings in `--preferred-sampling-params`; how the
-ports of `--load-publish-endpoint` pack.
+Left out: late allocation on decode without optimistic prefill, which is refused before; mixed chunks with speculative
+decoding, which speculative decoding has switched off by then; the installed PyTorch against cuDNN (0.5.6 to 0.5.9);
+stop strings in `--preferred-sampling-params`; how the ports of `--load-publish-endpoint` pack.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import cuda_graph, hicache, lora, serving
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.parallel import (
@@ -275,30 +277,6 @@ def prefill_only_with_room(c: Config) -> None:
     mamba = c.before("0.5.21") and c.uses_mamba_radix_cache
     if c.pp_size > 1 or mamba or not _prefills_optimistically(c):
         c.set(optimistic_prefill_attempts=0)
-
-
-@_other_validations.refuses(
-    "SPC736",
-    "late-decode-allocation-without-optimistic-prefill",
-    raises="ValueError",
-    since="0.5.22",
-    good="--tp-size 1",
-)
-def late_decode_allocation_without_optimistic_prefill(c: Config) -> Refusal | None:
-    """Allocating late on decode needs a prefill server that starts before decode has room.
-
-    The model or the caches of this launch rule that out. Use `--disaggregation-decode-allocation-policy early`.
-    """
-    late = c.disaggregation_decode_allocation_policy == "prefill_complete"
-    if late and c.disaggregation_mode == "prefill" and c.optimistic_prefill_attempts <= 0:
-        return Refusal(
-            at="disaggregation_decode_allocation_policy",
-            with_=("optimistic_prefill_attempts",),
-            message=f"{c.shown('disaggregation_decode_allocation_policy')} needs optimistic prefill, which this "
-            "launch rules out. Use `early`.",
-            fixes=(dropping("disaggregation_decode_allocation_policy"),),
-        )
-    return None
 
 
 def _dumps(c: Config) -> bool:
@@ -646,31 +624,6 @@ def colon_in_served_name(c: Config) -> Refusal | None:
 
 
 # --- after the adapters -----------------------------------------------------------------------------------------------
-
-MIXES_CHUNKS = ("EAGLE", "EAGLE3", "DFLASH", "DSPARK")
-
-
-@_features.refuses(
-    "SPC750", "mixed-chunks-with-speculation", raises="AssertionError",
-    bad="--enable-mixed-chunk --speculative-algorithm STANDALONE --speculative-draft-model-path {models}/llama-3.1-8b",
-    good="--enable-mixed-chunk",
-)  # fmt: skip
-def mixed_chunks_with_speculation(c: Config) -> Refusal | None:
-    """Prefill and decode do not share a batch with this kind of speculative decoding.
-
-    With `--enable-mixed-chunk` running requests decode one token inside a prefill step and have to take up drafting
-    again afterwards. EAGLE, EAGLE3, DFLASH and DSPARK can (before 0.5.19 none).
-    """
-    algorithm = c.speculative_algorithm
-    if algorithm is None or not c.enable_mixed_chunk or (c.since("0.5.19") and algorithm.upper() in MIXES_CHUNKS):
-        return None
-    return Refusal(
-        at="enable_mixed_chunk",
-        with_=("speculative_algorithm",),
-        message=f"{c.shown('enable_mixed_chunk')} does not work with {c.shown('speculative_algorithm')}, which cannot "
-        "take up drafting after a mixed step. Leave it out.",
-        fixes=(dropping("enable_mixed_chunk"),),
-    )
 
 
 @_features.refuses(
@@ -1161,44 +1114,60 @@ def _key_problem(key: str) -> bool:
     return not 1 <= len(digits) <= 16 or any(d not in "0123456789abcdefABCDEF" for d in digits)
 
 
+WATERMARK_DEFAULTS: Mapping[str, Any] = {
+    "key": None, "key_b": None, "context_window": 4, "mixing_probability": 0.5, "max_probability": 1.0,
+    "default_enabled": False, "enforce_all": False,
+}  # fmt: skip
+
+
+def _watermark_settings(c: Config) -> Mapping[str, Any]:
+    """What `--watermark-config` sets. Raises NotKnown when it names a file."""
+    text = c.watermark_config
+    if text is None:
+        return WATERMARK_DEFAULTS
+    config = serving.parsed(text) if text.lstrip().startswith("{") else None
+    if not isinstance(config, Mapping):
+        raise NotKnown("the watermark", "its configuration is in a file")
+    return {**WATERMARK_DEFAULTS, **{name: value for name, value in config.items() if value is not None}}
+
+
+def _watermark_settings_problem(w: Mapping[str, Any]) -> str | None:
+    """What is wrong with the settings of a watermark, in SGLang's order."""
+    if any(w[key] is not None and _key_problem(w[key]) for key in ("key", "key_b")):
+        return "a key is 1 to 16 hexadecimal digits"
+    if not 1 <= w["context_window"] <= 64:
+        return "the window is 1 to 64 tokens"
+    if w["key_b"] is not None and w["key"] is None:
+        return "a second key needs a first"
+    if not 0 < w["mixing_probability"] < 1 or (w["key_b"] is None and w["mixing_probability"] != 0.5):
+        return "mixing is for two keys, with a probability between 0 and 1"
+    if not 0 < w["max_probability"] <= 1:
+        return "the largest probability is above 0 and at most 1"
+    if (w["default_enabled"] or w["enforce_all"]) and w["key"] is None:
+        return "marking by default needs a key"
+    return None
+
+
 def _watermark_conflict(c: Config) -> tuple[str, str] | None:
     """What a watermark does not go with, in SGLang's order."""
     if c.device != "cuda":
         return "device", "it is computed on NVIDIA and AMD GPUs"
-    for field in ("watermark_key", "watermark_key_b"):
-        if getattr(c, field) is not None and _key_problem(getattr(c, field)):
-            return field, "a key is 1 to 16 hexadecimal digits"
-    second = c.watermark_key_b
+    if problem := _watermark_settings_problem(_watermark_settings(c)):
+        return "watermark_config", problem
     checks: tuple[tuple[str, bool, str], ...] = (
-        ("watermark_context_window", not 1 <= c.watermark_context_window <= 64, "the window is 1 to 64 tokens"),
-        ("watermark_key_b", second is not None and c.watermark_key is None, "a second key needs a first"),
-        ("watermark_mixing_probability", not 0 < c.watermark_mixing_probability < 1, "it lies between 0 and 1"),
-        (
-            "watermark_mixing_probability",
-            second is None and c.watermark_mixing_probability != 0.5,
-            "mixing needs a second key",
-        ),
-        ("watermark_max_probability", not 0 < c.watermark_max_probability <= 1, "it is above 0 and at most 1"),
-        ("watermark_default_enabled", bool(c.watermark_default_enabled) and c.watermark_key is None, "it needs a key"),
-        ("watermark_enforce_all", bool(c.watermark_enforce_all) and c.watermark_key is None, "it needs a key"),
         ("enable_custom_logit_processor", bool(c.enable_custom_logit_processor), "both change the logits"),
-        (
-            "sampling_backend",
-            c.sampling_backend is not None and c.sampling_backend not in BUILT_IN_SAMPLING,
-            "it is not built in",
-        ),
+        ("sampling_backend", c.sampling_backend not in (None, *BUILT_IN_SAMPLING), "it is not built in"),
         ("dllm_algorithm", c.dllm_algorithm is not None, "diffusion models draw tokens otherwise"),
         ("disaggregation_mode", c.disaggregation_mode != "null", "no server sees all tokens"),
-        (
-            "speculative_algorithm",
-            c.speculative_algorithm not in (None, "NGRAM", "EAGLE", "EAGLE3"),
-            "it draws tokens otherwise",
-        ),
+        ("speculative_algorithm", c.speculative_algorithm not in MARKED_SPECULATION, "it draws tokens otherwise"),
         ("pp_size", c.pp_size > 1 and c.speculative_algorithm is not None, "drafts in a pipeline are not marked"),
-        ("speculative_use_rejection_sampling", bool(c.speculative_use_rejection_sampling), "it draws tokens otherwise"),
+        ("speculative_use_rejection_sampling", c.speculative_use_rejection_sampling, "it draws tokens otherwise"),
         ("SGLANG_RUST_SERVER", serving.rust_server(c), "the Rust server does not know it"),
     )
     return next(((field, why) for field, wrong, why in checks if wrong), None)
+
+
+MARKED_SPECULATION = (None, "NGRAM", "EAGLE", "EAGLE3")
 
 
 @_rest.refuses(
@@ -1207,7 +1176,7 @@ def _watermark_conflict(c: Config) -> tuple[str, str] | None:
     raises="ValueError",
     since="0.5.22",
     sglang="validation_hook.py:check_watermark_server_args",
-    bad=("--enable-watermark --disaggregation-mode prefill", "--watermark-config watermark.json"),
+    bad=("--enable-watermark --disaggregation-mode prefill", """--watermark-config '{"key": "0xab"}'"""),
     good="--enable-watermark",
 )
 def watermark_conflict(c: Config) -> Refusal | None:

@@ -3,8 +3,20 @@
 The rules are marked `late`; they read the resolved configuration. A launch that argument resolution refuses never gets here.
 """
 
+from spec_lsp.resolution.late.adapters import lora
 from spec_lsp.resolution.late.attention import attention_backends
+from spec_lsp.resolution.late.experts import moe
+from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
 from spec_lsp.resolution.late.speculative import speculative_workers
+from spec_lsp.resolution.late.weights import quantization
 
-__all__ = ["attention_backends", "linear_attention_backends", "speculative_workers"]
+__all__ = [
+    "attention_backends",
+    "linear_attention_backends",
+    "lora",
+    "model_parallelism",
+    "moe",
+    "quantization",
+    "speculative_workers",
+]

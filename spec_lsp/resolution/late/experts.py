@@ -1,0 +1,202 @@
+"""What MoE layers and the exchanges between their ranks refuse when they are built.
+
+Follows layers/moe/fused_moe_triton/layer.py, layers/moe/token_dispatcher/ and the MoE blocks of models/.
+
+Modelled: experts that ranks cannot share, more ranks than experts, exchanges with a dispatch mode they lack, DeepEP's
+and its kin's limit on tokens. Left out: packages that are not installed; NVSHMEM and RDMA at run time; runners that
+only plugins bring.
+"""
+
+from __future__ import annotations
+
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
+from spec_lsp.resolution.late.weights import moe_tp_size
+
+moe = Handler("layers/moe/fused_moe_triton/layer.py:__init__", when=lambda c: bool(c.model.num_experts))
+
+MORE_EXPERTS_THAN_RANKS = frozenset({
+    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeLiteForCausalLM",
+    "LongcatFlashForCausalLM", "MiniMaxM2ForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM",
+})  # fmt: skip
+"""Models that refuse more TP ranks than experts."""
+
+
+@moe.refuses(
+    "SPC975",
+    "fewer-experts-than-ranks",
+    raises="ValueError",
+    late=True,
+    sglang="models/deepseek_v2.py:__init__",
+    bad="model=qwen3-30b-a3b -- --tp-size 256 --nnodes 32 "
+    """--json-model-override-args '{"num_attention_heads": 256, "num_key_value_heads": 4}'""",
+    good="model=qwen3-30b-a3b -- --tp-size 4",
+)
+def fewer_experts_than_ranks(c: Config) -> Refusal | None:
+    """There are more TP ranks than experts.
+
+    The MoE blocks of this model want at least one expert for each TP rank, however the experts are split.
+    """
+    experts = c.model.num_experts
+    if experts is None or c.tp_size <= experts or c.model.architecture not in MORE_EXPERTS_THAN_RANKS:
+        return None
+    return Refusal(
+        at="tp_size",
+        with_=("model_path",),
+        message=f"{c.shown('tp_size')} is more than the {experts} experts of this model, and SGLang stops when it "
+        "builds them. Use fewer ranks.",
+        fixes=(setting(tp_size=experts),),
+    )
+
+
+@moe.refuses(
+    "SPC976",
+    "experts-not-divisible-by-expert-ranks",
+    raises="AssertionError",
+    late=True,
+    bad="""model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --json-model-override-args '{"num_experts": 126}'""",
+    good="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4",
+)
+def experts_not_divisible_by_expert_ranks(c: Config) -> Refusal | None:
+    """The expert-parallel ranks cannot share the experts evenly.
+
+    Every rank holds as many experts as the others: `--ep-size` has to divide the model's experts and the copies of
+    `--ep-num-redundant-experts` together.
+    """
+    experts = (c.model.num_experts or 0) + (c.ep_num_redundant_experts or 0)
+    if c.ep_size <= 1 or experts % c.ep_size == 0 or c.ep_join_mode == "scale":
+        return None
+    redundant = c.ep_num_redundant_experts or 0
+    return Refusal(
+        at="ep_size",
+        with_=("ep_num_redundant_experts", "model_path"),
+        message=f"{c.shown('ep_size')} does not divide the {experts} experts"
+        f"{f' ({redundant} of them copies)' if redundant else ''}, so SGLang stops when it builds the layers.",
+        fixes=(
+            setting(ep_size=next(n for n in range(c.ep_size, 0, -1) if experts % n == 0 and c.tp_size % n == 0)),
+            setting(ep_num_redundant_experts=redundant + -experts % c.ep_size),
+        ),
+    )
+
+
+@moe.refuses(
+    "SPC977", "expert-width-not-divisible-by-ranks", raises="AssertionError", late=True,
+    bad="""model=qwen3-30b-a3b -- --tp-size 4 --json-model-override-args '{"moe_intermediate_size": 770}'""",
+    good="model=qwen3-30b-a3b -- --tp-size 4",
+)  # fmt: skip
+def expert_width_not_divisible_by_ranks(c: Config) -> Refusal | None:
+    """The ranks cannot share an expert's matrices evenly.
+
+    Tensor parallelism cuts every expert into `tp / ep` equal slices. Spread whole experts with `--ep-size`, or use
+    another TP size.
+    """
+    width, slices = c.model.text_hf("moe_intermediate_size"), moe_tp_size(c)
+    if not isinstance(width, int) or slices <= 1 or width % slices == 0:
+        return None
+    return Refusal(
+        at="tp_size",
+        with_=("ep_size", "model_path"),
+        message=f"{c.shown('tp_size')} cannot cut this model's experts ({width} wide) into {slices} equal slices, so "
+        "SGLang stops when it builds the layers. Spread the experts with `--ep-size`.",
+        fixes=(setting(ep_size=c.tp_size),),
+    )
+
+
+LOW_LATENCY_ONLY = {"mooncake": "", "nixl": "0.5.10"}
+"""Exchanges that have no dispatch for prefill, and since when they are there."""
+
+
+@moe.refuses(
+    "SPC978",
+    "exchange-without-prefill-dispatch",
+    raises="NotImplementedError",
+    late=True,
+    sglang="layers/moe/token_dispatcher/mooncake.py:__init__",
+    bad=(
+        "model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mooncake",
+        "model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend nixl --deepep-mode normal",
+    ),
+    good="model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mooncake --deepep-mode low_latency",
+)
+def exchange_without_prefill_dispatch(c: Config) -> Refusal | None:
+    """This all-to-all backend dispatches in low-latency mode only.
+
+    Mooncake's and NIXL's exchanges have no mode for large prefill batches. `--deepep-mode auto`, the default, wants
+    both modes, so the MoE layers stop when they are built. Set `--deepep-mode low_latency`, or use DeepEP, which has
+    both.
+    """
+    since = LOW_LATENCY_ONLY.get(c.moe_a2a_backend)
+    if since is None or (since and c.before(since)) or c.deepep_mode == "low_latency":
+        return None
+    return Refusal(
+        at="moe_a2a_backend",
+        with_=("deepep_mode",),
+        message=f"{c.shown('moe_a2a_backend')} has no dispatch for prefill, which {c.shown('deepep_mode')} asks for, "
+        "so SGLang stops when it builds the MoE layers. Set `--deepep-mode low_latency`.",
+        fixes=(setting(deepep_mode="low_latency"), setting(moe_a2a_backend="deepep")),
+    )
+
+
+DISPATCH_LIMIT = 1024
+DISPATCH_VARIABLES = {
+    "deepep": "SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+    "mooncake": "SGLANG_MOONCAKE_EP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+    "nixl": "SGLANG_NIXL_EP_NUM_MAX_DISPATCH_TOKENS_PER_RANK",
+}
+
+
+@moe.refuses(
+    "SPC979",
+    "dispatch-buffer-above-limit",
+    raises="AssertionError",
+    late=True,
+    sglang="layers/moe/token_dispatcher/deepep.py:__init__",
+    bad="model=deepseek-v3 SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=2048 -- --tp-size 8 --moe-a2a-backend deepep",
+    good="model=deepseek-v3 SGLANG_DEEPEP_NUM_MAX_DISPATCH_TOKENS_PER_RANK=256 -- --tp-size 8 --moe-a2a-backend deepep",
+)
+def dispatch_buffer_above_limit(c: Config) -> Refusal | None:
+    """The low-latency buffer of an all-to-all backend holds at most 1024 tokens.
+
+    DeepEP's kernels (and Mooncake's and NIXL's) count finished sends in a buffer of fixed size; more tokens on a rank
+    would overrun it.
+    """
+    variable = DISPATCH_VARIABLES.get(c.moe_a2a_backend)
+    if variable is None or not c.env.is_set(variable):
+        return None
+    tokens = c.env.number(variable, 0)
+    if tokens <= DISPATCH_LIMIT:
+        return None
+    return Refusal(
+        at=variable,
+        with_=("moe_a2a_backend",),
+        message=f"`{variable}={tokens}` is more than the {DISPATCH_LIMIT} tokens that {c.shown('moe_a2a_backend')} "
+        "can hold on a rank, so SGLang stops when it builds the MoE layers.",
+        fixes=(setting_env(**{variable: str(DISPATCH_LIMIT)}), dropping_env(variable)),
+    )
+
+
+@moe.refuses(
+    "SPC980",
+    "pplx-through-pipeline",
+    raises="AssertionError",
+    late=True,
+    since="0.5.17",
+    sglang="layers/moe/token_dispatcher/pplx.py:_ensure_nvshmem",
+    bad="model=qwen3-30b-a3b -- --tp-size 2 --dp-size 2 --enable-dp-attention --pp-size 2 --moe-a2a-backend pplx "
+    "--chunked-prefill-size 256",
+    good="model=qwen3-30b-a3b -- --tp-size 2 --dp-size 2 --enable-dp-attention --moe-a2a-backend pplx "
+    "--chunked-prefill-size 256",
+)
+def pplx_through_pipeline(c: Config) -> Refusal | None:
+    """The PPLX exchange spans all GPUs of the launch.
+
+    Its expert-parallel group has to be the whole world, which pipeline stages cut.
+    """
+    if c.moe_a2a_backend != "pplx" or c.pp_size <= 1:
+        return None
+    return Refusal(
+        at="pp_size",
+        with_=("moe_a2a_backend",),
+        message=f"{c.shown('moe_a2a_backend')} exchanges tokens among all GPUs, but {c.shown('pp_size')} cuts them "
+        "into stages, so SGLang stops when it builds the MoE layers. Use one stage.",
+        fixes=(setting(pp_size=1), setting(moe_a2a_backend="deepep")),
+    )
