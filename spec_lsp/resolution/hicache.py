@@ -70,6 +70,7 @@ _LINKER_KEYS = frozenset({"linker", "linker_module_path", "linker_extra_config"}
 @handle_hicache.refuses(
     "SPC301", "linker-config-is-no-object", raises="ValueError", since="0.5.23",
     bad="--unified-cache-external-linker-config '[1]'",
+    good="--unified-cache-external-linker-config '{\"a\": 1}'",
 )  # fmt: skip
 def linker_config_is_no_object(c: Config) -> Refusal | None:
     """The configuration of the cache linker must be a JSON object.
@@ -397,6 +398,7 @@ def copy_unified_pool_by_kernel(c: Config) -> None:
     "SPC313", "storage-layout-against-host-receive", raises="ValueError", since="0.5.21",
     bad="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5 --hicache-storage-backend "
     "mooncake --disaggregation-decode-enable-offload-kvcache",
+    good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
 )  # fmt: skip
 def storage_layout_against_host_receive(c: Config) -> Refusal | None:
     """The storage wants whole pages in host memory, the KV transfer wants layers.
@@ -458,6 +460,8 @@ def host_cache_storage_with_dcp(c: Config) -> Refusal | None:
 @handle_hicache.refuses(
     "SPC321", "drafting-over-shared-host-cache", raises="NotImplementedError", since="0.5.17", sglang=_DCP,
     earlier=_DCP_EARLIER,
+    bad="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache --speculative-algorithm EAGLE",
+    good="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache",
 )  # fmt: skip
 def drafting_over_shared_host_cache(c: Config) -> Refusal | None:
     """Under decode context parallelism the host cache cannot follow this draft model.
@@ -480,6 +484,8 @@ def drafting_over_shared_host_cache(c: Config) -> Refusal | None:
 @handle_hicache.refuses(
     "SPC322", "other-host-cache-with-dcp", raises="NotImplementedError", since="0.5.17", sglang=_DCP,
     earlier=_DCP_EARLIER,
+    bad="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache --enable-lmcache",
+    good="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache",
 )  # fmt: skip
 def other_host_cache_with_dcp(c: Config) -> Refusal | None:
     """LMCache and HiSparse do not know decode context parallelism.
@@ -501,6 +507,8 @@ def other_host_cache_with_dcp(c: Config) -> Refusal | None:
 @handle_hicache.refuses(
     "SPC323", "shared-host-cache-without-mla", raises="NotImplementedError", since="0.5.17", sglang=_DCP,
     earlier=_DCP_EARLIER,
+    bad="--tp-size 4 --dcp-size 2 --enable-hierarchical-cache",
+    good="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache",
 )  # fmt: skip
 def shared_host_cache_without_mla(c: Config) -> Refusal | None:
     """Under decode context parallelism only a latent KV cache can go to host memory.
@@ -611,6 +619,7 @@ validate_hisparse = Handler(
 @validate_hisparse.refuses(
     "SPC340", "hisparse-on-dense-attention", raises="AssertionError",
     bad="--enable-hisparse --disable-radix-cache",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache",
 )  # fmt: skip
 def hisparse_on_dense_attention(c: Config) -> Refusal | None:
     """HiSparse needs a model with sparse attention.
@@ -633,6 +642,7 @@ def hisparse_on_dense_attention(c: Config) -> Refusal | None:
 @validate_hisparse.refuses(
     "SPC341", "hisparse-with-radix-cache", raises="AssertionError",
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache",
 )  # fmt: skip
 def hisparse_with_radix_cache(c: Config) -> Refusal | None:
     """HiSparse does not share prefixes between requests.
@@ -655,6 +665,7 @@ def hisparse_with_radix_cache(c: Config) -> Refusal | None:
     "SPC342", "hisparse-with-mixed-chunks", raises="ValueError", since="0.5.22",
     sglang="hisparse_hook.py:validate_hisparse_feature_combos",
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --enable-mixed-chunk",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache",
 )  # fmt: skip
 def hisparse_with_mixed_chunks(c: Config) -> Refusal | None:
     """HiSparse cannot decode in one batch with a prefill chunk.
@@ -765,6 +776,7 @@ def hisparse_backends(c: Config) -> tuple[str, ...]:
     "SPC346", "hisparse-attention-kernel", raises="ValueError", sglang="hisparse_hook.py:validate_hisparse_dsa_backend",
     earlier=(_IN_GENERAL_CHECKS, Earlier("0.5.14", "hisparse_hook.py:validate_hisparse")),
     bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --dsa-prefill-backend fa3",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache",
 )  # fmt: skip
 def hisparse_attention_kernel(c: Config) -> Refusal | None:
     """HiSparse cannot feed this sparse attention kernel.

@@ -265,6 +265,7 @@ def _algorithm(c: Config) -> str | None:
     "SPC358", "drafting-over-native-nvfp4", raises="ValueError", since="0.5.21",
     bad="gpu=b200 -- --kv-cache-dtype nvfp4 --speculative-algorithm DFLASH "
     "--speculative-draft-model-path {models}/eagle3-draft",
+    good="gpu=b200 -- --kv-cache-dtype nvfp4 --speculative-algorithm NGRAM --speculative-ngram-max-bfs-breadth 1",
 )  # fmt: skip
 def drafting_over_native_nvfp4(c: Config) -> Refusal | None:
     """This way of drafting cannot write an NVFP4 KV cache as SM100 reads it.
@@ -308,6 +309,8 @@ def draft_with_trtllm_mha(c: Config) -> None:
     "SPC359", "nvfp4-draft-backend", raises="ValueError", since="0.5.21",
     bad="gpu=b200 -- --kv-cache-dtype nvfp4 --speculative-algorithm EAGLE3 --speculative-draft-attention-backend "
     "triton --speculative-draft-model-path {models}/eagle3-draft",
+    good="gpu=b200 -- --kv-cache-dtype nvfp4 --speculative-algorithm EAGLE3 --speculative-num-steps 3 "
+    "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4 --speculative-draft-model-path {models}/eagle3-draft",
 )  # fmt: skip
 def nvfp4_draft_backend(c: Config) -> Refusal | None:
     """The draft model must read its NVFP4 KV cache with `trtllm_mha`.
@@ -339,6 +342,7 @@ def verify_with_decode_backend(c: Config) -> None:
 @handle_kv4_compatibility.refuses(
     "SPC360", "native-nvfp4-in-disaggregation", raises="ValueError", since="0.5.21",
     bad="gpu=b200 -- --kv-cache-dtype nvfp4 --disaggregation-mode prefill",
+    good="gpu=b200 -- --kv-cache-dtype nvfp4",
 )  # fmt: skip
 def native_nvfp4_in_disaggregation(c: Config) -> Refusal | None:
     """An NVFP4 KV cache as SM100 reads it cannot be sent between prefill and decode servers.
@@ -359,6 +363,7 @@ def native_nvfp4_in_disaggregation(c: Config) -> Refusal | None:
 @handle_kv4_compatibility.refuses(
     "SPC361", "native-nvfp4-in-host-cache", raises="ValueError", since="0.5.21",
     bad="gpu=b200 -- --kv-cache-dtype nvfp4 --enable-hierarchical-cache",
+    good="gpu=b200 -- --kv-cache-dtype nvfp4",
 )  # fmt: skip
 def native_nvfp4_in_host_cache(c: Config) -> Refusal | None:
     """An NVFP4 KV cache as SM100 reads it cannot go to host memory.
@@ -645,6 +650,8 @@ def host_pool_backup_off_decode_server(c: Config) -> Refusal | None:
     "SPC372", "host-pool-backup-with-dcp", raises="ValueError", since="0.5.18",
     bad="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --disaggregation-mode decode "
     "--disaggregation-decode-retraction-backup host_pool",
+    good="model=deepseek-v3 -- --tp-size 8 --disaggregation-mode decode --disaggregation-decode-retraction-backup "
+    "host_pool",
 )  # fmt: skip
 def host_pool_backup_with_dcp(c: Config) -> Refusal | None:
     """Retracted requests cannot go to host memory under decode context parallelism.
@@ -787,6 +794,8 @@ def decode_offload_without_storage(c: Config) -> Refusal | None:
     "SPC378", "decode-offload-with-host-pool-backup", raises="ValueError", since="0.5.18",
     bad="--disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache --hicache-storage-backend file "
     "--disaggregation-decode-retraction-backup host_pool",
+    good="--disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache --hicache-storage-backend file "
+    "--disaggregation-decode-retraction-backup cpu_tensor",
 )  # fmt: skip
 def decode_offload_with_host_pool_backup(c: Config) -> Refusal | None:
     """Two host pools of a decode server exclude each other.

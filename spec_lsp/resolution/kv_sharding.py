@@ -28,11 +28,13 @@ handle_kv_cache_sharding = Handler(
 )
 
 _PREFILL = "--disaggregation-mode prefill --enable-kv-cache-sharding --page-size 64 --attention-backend fa3"
+_GOOD = _PREFILL + " --tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag"
 
 
 @handle_kv_cache_sharding.refuses(
     "SPC324", "sharded-kv-cache-off-prefill-server", raises="ValueError",
     bad="--enable-kv-cache-sharding --page-size 64",
+    good=_GOOD,
 )  # fmt: skip
 def sharded_kv_cache_off_prefill_server(c: Config) -> Refusal | None:
     """Only a prefill server stripes its KV cache over its ranks.
@@ -143,6 +145,7 @@ def _scheduling(c: Config) -> Conflict | None:
 @handle_kv_cache_sharding.refuses(
     "SPC325", "sharded-kv-cache-with-excluded-feature", raises="ValueError",
     bad=_PREFILL + " --enable-prefill-cp --attn-cp-size 2 --tp-size 2 --enable-flexkv",
+    good=_GOOD,
 )  # fmt: skip
 def sharded_kv_cache_with_excluded_feature(c: Config) -> Refusal | None:
     """This feature needs whole pages of the KV cache.
@@ -154,7 +157,10 @@ def sharded_kv_cache_with_excluded_feature(c: Config) -> Refusal | None:
     return _refusal(c, _excluded(c))
 
 
-@handle_kv_cache_sharding.refuses("SPC326", "sharded-kv-cache-model", raises="ValueError")
+@handle_kv_cache_sharding.refuses(
+    "SPC326", "sharded-kv-cache-model", raises="ValueError",
+    good=_GOOD,
+)  # fmt: skip
 def sharded_kv_cache_model(c: Config) -> Refusal | None:
     """This model's attention cannot gather a striped KV cache.
 
@@ -221,6 +227,7 @@ def _backend_conflict(c: Config) -> Conflict | None:
 @handle_kv_cache_sharding.refuses(
     "SPC327", "sharded-kv-cache-backend", raises="ValueError", sglang=_BACKEND,
     bad="--disaggregation-mode prefill --enable-kv-cache-sharding --page-size 64 --attention-backend triton",
+    good=_GOOD,
 )  # fmt: skip
 def sharded_kv_cache_backend(c: Config) -> Refusal | None:
     """This attention backend cannot gather a striped KV cache.
@@ -245,6 +252,7 @@ def _transfer(c: Config) -> Conflict | None:
 @handle_kv_cache_sharding.refuses(
     "SPC328", "sharded-kv-cache-transfer", raises="ValueError",
     bad=_PREFILL + " --disaggregation-transfer-backend mori",
+    good=_GOOD,
 )  # fmt: skip
 def sharded_kv_cache_transfer(c: Config) -> Refusal | None:
     """Stripes of a KV cache are sent by Mooncake or NIXL.
@@ -272,7 +280,10 @@ def _ranks(c: Config) -> Conflict | None:
     return None
 
 
-@handle_kv_cache_sharding.refuses("SPC329", "sharded-kv-cache-without-ranks", raises="ValueError", bad=_PREFILL)
+@handle_kv_cache_sharding.refuses(
+    "SPC329", "sharded-kv-cache-without-ranks", raises="ValueError", bad=_PREFILL,
+    good=_GOOD,
+)  # fmt: skip
 def sharded_kv_cache_without_ranks(c: Config) -> Refusal | None:
     """There are no ranks to stripe the KV cache over.
 
@@ -286,7 +297,11 @@ def _page_size(c: Config) -> int:
     return 1 if c.page_size is None else int(c.page_size)
 
 
-@handle_kv_cache_sharding.refuses("SPC330", "sharded-kv-cache-pages", raises="ValueError")
+@handle_kv_cache_sharding.refuses(
+    "SPC330", "sharded-kv-cache-pages", raises="ValueError",
+    bad=_GOOD.replace("--page-size 64", "--page-size 1"),
+    good=_GOOD,
+)  # fmt: skip
 def sharded_kv_cache_pages(c: Config) -> Refusal | None:
     """A striped KV cache needs pages of several tokens and prefill in chunks.
 

@@ -251,6 +251,8 @@ def _offload(c: Config) -> Conflict | None:
     "SPC389", "unified-memory-offload", raises="AssertionError", since="0.5.21",
     bad="--enable-unified-memory --disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache "
     "--hicache-storage-backend mooncake",
+    good="--enable-unified-memory --disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache "
+    "--hicache-storage-backend file",
 )  # fmt: skip
 def unified_memory_offload(c: Config) -> Refusal | None:
     """A decode server offloads from the unified memory pool only what it can address there.
@@ -270,6 +272,9 @@ def _drafts(c: Config) -> tuple[str, ...]:
 @handle_unified_memory_pool.refuses(
     "SPC390", "unified-memory-draft-algorithm", raises="AssertionError",
     bad="--enable-unified-memory --speculative-algorithm NGRAM",
+    good="model=qwen3-next-80b -- --tp-size 4 --enable-unified-memory --attention-backend triton "
+    "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
+    "--speculative-num-draft-tokens 4",
 )  # fmt: skip
 def unified_memory_draft_algorithm(c: Config) -> Refusal | None:
     """This way of drafting does not know the unified memory pool.
@@ -285,6 +290,8 @@ def unified_memory_draft_algorithm(c: Config) -> Refusal | None:
 
 @handle_unified_memory_pool.refuses(
     "SPC391", "unified-memory-draft-tree", raises="AssertionError", since="0.5.18",
+    bad="--enable-unified-memory --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft",
+    good="--enable-unified-memory",
 )  # fmt: skip
 def unified_memory_draft_tree(c: Config) -> Refusal | None:
     """The unified memory pool verifies a chain of draft tokens, not a tree.
@@ -315,6 +322,9 @@ def _verify_rails(c: Config) -> tuple[str, ...]:
 @handle_unified_memory_pool.refuses(
     "SPC392", "unified-memory-eagle-target", raises="AssertionError", since="0.5.22",
     bad="--enable-unified-memory --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft",
+    good="model=qwen3-next-80b -- --tp-size 4 --enable-unified-memory --attention-backend triton "
+    "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
+    "--speculative-num-draft-tokens 4",
 )  # fmt: skip
 def unified_memory_eagle_target(c: Config) -> Refusal | None:
     """EAGLE drafts in the unified memory pool only beside a hybrid model.
@@ -347,6 +357,10 @@ def unified_memory_eagle_target(c: Config) -> Refusal | None:
         Earlier("0.5.19", "server_args.py:_handle_unified_memory_pool"),
         Earlier("0.5.22", "kv_cache_hook.py:handle_unified_memory_pool"),
     ),
+    bad="gpu=b200 -- --enable-unified-memory --attention-backend fa4 --speculative-algorithm DFLASH "
+    "--speculative-draft-model-path {models}/eagle3-draft",
+    good="gpu=b200 -- --enable-unified-memory --attention-backend triton --speculative-algorithm DFLASH "
+    "--speculative-draft-model-path {models}/eagle3-draft",
 )  # fmt: skip
 def unified_memory_verify_backend(c: Config) -> Refusal | None:
     """This attention backend cannot verify draft tokens in the unified memory pool.
@@ -421,6 +435,8 @@ def _shared_decode_context(c: Config) -> Conflict | None:
         Earlier("0.5.20", "kv_cache_hook.py:handle_unified_memory_pool"),
     ),
     bad="--tp-size 4 --dcp-size 2 --enable-unified-memory",
+    good="gpu=b200 model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-unified-memory --attention-backend "
+    "flashinfer",
 )  # fmt: skip
 def unified_memory_with_dcp(c: Config) -> Refusal | None:
     """Decode context parallelism shares the unified memory pool in few cases.
