@@ -22,7 +22,7 @@ from spec_lsp.analysis.rules import (
     rule_of,
 )
 from spec_lsp.analysis.worlds import OLDER_WORLDS, catalog_release
-from spec_lsp.catalog.binding import Binding, Unknown, bind
+from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.environment import Environment
@@ -33,6 +33,7 @@ from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.resolution.replay import resolve_by_difference
 from spec_lsp.syntax.launch import Launch, Variant
+from spec_lsp.syntax.yaml import ConfigFile, read_embedded_config
 
 ModelSource = Callable[[str], "ModelFacts | None"]
 ConfigSource = Callable[[str], "tuple[str, str] | None"]
@@ -185,14 +186,14 @@ def _device(typed: Mapping[str, Any], world: World) -> Hardware | None:
     return world.hardware
 
 
-def _configs(variant: Variant, configs: ConfigSource) -> ConfigSource:
+def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
     """Files that the document itself writes come before those of the workspace."""
     written = {file.name: file for file in variant.files}
 
-    def read(path: str) -> tuple[str, str] | None:
+    def read(path: str) -> tuple[str, str] | ConfigFile | None:
         file = written.get(path)
         if file is not None and file.content.text is not None:
-            return file.content.place.document, file.content.text
+            return read_embedded_config(file.content.place.document, file.content)
         return configs(path)
 
     return read
@@ -362,7 +363,7 @@ def _fatal(found: Found, judged: Judged) -> bool:
 def _verdict(runs: Sequence[Judged], accepted_elsewhere: Mapping[tuple[str, str], Release] | None = None) -> Verdict:
     """Merge runs. `accepted_elsewhere`: older releases take the launch; since when each finding holds."""
     accepting = [r for r in runs if not r.refused]
-    kept = [r for r in runs if not r.refused or not r.gated] if accepting else list(runs)
+    kept = [r for r in runs if not r.gated] or list(runs)
     merged = _merge(kept, bool(accepting), accepted_elsewhere)
     main = accepting[0] if accepting else kept[0]
     return Verdict(
