@@ -254,7 +254,10 @@ def test_config_edits(made: tuple[str, dict[str, object]], value: object, which:
     assert read(edit.set_value(key, value)) == {**config, key: value}
     assert read(edit.remove(key)) == {k: v for k, v in config.items() if k != key}
     assert read(edit.rename(key, "other")) == {("other" if k == key else k): v for k, v in config.items()}
-    assert read(edit.insert("new-key", value, key)) == {**config, ("new_key" if edit.writes_snake() else "new-key"): value}
+    assert read(edit.insert("new-key", value, key)) == {
+        **config,
+        ("new_key" if edit.writes_snake() else "new-key"): value,
+    }
 
 
 CONFIG_CASES: list[tuple[str, Callable[[ConfigEditor], Change | None], str]] = [
