@@ -155,7 +155,7 @@ class Printer:
 
     def rename_key(self, word: Word, key: str) -> tuple[Edit, ...] | None:
         """Give a key of a `--config` file another name."""
-        return self._edit_file(word, lambda editor: editor.rename(word.text, key))
+        return self._edit_file(word, lambda editor: editor.rename(key_of(word), key))
 
     def _editor(self) -> edit.WordEditor:
         def read(path: str) -> str | None:
@@ -175,7 +175,7 @@ class Printer:
     def _config_edit(
         self, setting: Setting, operation: Callable[[edit.ConfigEditor, str], edit.Change | None]
     ) -> tuple[Edit, ...] | None:
-        key = setting.flag.text or setting.spelling.removeprefix("--")
+        key = key_of(setting.flag)
         return self._edit_file(setting.flag, lambda editor: operation(editor, key))
 
     def _edit_file(
@@ -243,6 +243,11 @@ class Printer:
         while end < len(text) and text[end] in " \t":
             end += 1
         return Edit(Place(self.document.name, start, end), "")
+
+
+def key_of(word: Word) -> str:
+    """The key of a `--config` file that a flag's word was made of."""
+    return (word.text or "").removeprefix("--")
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
