@@ -194,7 +194,7 @@ def _verified(
     )
     if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
         return None
-    if _count(after, diagnostic) >= _count(analysis, diagnostic) or _new_errors(analysis, after):
+    if _count(after, diagnostic) >= _count(analysis, diagnostic) or _new_errors(analysis, after, diagnostic):
         return None
     if candidate.applicability is not None:
         return candidate.applicability
@@ -206,13 +206,19 @@ def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
     return sum(d.rule is diagnostic.rule and d.launch == diagnostic.launch for d in analysis.diagnostics)
 
 
-def _new_errors(before: Analysis, after: Analysis) -> bool:
-    """Whether any launch has an error, or a warning of an error's rule, of a kind that it did not have."""
+def _new_errors(before: Analysis, after: Analysis, diagnostic: Diagnostic) -> bool:
+    """Whether any launch has an error, or a warning of an error's rule, of a kind that it did not have.
+
+    SGLang reads arguments before it resolves them: what only shows once they can be read is not the fix's doing.
+    """
     known = {(d.rule.name, d.launch) for d in before.diagnostics}
+    arguments = diagnostic.rule.topic == "arguments"
     return any(
-        d.rule.severity == "error" and (d.rule.name, d.launch) not in known
+        d.rule.severity == "error"
+        and (d.rule.name, d.launch) not in known
+        and (d.rule.topic == "arguments" or not arguments)
         for d in after.diagnostics
-    )  # fmt: skip
+    )
 
 
 def _same_outcome(before: Analysis, after: Analysis, launch: int | None) -> bool:
