@@ -260,6 +260,37 @@ def _source(where: str, otherwise: str) -> str:
     return otherwise if where == "not named" else f"from the {where}" if where != "settings" else "from the settings"
 
 
+# --- the whole configuration -------------------------------------------------------------------------------------------
+
+
+def resolved_text(report: LaunchReport) -> str:
+    """The configuration a launch will run with, as Markdown: every field that was typed or that SGLang decides, and why."""
+    run = report.main()
+    head = f"# What SGLang will run\n\n{_world_text(run.world)}"
+    if run.resolution is None:
+        problems = "\n".join(f"- {error.message}" for error in run.binding.errors if error.fatal)
+        return f"{head}\n\nNothing: SGLang does not take these words.\n\n{problems}\n"
+    config = run.resolution.config
+    fields = sorted({*run.binding.settings, *config.history} & set(run.binding.catalog.by_field))
+    rows = [_row(name, run.binding.settings.get(name), config) for name in fields]
+    refused = [f"- **{f.rule.name}**: {f.said.message}" for f in run.resolution.findings if f.rule.severity == "error"]
+    parts = [head, *(["SGLang refuses it:\n\n" + "\n".join(refused)] if refused else [])]
+    return "\n\n".join([*parts, "| setting | value | why |\n|---|---|---|\n" + "\n".join(rows)]) + "\n"
+
+
+def _row(name: str, setting: Setting | None, config: Config) -> str:
+    decisions = config.history.get(name, ())
+    try:
+        value = _value(getattr(config, name))
+    except NotKnown as lacking:
+        value = "not known"
+        why = lacking.why or f"depends on {lacking.what}"
+    else:
+        typed = f"`{_short(setting.spelled)}`" if setting else ""
+        why = "; ".join([*([typed] if typed else []), *(d.step.reason for d in decisions)])
+    return " | ".join(("| " + name.replace("_", "-"), value.replace("|", "\\|"), why.replace("|", "\\|") + " |"))
+
+
 # --- environment variables ---------------------------------------------------------------------------------------------
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.hover import HoverText
-    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, Options, Workspace
+    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Options, Workspace
     from spec_lsp.syntax.launch import Edit
 
 
@@ -34,6 +34,9 @@ class Engine(Protocol):
 
     def hover(self, analysis: Analysis, offset: int, name: str) -> HoverText | None:
         """What is said of the word at an offset."""
+
+    def resolved(self, report: LaunchReport) -> str:
+        """The configuration a launch will run with, as Markdown."""
 
 
 class RealEngine:
@@ -69,3 +72,8 @@ class RealEngine:
         from spec_lsp.analysis.hover import hover
 
         return hover(analysis, offset, name)
+
+    def resolved(self, report: LaunchReport) -> str:
+        from spec_lsp.analysis.hover import resolved_text
+
+        return resolved_text(report)

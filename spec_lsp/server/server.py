@@ -13,7 +13,7 @@ from pygls.lsp.server import LanguageServer
 from spec_lsp import __version__
 from spec_lsp.server.client import Client, read_client
 from spec_lsp.server.engine import Engine, RealEngine
-from spec_lsp.server.features import code_actions, configuration, diagnostics, hover, sync, watching
+from spec_lsp.server.features import code_actions, configuration, diagnostics, hover, launches, sync, watching
 from spec_lsp.server.protocol import Protocol, converter, settled
 from spec_lsp.server.session import Session
 from spec_lsp.server.warm import warm_up
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 
-FEATURES = (sync, diagnostics, code_actions, hover, configuration, watching)
+FEATURES = (sync, diagnostics, code_actions, hover, launches, configuration, watching)
 
 MAX_POPUPS = 3
 """Distinct errors that are shown in a session; the log has them all."""

@@ -83,7 +83,7 @@ end
 
 function steps.resolved()
   vim.cmd.SpecLspResolved()
-  wait("the resolved configuration", function() return vim.api.nvim_buf_get_name(0):find("spec%-lsp://") ~= nil and #lines() > 1 end)
+  wait("the resolved configuration", function() return vim.fn.bufname() == "spec-lsp://resolved" and #lines() > 1 end)
   say("resolved", table.concat(lines(), "\n"))
 end
 

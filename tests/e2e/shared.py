@@ -28,6 +28,19 @@ python -m sglang.launch_server --model-path '{MODELS}/llama-3.1-8b' \\
 """
 """SGLang refuses it: trtllm_mha cannot verify a tree of drafts. The fix is `TOPK=1`."""
 
+CONFIG = f"""\
+# spec-lsp: sglang=0.5.23 gpu=b200
+model-path: '{MODELS}/llama-3.1-8b'
+served-model-name: "😀 é"  # 𝄞
+speculative-algorithm: EAGLE3
+speculative-draft-model-path: '{MODELS}/eagle3-draft'
+attention-backend: trtllm_mha
+speculative-num-steps: 5
+speculative-eagle-topk: 8
+speculative-num-draft-tokens: 32
+"""
+"""The same as a `--config` file."""
+
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 _CODEC = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}
 

@@ -106,6 +106,14 @@ def test_fix_all_applies_what_the_settings_allow(project: Path) -> None:
     assert "TOPK=1 " in script.read_text(encoding="utf-8")
 
 
+def test_the_resolved_configuration(project: Path) -> None:
+    script = project / "run.sh"
+    script.write_text(SCRIPT, encoding="utf-8")
+    resolved = drive(project, script, "attach diagnostics resolved", plugin=True)["resolved"]
+    assert "| speculative-num-steps | `5` |" in resolved
+    assert RULE in resolved
+
+
 def test_checkhealth(project: Path) -> None:
     script = project / "run.sh"
     script.write_text(SCRIPT, encoding="utf-8")

@@ -13,7 +13,7 @@ import pytest_lsp
 from lsprotocol import types
 from pytest_lsp import ClientServerConfig, LanguageClient, client_capabilities
 
-from tests.e2e.shared import PATIENCE, RULE, SCRIPT, SERVER, Encoding, applied, position, under, until
+from tests.e2e.shared import CONFIG, PATIENCE, RULE, SCRIPT, SERVER, Encoding, applied, position, under, until
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 MODES = [f"{encoding} {how}" for encoding in ENCODINGS for how in ("push", "pull")]
@@ -157,14 +157,18 @@ async def test_a_day_with_a_script(session: Session) -> None:
     )
 
 
-async def test_line_ends_are_kept(session: Session) -> None:
-    text = SCRIPT.replace("\n", "\r\n").replace("#!/bin/bash\r\n", "#!/bin/bash\r# \x0c \x85 \u2028 are no line ends\n")
-    session.open("crlf.sh", text)
-    try:
-        found = await asyncio.wait_for(session.found(), 5)
-    except (asyncio.TimeoutError, AssertionError):
-        return  # bash reads a CR as a character of the command: whatever is said, nothing may break
-    assert under(text, found.range, session.encoding).strip() in text
+async def test_a_config_file_with_crlf(session: Session) -> None:
+    session.open("config.yaml", CONFIG.replace("\n", "\r\n"), "yaml")
+    found = await session.found()
+    assert under(session.text, found.range, session.encoding) in (
+        "attention-backend: trtllm_mha",
+        "speculative-eagle-topk: 8",
+    )
+    session.replace("# 𝄞", "# 😀😀")
+    session.replace("topk: 8", "topk: 1")
+    await session.gone()
+    session.replace("topk: 1\r\n", "topk: 4\r\n")
+    await session.found()
 
 
 async def test_ignore_here(session: Session) -> None:

@@ -296,10 +296,7 @@ def _moved(text: OpenText, items: list[Item]) -> bool:
     """Whether the edits since the last publication may have moved or swallowed the client's own marks of these items."""
     first = min(item["range"]["start"]["line"] for item in items)
     last = max(item["range"]["end"]["line"] for item in items)
-    for touched in text.touched:
-        if touched.first <= last and (touched.last >= first or touched.shifts):
-            return True
-    return False
+    return any(t.first <= last and (t.last >= first or t.shifts) for t in text.touched)
 
 
 def register(ls: Server) -> dict[str, Any]:

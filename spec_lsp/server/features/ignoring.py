@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, Diagnostic
     from spec_lsp.server.session import Session

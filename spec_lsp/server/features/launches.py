@@ -1,0 +1,67 @@
+"""The launches of a document: as symbols, and the command that shows the configuration one will run with."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from lsprotocol import types
+
+from spec_lsp.server.uris import name_of
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Analysis, LaunchReport
+    from spec_lsp.server.server import Server
+
+SHOW_RESOLVED = "spec-lsp.showResolved"
+EVENT = 24
+"""SymbolKind.Event: a thing that happens."""
+
+
+def _title(report: LaunchReport) -> str:
+    """What an outline calls a launch: the model it serves."""
+    words = [word.text or "" for word in report.launch.variants[0].words]
+    for flag in ("--model-path", "--model"):
+        if flag in words[:-1]:
+            return words[words.index(flag) + 1] or "SGLang"
+    return "SGLang configuration" if report.launch.program == "config" else "SGLang"
+
+
+def _nearest(analysis: Analysis, name: str, offset: int) -> LaunchReport | None:
+    """The launch at an offset, else the next one before it, else the first."""
+    own = [r for r in analysis.launches if r.launch.extent.document == name]
+    before = [r for r in own if r.launch.extent.start <= offset]
+    return before[-1] if before else own[0] if own else None
+
+
+def register(ls: Server) -> dict[str, Any]:
+    session = ls.session
+
+    @ls.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
+    def symbols(params: types.DocumentSymbolParams) -> list[dict[str, Any]]:
+        name = name_of(params.text_document.uri)
+        text, analysis = session.text(name), session.analysis(name)
+        found = []
+        for report in analysis.launches if text and analysis else ():
+            launch = report.launch
+            if text is None or launch.extent.document != name:
+                continue
+            whole = text.lines.range(launch.extent.start, launch.extent.end)
+            start = text.lines.range(launch.place.start, launch.place.end)
+            symbol = {"name": _title(report), "kind": EVENT}
+            if session.client.symbol_trees:
+                found.append({**symbol, "detail": launch.program, "range": whole, "selectionRange": start})
+            else:
+                found.append({**symbol, "location": {"uri": text.uri, "range": whole}})
+        return found
+
+    @ls.command(SHOW_RESOLVED)
+    def show_resolved(uri: str, line: int) -> str | None:
+        """The configuration of the launch at a line, or the next one above, as Markdown; None if the document has none."""
+        name = name_of(uri)
+        text, analysis = session.text(name), session.analysis(name)
+        if text is None or analysis is None:
+            return None
+        report = _nearest(analysis, name, text.lines.span(line)[1])
+        return session.engine.resolved(report) if report else None
+
+    return {"documentSymbolProvider": True, "executeCommandProvider": {"commands": [SHOW_RESOLVED]}}

@@ -1,0 +1,48 @@
+"""The file that the benchmarks of the server and its peers read: a 1,000-line script with 50 launches."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+MODELS = Path(__file__).resolve().parent.parent / "models"
+LAUNCHES = 50
+
+HEAD = """\
+#!/bin/bash
+# fifty servers
+PAGE=16
+"""
+
+
+def launch(number: int) -> list[str]:
+    """Twenty lines: a comment, a launch over fourteen lines, and a little of what scripts do around it."""
+    topk = 1 + number % 4
+    return [
+        f"# server {number}",
+        f"LOG_{number}=/tmp/server_{number}.log",
+        f'echo "starting server {number}" > "$LOG_{number}"',
+        "python3 -m sglang.launch_server \\",
+        f"  --model-path {MODELS}/qwen3-8b \\",
+        f"  --served-model-name qwen-{number} \\",
+        f"  --port {30000 + number} \\",
+        "  --host 0.0.0.0 \\",
+        "  --tp-size 2 \\",
+        "  --mem-fraction-static 0.85 \\",
+        "  --page-size $PAGE \\",
+        f"  --max-running-requests {64 + number} \\",
+        "  --attention-backend triton \\",
+        "  --speculative-algorithm NGRAM \\",
+        f"  --speculative-num-draft-tokens {8 + topk} \\",
+        "  --speculative-num-steps 4 \\",
+        f"  --speculative-eagle-topk {topk} \\",
+        f'  --log-level info >> "$LOG_{number}" 2>&1 &',
+        f"SERVER_{number}=$!",
+        "",
+    ]
+
+
+def script(*, hardware: bool) -> str:
+    """The whole script; `hardware`: a comment names release and GPU."""
+    named = "# spec-lsp: sglang=0.5.23 gpu=h100\n" if hardware else ""
+    body = [line for number in range(LAUNCHES) for line in launch(number)]
+    return HEAD + named + "\n".join(body) + "\n"
