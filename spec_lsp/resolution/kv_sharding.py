@@ -57,8 +57,8 @@ def _refusal(c: Config, conflict: Conflict | None) -> Refusal | None:
         return None
     shown = c.shown(conflict.at) if conflict.at in c.fields() else conflict.at
     return Refusal(
-        at=conflict.at,
-        with_=(SHARDING,),
+        at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else SHARDING,
+        with_=(SHARDING, conflict.at),
         message=f"{c.shown(SHARDING)} does not go with {shown}: {conflict.why}. SGLang stops; change one of the two.",
         fixes=(conflict.fix, dropping(SHARDING)),
     )

@@ -28,8 +28,8 @@ def _refusal(c: Config, conflict: Conflict | None, by: str = UNIFIED) -> Refusal
         return None
     shown = c.shown(conflict.at) if conflict.at in c.fields() else conflict.at
     return Refusal(
-        at=conflict.at,
-        with_=(by,),
+        at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else by,
+        with_=(by, conflict.at),
         message=f"{c.shown(by)} does not go with {shown}: {conflict.why}. SGLang stops; change one of the two.",
         fixes=(conflict.fix, dropping(UNIFIED, LAYOUT)),
     )
@@ -303,8 +303,11 @@ def unified_memory_draft_tree(c: Config) -> Refusal | None:
         return None
     if c.speculative_eagle_topk in (None, 1):
         return None
-    fix = setting(speculative_eagle_topk=1)
-    return _refusal(c, Conflict("speculative_eagle_topk", "it cannot move the accepted tokens of a tree", fix))
+    why, chain = "it cannot move the accepted tokens of a tree", {"speculative_eagle_topk": 1}
+    if c.given("speculative_eagle_topk"):
+        return _refusal(c, Conflict("speculative_eagle_topk", why, Change(set=chain)))
+    chain |= {"speculative_num_steps": 3, "speculative_num_draft_tokens": 4}
+    return _refusal(c, Conflict("speculative_algorithm", f"{why}, SGLang's choice for this model", Change(set=chain)))
 
 
 _VERIFY = ("triton", "trtllm_mla", "cutedsl_mla", "flashmla", "flashinfer", "fa3")
