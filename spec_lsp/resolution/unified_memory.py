@@ -290,7 +290,8 @@ def unified_memory_draft_algorithm(c: Config) -> Refusal | None:
 
 @handle_unified_memory_pool.refuses(
     "SPC391", "unified-memory-draft-tree", raises="AssertionError", since="0.5.18",
-    bad="--enable-unified-memory --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft",
+    bad="model=qwen3-next-80b -- --tp-size 4 --enable-unified-memory --attention-backend triton --speculative-algorithm "
+    "EAGLE --speculative-num-steps 3 --speculative-eagle-topk 2 --speculative-num-draft-tokens 4",
     good="--enable-unified-memory",
 )  # fmt: skip
 def unified_memory_draft_tree(c: Config) -> Refusal | None:
@@ -324,7 +325,8 @@ def _verify_rails(c: Config) -> tuple[str, ...]:
 
 @handle_unified_memory_pool.refuses(
     "SPC392", "unified-memory-eagle-target", raises="AssertionError", since="0.5.22",
-    bad="--enable-unified-memory --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft",
+    bad="--enable-unified-memory --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
+    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
     good="model=qwen3-next-80b -- --tp-size 4 --enable-unified-memory --attention-backend triton "
     "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
     "--speculative-num-draft-tokens 4",
