@@ -129,8 +129,11 @@ class Protocol(LanguageServerProtocol):
                 self._answer_error(id_, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
 
     def _receive_response(self, message: dict[str, Any]) -> None:
-        future = self._request_futures.pop(message.get("id"), None)  # type: ignore[arg-type]
-        self._result_types.pop(message.get("id"), None)  # type: ignore[arg-type]
+        id_ = _usable(message.get("id"))
+        if id_ is None:
+            return
+        future = self._request_futures.pop(id_, None)
+        self._result_types.pop(id_, None)
         if future is None or future.done():
             return
         error = message.get("error")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,7 @@ class Server(LanguageServer):
         super().__init__("spec-lsp", __version__, protocol_cls=Protocol, converter_factory=converter)
         self.engine = engine or RealEngine()
         self._shown: set[str] = set()
+        self._beginning: asyncio.Task[None] | None = None
         self._beginnings: list[Callable[[], Awaitable[None]]] = []
 
     @property
@@ -61,16 +63,19 @@ class Server(LanguageServer):
             capabilities.update(feature.register(self))
 
         @self.feature(types.INITIALIZED)
-        async def begin(_: types.InitializedParams) -> None:
-            for beginning in self._beginnings:
-                await beginning()
-            await warm_up(self)
+        def initialized(_: types.InitializedParams) -> None:
+            self._beginning = asyncio.get_running_loop().create_task(self._begin())
 
         return {"capabilities": capabilities, "serverInfo": {"name": self.name, "version": self.version}}
 
     def when_initialized(self, begin: Callable[[], Awaitable[None]]) -> None:
         """Run this once the client has said `initialized`."""
         self._beginnings.append(begin)
+
+    async def _begin(self) -> None:
+        for begin in self._beginnings:
+            await begin()
+        await warm_up(self)
 
     # --- what happens around the texts
 

@@ -181,7 +181,7 @@ class LocalClient:
 
     async def quiet(self) -> None:
         """Let everything that is scheduled run."""
-        for _ in range(30):
+        for _ in range(100):
             await asyncio.sleep(0)
 
     # documents
