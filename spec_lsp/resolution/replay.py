@@ -78,7 +78,10 @@ class _Recording(Config):
 
 
 # methods and facts are no fields; facts are the same for baseline and launch
-_OWN = frozenset(name for cls in _Recording.__mro__ for name in vars(cls)) | {"__dict__", "__class__"}
+_FACTS = frozenset({"model", "draft"})
+"""What `--json-model-override-args` changes beside its own field."""
+
+_OWN = frozenset(name for cls in _Recording.__mro__ for name in vars(cls)) - _FACTS | {"__dict__", "__class__"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +184,8 @@ class _Difference:
         self.dirty: set[str] = {EVERYTHING}
         self.update(c._typed)
         self.update(c._unknown.keys() | baseline.unknown.keys())
+        if "json_model_override_args" in self.dirty:
+            self.dirty |= _FACTS
 
     def update(self, fields: Iterable[str]) -> None:
         """Compare fields again after one side decided them."""
