@@ -61,7 +61,8 @@ def _holds(place: Place, offset: int, name: str) -> bool:
 
 
 def _of_launch(report: LaunchReport, offset: int, name: str) -> HoverText | None:
-    if not any(_word_at(variant.words, offset, name) for variant in report.launch.variants):
+    in_words = any(_word_at(variant.words, offset, name) for variant in report.launch.variants)
+    if not in_words and report.launch.program != "config":
         return _of_variable(report, offset, name)
     run = report.main()
     for setting in run.binding.settings.values():

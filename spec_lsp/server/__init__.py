@@ -24,6 +24,7 @@ def run(transport: Transport = "stdio", host: str = "127.0.0.1", port: int = 0) 
     cannot be had, ImportError when the package websockets is missing for "ws".
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("pygls").setLevel(logging.WARNING)  # below, it writes every message it handles
     from spec_lsp.server.lean import import_protocol
 
     import_protocol()

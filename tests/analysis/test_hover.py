@@ -1,0 +1,106 @@
+"""What hover says, at a caret: `‸` marks the cursor."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.hover import HoverText, hover, resolved_text
+from spec_lsp.analysis.report import Options
+from spec_lsp.workspace import DiskWorkspace
+
+MODELS = Path(__file__).parent.parent / "models"
+HEAD = "# spec-lsp: sglang=0.5.23 gpu=h100\n"
+LAUNCH = f"python -m sglang.launch_server --model-path {MODELS}/llama-3.1-8b "
+
+
+def at_caret(text: str, name: str = "/w/run.sh") -> tuple[HoverText | None, str]:
+    """The hover at the caret, and the characters it is about."""
+    offset = text.index("‸")
+    text = text.replace("‸", "")
+    analysis = analyse(read_document(name, text, DiskWorkspace()), Options(), DiskWorkspace())
+    found = hover(analysis, offset, name)
+    return found, text[found.place.start : found.place.end] if found else ""
+
+
+@pytest.mark.parametrize(
+    ("rest", "about", "says"),
+    [
+        ("--page-‸size 16", "--page-size", ["**`--page-size`**", "| type | integer |", "| releases |", "**Resolved**"]),
+        ("--page-size 1‸6", "16", ["**`--page-size`**"]),
+        ("--page-size=‸16", "--page-size=16", ["**`--page-size`**"]),
+        ("--sampling-back‸end pytorch", "--sampling-backend", ["| choices |", "`flashinfer`", "`pytorch`"]),
+        ("--enable-metri‸cs", "--enable-metrics", ["| type | switch |", "**Resolved** on"]),
+        ("--t‸p 2", "--tp", ["`--tp-size`", "**Resolved** `2`"]),
+        ("--page-size 1‸6 --page-size 32", "16", ["Given again later: `--page-size 32` is what counts."]),
+        ("--page-size 16", "", []),
+    ],
+)
+def test_flags_and_values(rest: str, about: str, says: list[str]) -> None:
+    text = HEAD + LAUNCH + rest
+    found, covered = at_caret(text if "‸" in text else "# a comm‸ent\n" + text)
+    assert covered == about
+    for sentence in says:
+        assert found is not None
+        assert sentence in found.markdown
+    if found:
+        assert "*SGLang 0.5.23 (from the directive) on H100 (from the directive)*" in found.markdown
+
+
+def test_the_assignment_a_value_comes_from() -> None:
+    found, covered = at_caret(f"{HEAD}PAGE=1‸6\n{LAUNCH}--page-size $PAGE\n")
+    assert covered == "16"
+    assert found is not None
+    assert "**`--page-size`**" in found.markdown
+
+
+def test_the_chain_of_reasons() -> None:
+    found, _ = at_caret(f"{HEAD.replace('h100', 'b200')}{LAUNCH}--attention-backend trtllm_mha --page-‸size 1\n")
+    assert found is not None
+    first, second = [line for line in found.markdown.split("\n") if line[:2] in ("1.", "2.")]
+    assert first == "1. `1`: as typed (`--page-size 1`)"
+    assert second.startswith("2. `64`: ")
+
+
+def test_rules_that_read_it_and_the_refusal() -> None:
+    text = f"{HEAD}{LAUNCH}--speculative-algorithm EAGLE3 --speculative-draft-model-path {MODELS}/eagle3-draft --speculative-num-steps 5 --speculative-num-draft-tokens 32 --attention-backend flashmla --page-size 64 --speculative-eagle-‸topk 8\n"
+    found, _ = at_caret(text)
+    assert found is not None
+    assert "**Rules that read it**" in found.markdown
+    assert "tree-drafting" in found.markdown
+
+
+def test_a_flag_of_another_release_only() -> None:
+    found, _ = at_caret(f"{HEAD.replace('0.5.23', '0.5.9')}{LAUNCH}--speculative-use-rejection-‸sampling\n")
+    assert found is not None
+    assert "**SGLang 0.5.9 has no `--speculative-use-rejection-sampling`.**" in found.markdown
+    assert "since 0.5.1" in found.markdown
+
+
+def test_an_ignore_comment_explains_the_rule_under_the_cursor() -> None:
+    found, _ = at_caret(f"# spec-lsp: ignore[tree-drafting-on-trtllm-mha, topk-without-‸steps] why\n{LAUNCH}\n")
+    assert found is not None
+    assert found.markdown.startswith("**`topk-without-steps`**")
+    assert "trtllm" not in found.markdown
+
+
+def test_an_environment_variable() -> None:
+    found, _ = at_caret(f"{HEAD}SGLANG_RAGGED_VERIFY_MODE=stat‸ic {LAUNCH}\n")
+    assert found is not None
+    assert "**`SGLANG_RAGGED_VERIFY_MODE`** · environment variable" in found.markdown
+
+
+def test_a_key_of_a_config_file() -> None:
+    found, _ = at_caret("page-si‸ze: 16\nmem-fraction-static: 0.8\nchunked-prefill-size: 2048\n", "/w/config.yaml")
+    assert found is not None
+    assert "| type | integer |" in found.markdown
+
+
+def test_the_resolved_configuration() -> None:
+    text = f"{HEAD}{LAUNCH}--page-size 16\n"
+    analysis = analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace())
+    table = resolved_text(analysis.launches[0])
+    assert "| page-size | `16` | `--page-size 16` |" in table
+    assert "| attention-backend |" in table
