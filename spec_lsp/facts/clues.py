@@ -1,4 +1,7 @@
-"""What images, pins, schedulers and device names tell of the release and the hardware a launch will meet."""
+"""What images, pins, schedulers and device names tell of the release and the hardware a launch will meet.
+
+Where a text may mean two things it tells nothing: a launch judged for the wrong release is worse than one judged for several.
+"""
 
 from __future__ import annotations
 
@@ -9,35 +12,90 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.syntax.launch import Clue
 
-_IMAGE = re.compile(
-    r"(?P<repository>[\w./:-]*?(?:sglang|sgl-dev)[\w.-]*)(?::(?P<tag>[\w.+-]+))?(?:@sha256:[0-9a-f]+)?$"
-)
-_NOT_THE_SERVER = re.compile(r"sglang-(?:router|sidecar|runtime|gateway|jax)|ai-dynamo|nvcr\.io/nvidia/sglang")
-_TAG_RELEASE = re.compile(r"v?(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)(?=$|[-_.+])")
-_SQSH_RELEASE = re.compile(r"sglang[+:_-]v(\d+\.\d+\.\d+(?:\.post\d+|rc\d+)?)")
+# --- the release -------------------------------------------------------------------------------------------------------
 
-_TAG_HARDWARE: tuple[tuple[str, str], ...] = (
-    (r"mi30x|mi300", "mi300"),
-    (r"mi325", "mi325x"),
-    (r"mi35x|mi350|mi355", "mi355"),
-    (r"xeon|\bcpu\b", "cpu"),
-    (r"cann|npu|910b|\ba3\b|\ba2\b", "npu"),
-    (r"\bxpu\b", "xpu"),
-    (r"gb300|b300", "sm103"),
-    (r"gb200|b200|blackwell", "sm100"),
+_NOT_THE_SERVER = re.compile(
+    r"sgl(?:ang)?[-_](?:router|sidecar|runtime|gateway|model-gateway|jax|kernel|diffusion|operator|client|bench|test)"
+    r"|dynamo|nvcr\.io[/#]nvidia[/+]sglang",
+    re.IGNORECASE,
 )
+"""Images with a numbering of their own: the router, Dynamo's runtimes (1.x), NGC's calendar (25.12), …"""
+
+_RELEASE = r"(?P<release>\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![\w.]*dev\d)(?=$|[-_.+])"
+_TAG = re.compile(rf"(?:^|sgl(?:ang|-dev)[-_]?)v?{_RELEASE}", re.IGNORECASE)
+_ARCHIVE = re.compile(rf"sgl(?:ang|-dev)[\w-]*?[+:_@#-]v?{_RELEASE}", re.IGNORECASE)
+_ARCHIVE_END = re.compile(r"\.(?:sqsh|sif|squashfs|tar|tar\.gz)$", re.IGNORECASE)
+_PIN = re.compile(r"sglang\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<release>[0-9][\w.+!]*)(?P<more>.*)", re.IGNORECASE)
+
+_OFFICIAL = re.compile(r"(?:^|/)(?:lmsysorg/sglang(?:-\w+)?|rocm/sgl-dev|ascend/sglang)$")
+_OLDEST, _NEXT_MAJOR = Release(0, 3, 0), Release(1, 0, 0)
 
 
 def release_of(clue: Clue) -> Release | None:
     """The release that an image tag or a pip pin names; None for `latest`, nightly builds and images that are not SGLang's server."""
     if clue.kind == "pin":
-        match = re.search(r"==\s*([0-9][\w.+]*)", clue.text)
-        return Release.read(match.group(1)) if match else None
+        return _pinned(clue.text)
     if clue.kind != "image" or _NOT_THE_SERVER.search(clue.text):
         return None
-    named = _IMAGE.search(clue.text)
-    found = _TAG_RELEASE.match(named["tag"]) if named and named["tag"] else _SQSH_RELEASE.search(clue.text)
-    return Release.read(found.group(1)) if found else None
+    return _from_image(clue.text.strip())
+
+
+def _pinned(text: str) -> Release | None:
+    """`sglang[all]==0.5.9`; no development build, whose number says only what came before it."""
+    match = _PIN.search(text)
+    if match is None or "dev" in match["release"] or match["more"].lstrip().startswith("*"):
+        return None
+    return Release.read(match["release"].rstrip("."))
+
+
+def _from_image(image: str) -> Release | None:
+    """The release in `lmsysorg/sglang:v0.5.9-cu130@sha256:…` or `lmsysorg+sglang+v0.5.9.sqsh`.
+
+    A mirror's or a derived image's tag counts only where it can be SGLang's: nobody knows what `team/sglang-server:2.1.0` holds.
+    """
+    if _ARCHIVE_END.search(image):
+        name = _ARCHIVE_END.sub("", image.rpartition("/")[2])
+        found = _ARCHIVE.search(name)
+        repository = ""
+    else:
+        repository, tag = image_parts(image)
+        if not re.search(r"sglang|sgl-dev", image, re.IGNORECASE):
+            return None
+        found = _TAG.search(tag)
+    release = Release.read(found["release"]) if found else None
+    if release is None or (not _OFFICIAL.search(repository) and not _OLDEST <= release < _NEXT_MAJOR):
+        return None
+    return release
+
+
+def image_parts(image: str) -> tuple[str, str]:
+    """Repository and tag of an image reference, both without scheme and digest; a registry's port is no tag."""
+    text = re.sub(r"^[a-z]+://", "", image).partition("@")[0].replace("#", "/")
+    folder, _, name = text.rpartition("/")
+    name, _, tag = name.partition(":")
+    return f"{folder}/{name}" if folder else name, tag
+
+
+# --- the hardware ------------------------------------------------------------------------------------------------------
+
+_TAG_HARDWARE: tuple[tuple[str, str], ...] = (
+    (r"mi30\dx?|mi30x|gfx942", "mi300"),
+    (r"mi325", "mi325x"),
+    (r"mi35\dx?|mi35x|gfx950", "mi355"),
+    (r"xeon|(?<![a-z0-9])cpu(?![a-z0-9])", "cpu"),
+    (r"cann|npu|910b|(?<![a-z0-9])a[23](?![a-z0-9])", "npu"),
+    (r"(?<![a-z0-9])xpu(?![a-z0-9])", "xpu"),
+    (r"gb300|b300", "sm103"),
+    (r"gb200|b200|grace-blackwell", "sm100"),
+    (r"(?<![a-z])h20(?![0-9])", "h20"),
+    (r"h200", "h200"),
+    (r"h100", "h100"),
+)
+"""A device, or a family where one image serves all of it (MI300X, MI308X and MI325X; B200 and GB200)."""
+
+_CUDA = tuple(f for f in FAMILIES.values() if f.platform == "cuda")
+_HIP = tuple(f for f in FAMILIES.values() if f.platform == "hip")
+_PRODUCT = re.compile(r"(?:gpu|gres):(?P<name>[A-Za-z][\w.-]*)")
 
 
 def hardware_of(clue: Clue) -> Hardware | None:
@@ -45,22 +103,82 @@ def hardware_of(clue: Clue) -> Hardware | None:
     if clue.kind == "image":
         return _from_tag(clue.text)
     if clue.kind == "platform":
-        return find(clue.text)
+        return _from_platform(clue.text)
     if clue.kind == "gpu":
-        return next((d for word in _words(clue.text) if (d := find(word)) is not None), None)
+        return _from_scheduler(clue.text)
     return None
+
+
+def families_of(clue: Clue) -> tuple[Hardware, ...]:
+    """The families that a clue leaves possible, where it names a maker but no device: ROCm, CUDA. Empty when it says nothing."""
+    text = clue.text.lower()
+    if clue.kind == "image":
+        if re.search(r"rocm|sgl-dev", text):
+            return _HIP
+        return _CUDA if re.search(r"(?<![a-z])cu(?:da)?1[1-4]\d?(?:\.\d)?", image_parts(text)[1] or text) else ()
+    if clue.kind == "platform" and text.startswith(("/dev/kfd", "amd.com/gpu")):
+        return _HIP
+    if clue.kind == "platform" and text in ("cuda", "nvidia"):
+        return _CUDA
+    return ()
 
 
 def _from_tag(image: str) -> Hardware | None:
-    _, _, tag = image.rpartition(":")
-    text = tag.lower().replace("_", "-")
+    """The device in an image's tag or its archive's name; a model's name there (`b2000m`) is none."""
+    _, tag = image_parts(image)
+    text = (tag or image.rpartition("/")[2]).lower().replace("_", "-")
     for pattern, name in _TAG_HARDWARE:
         if re.search(pattern, text):
-            return DEVICES.get(name) or FAMILIES.get(name)
+            return FAMILIES.get(name) or DEVICES[name]
+    if re.search(r"(?<![a-z])blackwell", text):
+        return None  # SM100 and SM120 alike
+    repository, _ = image_parts(image)
+    suffix = re.search(r"sglang-(npu|xpu|cpu|xeon)$", repository)
+    if suffix or re.search(r"ascend/sglang$", repository):
+        return DEVICES[{"xeon": "cpu"}.get(suffix[1], suffix[1]) if suffix else "npu"]
     return None
+
+
+_ACCELERATORS = (
+    (r"^/dev/davinci|^/dev/devmm|huawei\.com/|ascend", "npu"),
+    (r"^gpu\.intel\.com", "xpu"),
+)
+
+
+def _from_platform(text: str) -> Hardware | None:
+    """`cpu`, `npu`; `/dev/davinci0` that a container is given."""
+    for pattern, name in _ACCELERATORS:
+        if re.search(pattern, text.lower()):
+            return DEVICES[name]
+    return None if "/" in text else find(text)
+
+
+def _from_scheduler(text: str) -> Hardware | None:
+    """`gpu:h100:8` (only the type counts), `h200|b200` (either: nothing), `NVIDIA-H100-80GB-HBM3`."""
+    product = _PRODUCT.search(text)
+    if product is not None:
+        return find(product["name"])
+    found = list(dict.fromkeys(filter(None, map(_named, re.split(r"[|,&\[\]()*+\s]+", text)))))
+    return found[0] if len(found) == 1 else None
+
+
+def _named(text: str) -> Hardware | None:
+    return next((d for word in _words(text) if (d := find(word)) is not None), None)
 
 
 def _words(text: str) -> Iterable[str]:
     """Candidates in a scheduler's text, longest first: `gpu:h100:8` → `gpu:h100:8`, `h100`, …"""
     yield text
     yield from re.split(r"[^A-Za-z0-9]+", text)
+
+
+_IN_NAME = re.compile(r"(?<![a-z0-9])(" + "|".join(sorted(DEVICES, key=len, reverse=True)) + r")(?![a-z0-9])")
+_NO_HINT = frozenset(("cpu", "thor", "t4", "l4", "a10"))
+"""Too short, or too likely to mean something else in a file's name."""
+
+
+def hint_of(name: str) -> Hardware | None:
+    """The device that a file's or its folder's name speaks of (`run_glm5_b200.sh`): a hint, never a reason. None when it names several."""
+    text = "/".join(re.split(r"[/\\]", name)[-2:]).lower().replace("_", "-")
+    found = {DEVICES[m[1]] for m in _IN_NAME.finditer(text) if m[1] not in _NO_HINT}
+    return next(iter(found)) if len(found) == 1 else None
