@@ -5,7 +5,8 @@ Follows arg_groups/cuda_graph_hook.py and model_executor/cuda_graph_config.py. S
 "tc_piecewise" until 0.5.21, "disabled"), `max_bs` and `bs` (requests for decode, tokens for prefill). What the user
 chose is locked: SGLang's own defaults leave it alone.
 
-Left out: a JSON `--cuda-graph-config` whose values have the wrong type (SGLang fails on it somewhere later).
+Left out: a JSON `--cuda-graph-config` whose values have the wrong type (SGLang fails on it somewhere later), and the
+check that a page size is chosen before finalize_cuda_graph_prefill_max_context, which it always is.
 """
 
 from __future__ import annotations

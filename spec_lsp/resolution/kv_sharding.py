@@ -1,6 +1,9 @@
 """A KV cache whose pages are striped over the ranks of a prefill server (`--enable-kv-cache-sharding`).
 
 Follows arg_groups/kv_shard_hook.py.
+
+Left out: chunks that SGLang cannot round to pages because it does not know the device's memory, or because rounding
+would leave none of it.
 """
 
 from __future__ import annotations
