@@ -111,7 +111,7 @@ def test_setting_a_value(pairs: Pairs, layout: Callable[[Pairs], str], value: st
     text = layout(pairs)
     edit = editor(text)
     at = flat(pairs, layout).index(f"{flag}={old}" if layout is equals else flag)
-    changed = pairs[:which] + [(flag, value)] + pairs[which + 1 :]
+    changed = [*pairs[:which], (flag, value), *pairs[which + 1 :]]
     change = edit.set_value(at, value, len(flag) + 1) if layout is equals else edit.set_value(at + 1, value)
     assert after(text, change) == flat(changed, layout)
     assert change is not None
@@ -165,7 +165,7 @@ def test_renaming_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: in
     flag, value = pairs[which]
     text = layout(pairs)
     at = flat(pairs, layout).index(f"{flag}={value}" if layout is equals and value else flag)
-    changed = pairs[:which] + [("--other", value)] + pairs[which + 1 :]
+    changed = [*pairs[:which], ("--other", value), *pairs[which + 1 :]]
     assert after(text, editor(text).rename(at, "--other")) == flat(changed, layout)
 
 

@@ -40,6 +40,9 @@ ALWAYS_SET = frozenset({
     "HOME", "PWD", "OLDPWD", "USER", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM", "SECONDS", "LINENO",
     "PPID", "BASHPID", "BASH", "OSTYPE", "?", "$", "!", "-", "_", "#",
 })  # fmt: skip
+_new = tuple.__new__
+"""Makes a named tuple without its Python-level constructor, where thousands are made."""
+
 FROM_COMMAND_LINE = "from the command line"
 
 
@@ -183,7 +186,7 @@ def written_at(fragments: Sequence[Fragment], otherwise: Place) -> Place:
 
 def through(fragments: Sequence[Fragment], via: Place) -> tuple[Fragment, ...]:
     """The fragments as seen through the expansion at `via`."""
-    return tuple(Fragment(f.text, f.place, f.verbatim, f.reason, (via, *f.via), f.fixed) for f in fragments)
+    return tuple([_new(Fragment, (f[0], f[1], f[2], f[3], (via, *f[4]), f[5])) for f in fragments])
 
 
 def _starts_a_flag(fragments: Sequence[Fragment]) -> bool:
@@ -222,11 +225,13 @@ class Expander:
         if len(parts) == 1 and isinstance(source, FileSource):
             part = parts[0]
             assert isinstance(part, Lit)
-            place = Place(source.document, source.base + part.start, source.base + part.end)
+            base = source.base
+            place = _new(Place, (source.document, base + part.start, base + part.end))
             if not part.text:
                 return Word((), source.place(node.start, node.end))
-            seen = place if not node.quoted else source.place(node.start, node.end)
-            return Word((Fragment(part.text, place, part.verbatim),), seen)
+            seen = place if not node.quoted else _new(Place, (source.document, base + node.start, base + node.end))
+            fragment = _new(Fragment, (part.text, place, part.verbatim, "", (), False))
+            return _new(Word, ((fragment,), seen, False, False))
         fragments: list[Fragment] = []
         loose = not node.quoted
         for part in node.parts:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
-from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Program, Variant
+from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile
 from spec_lsp.syntax.shell import ast, commands, conditions
 from spec_lsp.syntax.shell.expand import (
     ALWAYS_SET,
@@ -24,7 +24,8 @@ from spec_lsp.syntax.shell.expand import (
     bounded_array,
     written_at,
 )
-from spec_lsp.syntax.shell.memory import Memory, Remembered, same
+from spec_lsp.syntax.shell.launches import Found, Seen
+from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
 from spec_lsp.syntax.shell.parser import parse_script
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.shell.questions import (
@@ -113,26 +114,6 @@ class Frame:
     saved: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(slots=True, eq=False)
-class Found:
-    """A launch, as visits to it add variants."""
-
-    program: Program
-    place: Place
-    extent: Place
-    variants: list[Variant] = field(default_factory=list)
-    clues: dict[Clue, None] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """What a command does in one world."""
-
-    action: commands.Action | None
-    env: tuple[tuple[str, Word], ...] = ()
-    files: tuple[EmbeddedFile, ...] = ()
-
-
 MISSING: Any = object()
 
 
@@ -172,6 +153,10 @@ class Interpreter:
         self.capturing = 0
         self.assigned: frozenset[str] | None = None
         self.wrote_files = False
+        self.env_names: frozenset[str] = frozenset()
+        self.env_order: list[str] = []
+        self.env_values: list[Any] | None = None
+        self.env: dict[str, Word] = {}
         self.exported_words: dict[int, tuple[Scalar, Word]] = {}
         self.steps = 0
         self.evaluations = 0
@@ -204,12 +189,12 @@ class Interpreter:
         if not isinstance(source, FileSource) or self.capturing or self.reads is not None:
             return compute()
         key = (id(node), source.base, source.document)
-        functions = (*self.state.functions, str(self.wrote_files), *sorted(self.state.exported))
+        functions = (self.state.functions.keys() - (), self.wrote_files, self.state.exported)
         for entry in self.memory.results.get(key, ()):
             if (
                 entry.functions == functions
                 and same(entry.constraints, self.state.constraints)
-                and all(self.reads_again(name, value) for name, value in entry.reads.items())
+                and self.reads_again(entry)
             ):
                 break
         else:
@@ -218,17 +203,18 @@ class Interpreter:
                 result = compute()
             finally:
                 reads, self.reads = self.reads, None
-            entry = Remembered(node, reads, self.state.constraints, functions, result)
+            entry = remember(node, reads, self.state.constraints, functions, result)
         kept = self.memory_left.results.setdefault(key, [])
         if len(kept) < 8:
             kept.append(entry)
         return entry.result
 
-    def reads_again(self, name: str, value: Any) -> bool:
+    def reads_again(self, entry: Remembered) -> bool:
         """Whether what a statement read last time is what it would read now."""
-        if name.startswith("="):
-            return self.sets(name[1:]) is value
-        return same(self.state.vars.get(name), value)
+        now = list(map(self.state.vars.get, entry.names))
+        if any(a is not b and not same(a, b) for a, b in zip(now, entry.values, strict=True)):
+            return False
+        return all(self.sets(name) is value for name, value in entry.sets.items())
 
     def script_path(self) -> Tree[Value]:
         name = self.document.rpartition("/")[2] or "script"
@@ -1047,10 +1033,7 @@ class Interpreter:
     ) -> tuple[tuple[str, Word], ...]:
         env: dict[str, Word] = {}
         if not around.fresh:
-            for name in sorted(self.state.exported):
-                word = self.exported_word(name, x)
-                if word is not None:
-                    env[name] = word
+            env.update(self.exported_env(x))
             for assign in node.assigns:
                 if assign.value is not None and assign.elements is None:
                     fragments = x.scalar(assign.value, source)
@@ -1060,6 +1043,22 @@ class Interpreter:
             if passed is not None:
                 env[name] = passed
         return tuple(env.items())
+
+    def exported_env(self, x: Expander) -> dict[str, Word]:
+        """All exported variables; made anew only when one of them has changed."""
+        exported = self.state.exported
+        if self.env_names is not exported:
+            self.env_names, self.env_order, self.env_values = exported, sorted(exported), None
+        values = [self.state.vars.get(name) for name in self.env_order]
+        if self.reads is not None:
+            self.reads.update(zip(self.env_order, values, strict=True))
+        if self.env_values == values:
+            return self.env
+        words = {name: self.exported_word(name, x) for name in self.env_order}
+        env = {name: word for name, word in words.items() if word is not None}
+        if not any(isinstance(v, Fork) for v in values):
+            self.env_values, self.env = values, env
+        return env
 
     def exported_word(self, name: str, x: Expander) -> Word | None:
         tree = self.variable(name)
@@ -1113,13 +1112,13 @@ class Interpreter:
             self.commands[key] = (node, source)
         for clue in (*self.around, *seen.action.around.clues):
             found.clues[clue] = None
-        devices = dict(seen.env).get("CUDA_VISIBLE_DEVICES")
+        devices = next((word for name, word in seen.env if name == "CUDA_VISIBLE_DEVICES"), None)
         if devices is not None and devices.text:
             found.clues[Clue("gpu-count", f"CUDA_VISIBLE_DEVICES={devices.text}", devices.place)] = None
         ways = sorted(pins.items(), key=lambda item: _order(item[0]))
         choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
-        if len(found.variants) < MAX_VARIANTS:
-            found.variants.append(Variant(seen.action.args, dict(seen.env), tuple(dict.fromkeys(choices)), seen.files))
+        if len(found.visits) < MAX_VARIANTS:
+            found.visits.append((seen, tuple(dict.fromkeys(choices))))
 
     def act(self, node: ast.Simple, source: Source, seen: Seen) -> None:
         action = seen.action

@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.syntax.shell.launches import Told
 from spec_lsp.syntax.shell.values import Fork, Point
+from spec_lsp.syntax.word import Place
 
 
 @dataclass(slots=True, eq=False)
@@ -13,10 +15,21 @@ class Remembered:
     """What a statement came to, and all that it read to come to it."""
 
     node: Any
-    reads: dict[str, Any]
+    names: tuple[str, ...]
+    values: list[Any]
+    """The variables it read, and what they held."""
+    sets: dict[str, bool]
+    """Whether the script sets certain variables somewhere."""
     constraints: tuple[Any, ...]
-    functions: tuple[str, ...]
+    functions: Any
     result: Any
+
+
+def remember(node: Any, reads: dict[str, Any], constraints: tuple[Any, ...], functions: Any, result: Any) -> Remembered:
+    """`reads` holds variables by name, and answers to "is it set anywhere" by `=name`."""
+    sets = {name[1:]: value for name, value in reads.items() if name.startswith("=")}
+    variables = {name: value for name, value in reads.items() if not name.startswith("=")}
+    return Remembered(node, tuple(variables), list(variables.values()), sets, constraints, functions, result)
 
 
 @dataclass(slots=True, eq=False)
@@ -28,6 +41,7 @@ class Memory:
 
     points: dict[Any, Point] = field(default_factory=dict)
     results: dict[tuple[int, int, str], list[Remembered]] = field(default_factory=dict)
+    launches: dict[tuple[Place, Place], Told] = field(default_factory=dict)
 
 
 def same(a: Any, b: Any) -> bool:

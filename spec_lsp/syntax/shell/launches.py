@@ -1,0 +1,86 @@
+"""Launches as a run finds them, visit by visit, and as a document tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
+from spec_lsp.syntax.shell import commands
+from spec_lsp.syntax.word import Place, Word
+
+Choices = tuple[Choice, ...]
+Visit = tuple["Seen", Choices]
+
+
+@dataclass(slots=True)
+class Seen:
+    """What a command does in one world."""
+
+    action: commands.Action | None
+    env: tuple[tuple[str, Word], ...] = ()
+    files: tuple[EmbeddedFile, ...] = ()
+    _told: object = field(default=None, compare=False, repr=False)
+
+    def told(self) -> object:
+        """What the launch runs with, however it came about."""
+        if self._told is None:
+            args = self.action.args if isinstance(self.action, commands.Started) else ()
+            env = tuple((name, _told(word)) for name, word in self.env)
+            self._told = (tuple(map(_told, args)), env, tuple((f.name, _told(f.content)) for f in self.files))
+        return self._told
+
+    def variant(self, choices: Choices) -> Variant:
+        args = self.action.args if isinstance(self.action, commands.Started) else ()
+        return Variant(args, dict(self.env), choices, self.files)
+
+
+@dataclass(slots=True, eq=False)
+class Found:
+    """A launch, as visits to it add the ways it is run."""
+
+    program: Program
+    place: Place
+    extent: Place
+    visits: list[Visit] = field(default_factory=list)
+    clues: dict[Clue, None] = field(default_factory=dict)
+
+
+@dataclass(slots=True, eq=False)
+class Told:
+    """A launch of the last reading, with what it was made from."""
+
+    visits: list[Visit]
+    clues: tuple[Clue, ...]
+    launch: Launch
+
+
+def tell(found: Found, clues: Sequence[Clue], last: Told | None) -> Told:
+    """The launch, the very one of the last reading if nothing about it has changed."""
+    own = tuple(dict.fromkeys((*found.clues, *clues)))
+    if last is not None and last.clues == own and _same_visits(last.visits, found.visits):
+        return Told(found.visits, own, last.launch)
+    variants = distinct(found.visits)
+    return Told(found.visits, own, Launch(found.program, found.place, found.extent, variants, "shell", own))
+
+
+def _same_visits(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
+    return len(a) == len(b) and all(x[0] is y[0] and x[1] == y[1] for x, y in zip(a, b, strict=True))
+
+
+def distinct(visits: Sequence[Visit]) -> tuple[Variant, ...]:
+    """The variants without doubles, and without choices that all of them share."""
+    if len(visits) == 1:
+        return (visits[0][0].variant(()),)
+    kept: dict[object, Visit] = {}
+    for seen, choices in visits:
+        same = kept.get(seen.told())
+        kept[seen.told()] = (seen, choices) if same is None else (same[0], tuple(c for c in same[1] if c in choices))
+    found = list(kept.values())
+    shared = set(found[0][1]).intersection(*(choices for _, choices in found))
+    return tuple(seen.variant(tuple(c for c in choices if c not in shared)) for seen, choices in found)
+
+
+def _told(word: Word) -> object:
+    text = word.text
+    return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)
