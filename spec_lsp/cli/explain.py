@@ -48,8 +48,9 @@ def explain_rule(rule: Rule, style: Style) -> Iterator[str]:
         yield ""
         yield from paragraphs(rule.explanation, style)
     yield ""
-    for label, value in facts(rule):
-        yield f"{label + ':':<10} {value}"
+    told = list(facts(rule))
+    wide = max(len(label) for label, _ in told) + 1
+    yield from (f"{label + ':':<{wide}} {value}" for label, value in told)
     for label, examples in (("refused", rule.bad), ("accepted", rule.good)):
         shown = [e for e in examples if e]
         if shown:
