@@ -340,7 +340,7 @@ def read_allreduce_fusion(c: Config) -> None:
 @handle_deprecated_args.adjusts(*BACKEND_FIELDS, since="0.5.12", spelling=True)
 def rename_attention_backends(c: Config) -> None:
     """The attention backend is known by a newer name."""
-    names = {"compressed": "dsv4", **({"tokenspeed_mla": "cutedsl_mla"} if c.since("0.5.22") else {})}
+    names = {"compressed": "dsv4", **({"tokenspeed_mla": "cutedsl_mla"} if c.since("0.5.23") else {})}
     renamed = {field: names[getattr(c, field)] for field in BACKEND_FIELDS if getattr(c, field) in names}
     if renamed.get("prefill_attention_backend") == "cutedsl_mla":
         renamed["prefill_attention_backend"] = "trtllm_mla"
@@ -351,14 +351,14 @@ def _was_tokenspeed(c: Config) -> bool:
     return "tokenspeed_mla" in (c.typed("attention_backend"), c.typed("decode_attention_backend"))
 
 
-@handle_deprecated_args.adjusts("kv_cache_dtype", since="0.5.22")
+@handle_deprecated_args.adjusts("kv_cache_dtype", since="0.5.23")
 def keep_tokenspeed_cache_type(c: Config) -> None:
     """`tokenspeed_mla` always meant an FP8 KV cache."""
     if _was_tokenspeed(c):
         c.set(kv_cache_dtype="fp8_e4m3")
 
 
-@handle_deprecated_args.adjusts("speculative_attention_mode", since="0.5.22")
+@handle_deprecated_args.adjusts("speculative_attention_mode", since="0.5.23")
 def keep_tokenspeed_verification(c: Config) -> None:
     """`tokenspeed_mla` always verified draft tokens with its decode kernel."""
     if _was_tokenspeed(c) and c.speculative_algorithm is not None and c.speculative_attention_mode == "prefill":
