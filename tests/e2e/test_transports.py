@@ -8,12 +8,13 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import AsyncIterator
+import threading
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.e2e.shared import PATIENCE, RULE, SCRIPT, SERVER
@@ -211,54 +212,84 @@ edits = st.tuples(
 )
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(changes=st.lists(edits, min_size=1, max_size=12))
-def test_random_edits_are_always_answered(changes: list[tuple[int, int, int, int, str]]) -> None:
-    """Whatever is typed, hover and code actions answer, and the text stays in step: put right again, it is flawed as at first."""
+class BlockingWire:
+    """A client that blocks: one process for all of hypothesis' examples. A server that does not answer is ended, and so is the test."""
 
-    async def type_them() -> None:
-        process = await _start("--stdio")
+    def __init__(self) -> None:
+        self._process = subprocess.Popen([*SERVER, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self._id = 0
+        self.shown: list[Any] = []
+
+    def notify(self, method: str, params: Any, **more: Any) -> None:
+        body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+        assert self._process.stdin
+        self._process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+        self._process.stdin.flush()
+
+    def request(self, method: str, params: Any) -> Any:
+        self._id += 1
+        self.notify(method, params, id=self._id)
+        watchdog = threading.Timer(PATIENCE, self._process.kill)
+        watchdog.start()
         try:
-            wire = wire_of(process)
-            await wire.start(
-                {
-                    "textDocument": {
-                        "diagnostic": {},
-                        "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}},
-                    }
-                }
-            )
-            uri = "file:///w/a.sh"
-            document = {"uri": uri}
-            wire.open(uri, SCRIPT)
-            for version, (start_line, start, end_line, end, text) in enumerate(changes, 2):
-                span = {"start": {"line": start_line, "character": start}, "end": {"line": end_line, "character": end}}
-                change = {
-                    "textDocument": {**document, "version": version},
-                    "contentChanges": [{"range": span, "text": text}],
-                }
-                wire.notify("textDocument/didChange", change)
-                shown = await wire.request("textDocument/diagnostic", {"textDocument": document})
-                diagnostics = shown["result"]["items"]
-                assert "result" in await wire.request(
-                    "textDocument/hover", {"textDocument": document, "position": span["start"]}
-                )
-                context = {"diagnostics": diagnostics[:2]}
-                assert "result" in await wire.request(
-                    "textDocument/codeAction", {"textDocument": document, "range": span, "context": context}
-                )
-            wire.notify(
-                "textDocument/didChange",
-                {"textDocument": {**document, "version": 99}, "contentChanges": [{"text": SCRIPT}]},
-            )
-            shown = await wire.request("textDocument/diagnostic", {"textDocument": document})
-            assert RULE in [d["code"] for d in shown["result"]["items"]]
-            assert not [m for m in wire.seen if m.get("method") == "window/showMessage"]
+            while True:
+                message = self._read()
+                if message.get("method") == "window/showMessage":
+                    self.shown.append(message)
+                if message.get("id") == self._id and "method" not in message:
+                    return message["result"]
         finally:
-            process.kill()
-            await process.wait()
+            watchdog.cancel()
 
-    asyncio.run(type_them())
+    def _read(self) -> dict[str, Any]:
+        assert self._process.stdout
+        length = 0
+        while (line := self._process.stdout.readline()).strip():
+            name, _, value = line.partition(b":")
+            length = int(value) if name.lower() == b"content-length" else length
+        assert line, "the server has ended, or did not answer"
+        message: dict[str, Any] = json.loads(self._process.stdout.read(length))
+        return message
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def blocking() -> Iterator[BlockingWire]:
+    wire = BlockingWire()
+    actions = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}
+    capabilities = {"textDocument": {"diagnostic": {}, "codeAction": actions}}
+    wire.request("initialize", {"processId": None, "rootUri": None, "capabilities": capabilities})
+    wire.notify("initialized", {})
+    yield wire
+    wire.end()
+
+
+@settings(max_examples=20, deadline=None)
+@given(changes=st.lists(edits, min_size=1, max_size=8))
+def test_random_edits_are_always_answered(
+    blocking: BlockingWire, changes: list[tuple[int, int, int, int, str]]
+) -> None:
+    """Whatever is typed, hover and code actions answer; and the text stays in step: put right again, it is flawed as at first."""
+    document = {"uri": "file:///w/a.sh"}
+    item = {**document, "languageId": "shellscript", "version": 1, "text": SCRIPT}
+    blocking.notify("textDocument/didOpen", {"textDocument": item})
+    for version, (start_line, start, end_line, end, text) in enumerate(changes, 2):
+        span = {"start": {"line": start_line, "character": start}, "end": {"line": end_line, "character": end}}
+        change = {"textDocument": {**document, "version": version}, "contentChanges": [{"range": span, "text": text}]}
+        blocking.notify("textDocument/didChange", change)
+        shown = blocking.request("textDocument/diagnostic", {"textDocument": document})["items"]
+        blocking.request("textDocument/hover", {"textDocument": document, "position": span["start"]})
+        context = {"diagnostics": shown[:1]}
+        blocking.request("textDocument/codeAction", {"textDocument": document, "range": span, "context": context})
+    whole = {"textDocument": {**document, "version": 99}, "contentChanges": [{"text": SCRIPT}]}
+    blocking.notify("textDocument/didChange", whole)
+    shown = blocking.request("textDocument/diagnostic", {"textDocument": document})["items"]
+    assert RULE in [d["code"] for d in shown]
+    blocking.notify("textDocument/didClose", {"textDocument": document})
+    assert blocking.shown == []
 
 
 # --- TCP and WebSocket -------------------------------------------------------------------------------------------------

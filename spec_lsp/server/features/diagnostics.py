@@ -89,11 +89,15 @@ class Reporter:
     def users(self, name: str) -> list[str]:
         """The other open documents with launches that read this one, in order of their names."""
         for text in self._session.texts:
-            try:
-                self._session.analysis(text.name)
-            except Exception:  # that document's own report will say so; this one's must not suffer
-                log.exception("cannot analyse %s", text.name)
+            self._analysed(text.name)
         return sorted(self._session.dependants(name))
+
+    def _analysed(self, name: str) -> None:
+        """See to it that a document is analysed; if that fails, its own report will say so, and others must not suffer."""
+        try:
+            self._session.analysis(name)
+        except Exception:
+            log.exception("cannot analyse %s", name)
 
     def _at_launch(self, diagnostic: Diagnostic, analysis: Analysis, lines: Lines) -> Item:
         """A finding that lies in another file, told at the launch that uses the file."""
