@@ -60,9 +60,6 @@ cat launch.sh | spec-lsp check - --stdin-filename launch.sh
     p.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; `-` reads standard input (default: .)")
     p.add_argument("--stdin-filename", metavar="NAME", help="what the text on standard input is called")
     _worlds(p, "; repeat it to check several: every one must accept")
-    p.add_argument(
-        "--upgrade", metavar="V", help="show only what this release refuses or changes that the present one does not"
-    )
     show = p.add_argument_group("what is shown")
     show.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     show.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
