@@ -205,17 +205,23 @@ def _cut(fragment: Fragment, start: int, end: int) -> Fragment:
 class Expander:
     variables: Variables
     world: World
+    kept: dict[tuple[int, int], list[Word]] | None = None
+    """Words of the present command that are the same in every world, if they are to be kept."""
 
     # Words.
 
     def words(self, nodes: Sequence[WordNode], source: Source) -> list[Word]:
         """The argv that written words become."""
         found: list[Word] = []
+        kept = self.kept
         for node in nodes:
-            if node.literal is not None:
-                found.append(self.literal_word(node, source))
-            else:
-                found.extend(self.word(node, source))
+            words = kept.get((id(node), id(source))) if kept is not None else None
+            if words is None:
+                self.world.turned = False
+                words = [self.literal_word(node, source)] if node.literal is not None else self.word(node, source)
+                if kept is not None and not self.world.turned:
+                    kept[id(node), id(source)] = words
+            found.extend(words)
             if len(found) > MAX_WORDS:
                 break
         return found
@@ -244,8 +250,6 @@ class Expander:
         fields = Fields(source.place(node.start, node.end), self.blanks())
         self.into(fields, node.parts, source, False)
         fields.end()
-        if len(fields.words) > 1:
-            return fields.words
         return fields.words
 
     def blanks(self) -> str:

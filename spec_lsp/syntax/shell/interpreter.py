@@ -149,6 +149,7 @@ class Interpreter:
         self.priority: set[Point] = set()
         self.frames: list[Frame] = []
         self.context: list[Choice] = []
+        self.kept_words: dict[tuple[int, int], list[Word]] = {}
         self.printed: dict[tuple[int, int], Any] = {}
         self.capturing = 0
         self.assigned: frozenset[str] | None = None
@@ -375,7 +376,7 @@ class Interpreter:
         def inside(world: World) -> Any:
             self.evaluations += 1
             self.check(world)
-            return what(Expander(self, world))
+            return what(Expander(self, world, None if self.capturing else self.kept_words))
 
         if self.evaluations > MAX_EVALUATIONS:
             limit = 1
@@ -415,7 +416,7 @@ class Interpreter:
         def inside(world: World) -> Any:
             self.evaluations += 1
             self.check(world)
-            return what(Expander(self, world))
+            return what(Expander(self, world, None if self.capturing else self.kept_words))
 
         return explore(inside, limit=MAX_ASSIGNED_WAYS, split_defaults=defaults)
 
@@ -527,6 +528,7 @@ class Interpreter:
             return
         if not self.capturing:
             self.printed.clear()
+            self.kept_words.clear()
         EXECUTE[type(node)](self, node, source)
 
     def set_status(self, status: Any) -> None:

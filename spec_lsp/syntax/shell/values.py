@@ -109,10 +109,13 @@ class World:
     split_defaults: bool = False
     split_plain: bool = False
     blurred: frozenset[Point] = frozenset()
+    turned: bool = False
+    """Something that was asked for depends on a point."""
 
     def follow(self, tree: Tree[T]) -> T | None:
         """The value in this world, or None where the point is blurred."""
         while isinstance(tree, Fork):
+            self.turned = True
             way = self.pins.get(tree.point)
             if way is None:
                 if tree.soft and not (self.split_plain if tree.default else self.split_defaults):
