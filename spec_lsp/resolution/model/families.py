@@ -501,6 +501,8 @@ _minicpm = Handler(
 
 def _sparse_minicpm(c: Config) -> bool:
     """Whether config.json has sparse layers (configs/minicpm.py)."""
+    if c.model.model_type != "minicpm_sala":
+        return False
     return "minicpm4" in (c.model.hf("mixer_types") or ()) and c.model.hf("sparse_config") is not None
 
 
@@ -689,7 +691,7 @@ def choose_cohere_moe_runner(c: Config) -> None:
     c.set(moe_runner_backend="flashinfer_trtllm")
 
 
-_beam = Handler("beam.py:_beam_overrides", since="0.5.23", when=_is("BeamForCausalLM"))
+_beam = Handler("beam.py:_beam_overrides", since="0.5.23", when=_is("BeamForCausalLM"), rare=True)
 
 
 @_beam.adjusts("attention_backend", "moe_runner_backend")
@@ -765,7 +767,7 @@ def choose_moss_backend(c: Config) -> None:
 
 
 _embedding_gemma2 = Handler(
-    "embedding_gemma2.py:_embedding_gemma2_overrides", since="0.5.22", when=_is("EmbeddingGemma2Model")
+    "embedding_gemma2.py:_embedding_gemma2_overrides", since="0.5.22", when=_is("EmbeddingGemma2Model"), rare=True
 )
 
 
@@ -800,7 +802,9 @@ def ernie_vl_with_dp_attention(c: Config) -> Refusal | None:
 
 # --- IQuest Q1 ---------------------------------------------------------------------------------------------------------
 
-_iquest = Handler("iquest_q1.py:_iquest_q1_overrides", since="0.5.21", when=_is("IQuestQ1ForCausalLM", "IQuestQ1MTP"))
+_iquest = Handler(
+    "iquest_q1.py:_iquest_q1_overrides", since="0.5.21", when=_is("IQuestQ1ForCausalLM", "IQuestQ1MTP"), rare=True
+)
 
 
 def _iquest_conflict(c: Config) -> tuple[str, str] | None:
