@@ -848,7 +848,8 @@ def trtllm_mha_decode_hardware(c: Config) -> Refusal | None:
     "trtllm-mha-context-parallel-prefill",
     raises="ValueError",
     since="0.5.19",
-    bad="model=qwen3-30b-a3b -- --tp-size 4 --attention-backend trtllm_mha --attn-cp-size 2 --enable-prefill-cp",
+    bad="model=qwen3-30b-a3b -- --tp-size 4 --attention-backend trtllm_mha --attn-cp-size 2 --enable-prefill-cp "
+    "--cp-strategy zigzag",
     good="model=qwen3-30b-a3b gpu=b200 -- --tp-size 4 --attention-backend trtllm_mha",
 )
 def trtllm_mha_context_parallel_prefill(c: Config) -> Refusal | None:
