@@ -101,10 +101,8 @@ def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
     """What analysis needs of the settings."""
     by_code = {rule.code: rule.name for rule in RULES.values()}
     severities: dict[str, Any] = {by_code.get(name, name): severity for name, severity in settings.rules.items()}
-    named = settings.targets or (
-        ({"sglang": settings.sglang, "gpu": settings.gpu},) if settings.sglang or settings.gpu else ()
-    )
-    return Options(tuple(_target(t) for t in named), severities, honour_ignores)
+    otherwise = Target() if settings.targets else _target({"sglang": settings.sglang, "gpu": settings.gpu})
+    return Options(tuple(_target(t) for t in settings.targets), severities, honour_ignores, otherwise)
 
 
 def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str], ...]:

@@ -21,7 +21,7 @@ from spec_lsp.analysis.rules import (
     UNKNOWN_FLAG,
     rule_of,
 )
-from spec_lsp.analysis.worlds import OLDER_WORLDS, catalog_release
+from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
 from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
@@ -181,7 +181,7 @@ def _values(binding: Binding) -> tuple[dict[str, Any], dict[str, str], dict[str,
 def _device(typed: Mapping[str, Any], world: World) -> Hardware | None:
     """The world's hardware, but for a launch that itself names another kind of device."""
     device = typed.get("device")
-    if world.hardware_from == "not named" and device in ("cpu", "npu", "xpu"):
+    if world.hardware_from in (NOT_NAMED, FILE_NAME) and device in ("cpu", "npu", "xpu"):
         return DEVICES[device]
     return world.hardware
 
@@ -300,7 +300,7 @@ def judge(
 ) -> Verdict:
     """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses."""
     if len(worlds) * len(launch.variants) > MAX_WORLDS:
-        worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == "not named" else w for w in worlds))
+        worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
     runs = _run_all(launch, worlds, models, configs)
     if not release_named and all(r.refused for r in runs):
         older = _older(launch, worlds, models, configs)
@@ -372,7 +372,10 @@ def _verdict(runs: Sequence[Judged], accepted_elsewhere: Mapping[tuple[str, str]
 
 
 def _likeliest(runs: Sequence[Judged], fallback: Judged) -> Judged:
-    return next((r for r in runs if r.world.hardware and r.world.hardware.family == "hopper"), fallback)
+    """A run on what the file's name speaks of, else on Hopper."""
+    hinted = [r for r in runs if r.world.hardware_from == FILE_NAME]
+    hopper = [r for r in runs if r.world.hardware and r.world.hardware.family == "hopper"]
+    return next(iter(hinted or hopper), fallback)
 
 
 def _outcome(runs: Sequence[Judged], accepting: Sequence[Judged], accepted_elsewhere: object) -> Outcome:

@@ -4,25 +4,43 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache
+from typing import Generic, TypeVar
 
 from spec_lsp.analysis.report import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import nearest, releases
-from spec_lsp.facts.clues import hardware_of, release_of
-from spec_lsp.facts.hardware import FAMILIES, Hardware, find
+from spec_lsp.facts.clues import families_of, hardware_of, hint_of, release_of
+from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.syntax.launch import Clue, Directive, Launch
+from spec_lsp.syntax.word import Place
 
 OLDER_WORLDS = tuple(Release.parse(r) for r in ("0.5.21", "0.5.19", "0.5.16", "0.5.13.post1", "0.5.12", "0.5.9"))
 """Releases people still run, looked at only where the newest refuses and nobody named one."""
 
 
+NOT_NAMED = "not named"
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[T]):
+    """Something that was named: what, by whom ("image tag", "settings"), and where in the document (None: elsewhere)."""
+
+    value: T
+    source: str
+    place: Place | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What is assumed of the world of one launch. An empty `releases`/`hardware` means that nobody named any."""
+    """What is assumed of the world of one launch. `releases` are those that somebody named, empty when nobody did."""
 
     worlds: tuple[World, ...]
     release_named: bool
     hardware_named: bool
+    releases: tuple[Named[Release], ...] = ()
 
 
 def newest() -> Release:
@@ -32,56 +50,51 @@ def newest() -> Release:
 def assume(
     launch: Launch, directives: Sequence[Directive], options: Options, workspace: Workspace, document: str
 ) -> Assumed:
-    """The worlds of a launch. Release: directive > targets of the settings > image tag > pip pin > the workspace's lock file;
-    hardware: directive > targets > image tag, scheduler, node selector. Older releases are not among them (see `OLDER_WORLDS`)."""
-    release, hardware = _directed(directives, launch)
-    release_from = "directive" if release else ""
-    hardware_from = "directive" if hardware else ""
-    clues = launch.clues
-    if release is None:
-        release, release_from = _from_clues(clues)
-    if hardware is None:
-        hardware, hardware_from = _hardware_from_clues(clues)
-    if release is None and not any(t.release for t in options.targets):
-        pinned = workspace.release(document)
-        release, release_from = pinned if pinned else (None, "")
+    """The worlds of a launch. Release: directive > targets of the settings > image tag > pip pin > `sglang` of the settings > the
+    workspace's lock file; hardware: directive > targets > `--device`, scheduler, image tag > `gpu` of the settings. What names only a
+    maker (ROCm, CUDA) leaves its families; a file's name only says which one is likeliest. Older releases are not among the worlds
+    (see `OLDER_WORLDS`)."""
+    directed_release, directed_device = _directed(directives, launch)
+    clued_releases = _releases(launch.clues, options, workspace, document)
+    clued_device = _hardware(launch.clues, options)
     worlds: list[World] = []
+    named: list[Named[Release]] = []
     for target in options.targets or (Target(),):
-        chosen_release = (release if release_from == "directive" else None) or target.release or release
-        chosen_hardware = (hardware if hardware_from == "directive" else None) or target.hardware or hardware
-        r_from = (
-            release_from if chosen_release is release and release else "settings" if target.release else "not named"
-        )
-        h_from = (
-            hardware_from
-            if chosen_hardware is hardware and hardware
-            else "settings"
-            if target.hardware
-            else "not named"
-        )
-        devices = (chosen_hardware,) if chosen_hardware else tuple(FAMILIES.values())
-        worlds += [World(chosen_release or newest(), device, r_from, h_from) for device in devices]
+        chosen = _releases_of(directed_release, target, clued_releases)
+        named += chosen
+        device = directed_device or (Named(target.hardware, "settings") if target.hardware else clued_device)
+        devices = [Named(device.value, device.source)] if device else _possible(launch, document)
+        for release in chosen or (Named(newest(), NOT_NAMED),):
+            worlds += [World(release.value, d.value, release.source, d.source) for d in devices]
     return Assumed(
         tuple(dict.fromkeys(worlds)),
-        all(w.release_from != "not named" for w in worlds),
-        all(w.hardware_from != "not named" for w in worlds),
+        all(w.release_from != NOT_NAMED for w in worlds),
+        all(w.hardware_from not in (NOT_NAMED, FILE_NAME) for w in worlds),
+        tuple(dict.fromkeys(named)),
     )
 
 
+@cache
 def catalog_release(release: Release) -> Release:
-    """The shipped release that stands for `release`: itself, else the nearest older one, else the oldest."""
-    return nearest(release)
+    """The shipped release that stands for `release`: itself, a later mend of it (0.5.8.post1 for 0.5.8), else the nearest older one,
+    else the oldest. A mend brings no flags as a rule; the release before misses all that the one meant brought."""
+    mends = [r for r in releases() if r[:3] == release[:3] and r >= release]
+    return mends[0] if mends else nearest(release)
 
 
-def _directed(directives: Sequence[Directive], launch: Launch) -> tuple[Release | None, Hardware | None]:
+# --- directives --------------------------------------------------------------------------------------------------------
+
+
+def _directed(directives: Sequence[Directive], launch: Launch) -> tuple[Named[Release] | None, Named[Hardware] | None]:
     """What the last directive before the launch's end says, each of release and hardware for itself."""
-    release: Release | None = None
-    hardware: Hardware | None = None
+    release: Named[Release] | None = None
+    hardware: Named[Hardware] | None = None
     for directive in directives:
         if directive.place.start < launch.extent.end:
             values = directive_values(directive.text)
-            release = Release.read(values.get("sglang", "")) or release
-            hardware = find(values.get("gpu", "")) or hardware
+            said, device = Release.read(values.get("sglang", "")), find(values.get("gpu", ""))
+            release = Named(said, "directive", directive.place) if said else release
+            hardware = Named(device, "directive", directive.place) if device else hardware
     return release, hardware
 
 
@@ -90,18 +103,61 @@ def directive_values(text: str) -> dict[str, str]:
     return {name: value for name, _, value in (word.partition("=") for word in text.replace(",", " ").split()) if value}
 
 
-def _from_clues(clues: Iterable[Clue]) -> tuple[Release | None, str]:
+# --- releases ----------------------------------------------------------------------------------------------------------
+
+
+def _releases_of(
+    directed: Named[Release] | None, target: Target, clued: Sequence[Named[Release]]
+) -> tuple[Named[Release], ...]:
+    if directed is not None:
+        return (directed,)
+    return (Named(target.release, "settings"),) if target.release else tuple(clued)
+
+
+def _releases(
+    clues: Iterable[Clue], options: Options, workspace: Workspace, document: str
+) -> tuple[Named[Release], ...]:
+    """The releases that the file, the settings or the workspace name. Pins that differ (one for each branch) are all possible."""
     for kind, source in (("image", "image tag"), ("pin", "pip pin")):
-        for clue in clues:
-            if clue.kind == kind and (release := release_of(clue)) is not None:
-                return release, source
-    return None, ""
+        found = [Named(r, source, c.place) for c in clues if c.kind == kind and (r := release_of(c)) is not None]
+        if found:
+            several = {n.value: n for n in reversed(found)} if kind == "pin" else {found[0].value: found[0]}
+            return tuple(reversed(several.values()))
+    if options.otherwise.release is not None:
+        return (Named(options.otherwise.release, "settings"),)
+    pinned = None if any(t.release for t in options.targets) else workspace.release(document)
+    return (Named(*pinned),) if pinned else ()
 
 
-def _hardware_from_clues(clues: Iterable[Clue]) -> tuple[Hardware | None, str]:
+# --- hardware ----------------------------------------------------------------------------------------------------------
+
+FILE_NAME = "file name"
+
+
+def _hardware(clues: Iterable[Clue], options: Options) -> Named[Hardware] | None:
     sources = {"platform": "--device", "gpu": "scheduler or selector", "image": "image tag"}
     for kind, source in sources.items():
         for clue in clues:
             if clue.kind == kind and (device := hardware_of(clue)) is not None:
-                return device, source
-    return None, ""
+                return Named(device, source, clue.place)
+    return Named(options.otherwise.hardware, "settings") if options.otherwise.hardware else None
+
+
+_VARIABLES = {"HIP_VISIBLE_DEVICES": "hip", "ROCR_VISIBLE_DEVICES": "hip"}
+
+
+def _possible(launch: Launch, document: str) -> list[Named[Hardware]]:
+    """The families a launch may meet when nobody names a device. The one that the file's name speaks of is that device, and likeliest."""
+    if any("ASCEND_RT_VISIBLE_DEVICES" in v.env for v in launch.variants):
+        return [Named(DEVICES["npu"], "environment variable")]
+    families = list(FAMILIES.values())
+    told = [families_of(c) for c in launch.clues]
+    told += [_of_platform(p) for name, p in _VARIABLES.items() if any(name in v.env for v in launch.variants)]
+    for one in filter(None, told):
+        families = [f for f in families if f in one] or families
+    hint = hint_of(document)
+    return [Named(hint, FILE_NAME) if hint and hint.family == f.name else Named(f, NOT_NAMED) for f in families]
+
+
+def _of_platform(platform: str) -> tuple[Hardware, ...]:
+    return tuple(f for f in FAMILIES.values() if f.platform == platform)
