@@ -25,7 +25,8 @@ def run(arguments: argparse.Namespace) -> int:
     from spec_lsp import server
 
     try:
-        server.run(arguments.transport, arguments.host, arguments.port)
+        return server.run(arguments.transport, arguments.host, arguments.port)
     except OSError as error:
         raise UsageError(f"cannot listen on {arguments.host}:{arguments.port}: {error.strerror}") from error
-    return 0
+    except ImportError as error:
+        raise UsageError(f"`--{arguments.transport}` needs a package that is not installed: {error}") from error

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -102,3 +104,20 @@ def test_only_the_server_imports_the_protocol(words: tuple[str, ...]) -> None:
 
 def test_check_imports_nothing_it_does_not_need(folder: object) -> None:
     assert not imported("check", "clean.sh") & {"lsprotocol", "pygls", "asyncio", "ssl", "urllib.request", "unittest"}
+
+
+def test_a_server_whose_client_never_speaks_ends(spawn: Run, folder: Path) -> None:
+    ran = spawn("server", "--stdio", "--log-file", folder / "log", "-vv")
+    assert ran.code == 1, "the protocol's exit code for a client that leaves without `shutdown`"
+    assert (ran.out, ran.err) == ("", "")
+    assert (folder / "log").exists()
+
+
+def test_a_server_that_cannot_log_or_listen_says_so(spawn: Run) -> None:
+    assert "cannot write the log to `/no/log`" in spawn("server", "--log-file", "/no/log").err
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        ran = spawn("server", "--tcp", "--port", taken.getsockname()[1])
+    assert ran.code == 2
+    assert "cannot listen on 127.0.0.1:" in ran.err
