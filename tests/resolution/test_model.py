@@ -100,6 +100,8 @@ def test_defaults_of_families(launch: str, fields: dict[str, Any]) -> None:
         ("model=qwen3-next-80b -- --mamba-radix-cache-strategy no_buffer", "overlap-schedule-without-extra-buffer"),
         ("sglang=0.5.18 model=nemotron-h-8b -- --attention-backend triton", "nemotron-on-triton-attention"),
         ("--enable-cp-decode-attn-tp", "cp-decode-attention-tp-of-other-model"),
+        ("--json-model-override-args {a:1}", "model-overrides-not-json"),
+        ("--json-model-override-args [1]", "model-overrides-not-an-object"),
     ],
 )  # fmt: skip
 def test_refusals(launch: str, rule: str) -> None:

@@ -5,6 +5,8 @@ Follows ModelConfig.__init__ (configs/model_config.py), which resolution runs as
 
 from __future__ import annotations
 
+import json
+
 from spec_lsp.facts import quantization
 from spec_lsp.facts.quantization import Served
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting, setting_env
@@ -82,6 +84,57 @@ def quantize_and_serve(c: Config) -> Refusal | None:
         with_=("quantization",),
         message="`--quantize-and-serve` is refused: SGLang has it switched off. Export a quantized checkpoint first and serve that.",
         fixes=(dropping("quantize_and_serve"),),
+    )
+
+
+_overrides = Handler("model_config.py:__init__")
+
+
+@_overrides.refuses(
+    "SPC883", "model-overrides-not-json", raises="JSONDecodeError",
+    bad=("--json-model-override-args max_position_embeddings=65536", "--json-model-override-args {rope_theta:1000000}"),
+    good="""--json-model-override-args '{"max_position_embeddings": 65536}'""",
+)  # fmt: skip
+def model_overrides_not_json(c: Config) -> Refusal | None:
+    """The changes to config.json are not JSON.
+
+    `--json-model-override-args` takes a JSON object, with its quotes: put the whole of it in single quotes, which the shell takes off.
+    """
+    try:
+        json.loads(c.json_model_override_args)
+    except json.JSONDecodeError as error:
+        return Refusal(
+            at="json_model_override_args",
+            message=f"{c.shown('json_model_override_args')} is refused: it is no JSON ({error.msg.lower()} at character "
+            f"{error.pos + 1}). It takes an object in quotes, such as '{{\"max_position_embeddings\": 65536}}'.",
+            fixes=(dropping("json_model_override_args"),),
+        )
+    return None
+
+
+_apply_overrides = Handler("config.py:get_config")
+
+
+@_apply_overrides.refuses(
+    "SPC884", "model-overrides-not-an-object", raises="AttributeError",
+    bad="--json-model-override-args [1]", good="--json-model-override-args {}",
+)  # fmt: skip
+def model_overrides_not_an_object(c: Config) -> Refusal | None:
+    """The changes to config.json are JSON, but no object.
+
+    `--json-model-override-args` takes an object: the keys of config.json to change, with their values.
+    """
+    try:
+        value = json.loads(c.json_model_override_args)
+    except json.JSONDecodeError:
+        return None
+    if not value or isinstance(value, dict):
+        return None
+    return Refusal(
+        at="json_model_override_args",
+        message=f"{c.shown('json_model_override_args')} is refused: it takes a JSON object, such as "
+        "'{\"max_position_embeddings\": 65536}'.",
+        fixes=(dropping("json_model_override_args"),),
     )
 
 
@@ -202,4 +255,4 @@ def _no_such_method(c: Config, served: Served, why: str) -> Refusal:
     )
 
 
-build_model_config = (_quantize_and_serve, _context_length, _verify_quantization)
+build_model_config = (_quantize_and_serve, _overrides, _apply_overrides, _context_length, _verify_quantization)
