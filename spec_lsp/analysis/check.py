@@ -8,10 +8,13 @@ from dataclasses import replace
 from functools import partial
 
 from spec_lsp.analysis.diagnostics import diagnostics_of, in_order
+from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.judge import ConfigSource, ModelSource, Verdict, bind_variant, is_open, judge, run
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace
-from spec_lsp.analysis.worlds import Assumed, assume
+from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
+from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
+from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
 from spec_lsp.syntax.word import Word
@@ -45,12 +48,17 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     depends_on: set[str] = set(document.depends_on)
     diagnostics = [_problem(p) for p in document.problems]
     reports = []
+    unknown: dict[Release, Diagnostic | None] = {}
     for index, launch in enumerate(document.launches):
         assumed = assume(launch, document.directives, options, workspace, document.name)
         models, configs = _sources(document, workspace, depends_on)
         verdict = _judged(launch, assumed, models, configs, cache)
         diagnostics += diagnostics_of(launch, index, verdict, configs)
+        diagnostics += variables_of(document, launch, index, assumed)
+        for named in assumed.releases:
+            unknown.setdefault(named.value, _unknown_release(named, launch))
         reports.append(LaunchReport(launch, assumed.worlds, partial(_main_run, launch, verdict, models, configs)))
+    diagnostics += filter(None, unknown.values())
     diagnostics = [d for d in (_with_severity(d, options) for d in diagnostics) if d is not None]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(document, in_order(kept), tuple(reports), ignored, frozenset(depends_on))
@@ -117,6 +125,19 @@ def _problem(problem: Problem) -> Diagnostic:
     related = tuple(Related(place, text) for place, text in problem.related)
     key = f"{rule.name}:{problem.message}"
     return Diagnostic(rule, rule.severity, problem.message, problem.place, key, related=related, source=problem)
+
+
+def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None:
+    """What is said once of a release that is not shipped, where it is named."""
+    release, known = named.value, catalog_release(named.value)
+    if release == known:
+        return None
+    if release > newest():
+        message = f"SGLang {release} is newer than any release spec-lsp knows: flags and values unknown to {known} are warnings only."
+    else:
+        message = f"spec-lsp does not know SGLang {release} ({named.source}): the launch is checked as {known}."
+    place = named.place or launch.place
+    return Diagnostic(RELEASE_NOT_SHIPPED, RELEASE_NOT_SHIPPED.severity, message, place, f"unknown-release:{release}")
 
 
 def _with_severity(diagnostic: Diagnostic, options: Options) -> Diagnostic | None:

@@ -15,7 +15,7 @@ from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.judge import ConfigSource, Merged, bind_variant
 from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Workspace
+from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Workspace
 from spec_lsp.catalog.binding import BindError, Binding, Note
 from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.launch import Document, Edit, Problem
@@ -58,6 +58,8 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace
         yield Candidate(source.fix_title, source.edits)
     elif isinstance(source, Ignore):
         yield _without_ignore(analysis.document, source)
+    elif isinstance(source, tuple):
+        yield from (Candidate(r.title, r.edits, applicability=r.applicability) for r in source if isinstance(r, Remedy))
     elif isinstance(source, Merged) and diagnostic.launch is not None:
         yield from _changes(analysis, diagnostic.launch, source, workspace)
 

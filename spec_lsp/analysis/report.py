@@ -96,6 +96,19 @@ class Related:
     message: str
 
 
+Applicability = Literal["safe", "unsafe", "display"]
+"""safe: the server runs the same with it; unsafe: it changes what runs; display: shown, never applied by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Edits that may be a way out, before they are verified."""
+
+    title: str
+    edits: tuple[Edit, ...]
+    applicability: Applicability
+
+
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
     """One finding at one place, merged over variants and worlds.
@@ -129,10 +142,6 @@ class Analysis:
     """How many findings ignore comments silenced."""
     depends_on: frozenset[str] = frozenset()
     """Names of documents whose change may change this analysis."""
-
-
-Applicability = Literal["safe", "unsafe", "display"]
-"""safe: the server runs the same with it; unsafe: it changes what runs; display: shown, never applied by itself."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -138,6 +138,30 @@ RELEASE_NOT_SHIPPED = _rule(
     "spec-lsp", severity="information",
 )  # fmt: skip
 
+UNREAD_VARIABLE = _rule(
+    24, "unread-variable", "SGLang does not read this environment variable.",
+    "Variables come and go with releases as flags do, but nothing stops a launch that sets one nobody reads: it is silently ignored. The "
+    "message says since when, and what took its place. Variables that the file uses itself are left alone.",
+    "environment", severity="hint",
+)  # fmt: skip
+DEPRECATED_VARIABLE = _rule(
+    25, "deprecated-variable", "The environment variable is on its way out.",
+    "SGLang warns about it at start, or no longer does what it says, and will drop it in a later release.",
+    "environment", severity="hint", sglang="environ.py",
+)  # fmt: skip
+VARIABLE_VALUE = _rule(
+    26, "variable-value", "SGLang cannot read the value of this environment variable.",
+    "A switch takes 1, true, 0 or false, a number digits. SGLang warns about anything else in its log and goes on as if the variable were "
+    "not set, or were off.",
+    "environment", severity="hint", sglang="environ.py:parse",
+)  # fmt: skip
+MORE_GPUS_THAN_VISIBLE = _rule(
+    27, "more-gpus-than-visible", "The launch needs more GPUs on a node than it is given.",
+    "SGLang starts one process for each of tensor × pipeline parallel ranks (and for each data parallel replica that has GPUs of its own), "
+    "and each takes a GPU. A process whose GPU is not visible dies while it starts.",
+    "parallel", severity="warning",
+)  # fmt: skip
+
 # --- the shell ---------------------------------------------------------------------------------------------------------
 
 FLAGS_AFTER_COMMENT = _rule(

@@ -1,0 +1,287 @@
+"""Environment variables of a launch that its release does not read, reads under another name, or cannot take the value of.
+
+Only what certainly reaches SGLang is told: a variable that the document gives the launch (a prefix, `export`, `docker -e`), that
+the document does not use itself, and that is not named as scripts name their own (`SGLANG_ARGS`, `SGLANG_DIR`).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from spec_lsp.analysis.report import Diagnostic, Remedy
+from spec_lsp.analysis.rules import DEPRECATED_VARIABLE, UNREAD_VARIABLE, VARIABLE_VALUE
+from spec_lsp.analysis.worlds import OLDER_WORLDS, Assumed, catalog_release, newest
+from spec_lsp.catalog.history import Replacement, replacement, variable_span
+from spec_lsp.catalog.model import Variable
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import environment, releases
+from spec_lsp.facts.environment import FALSE, TRUE
+from spec_lsp.resolution.engine import Rule
+from spec_lsp.syntax.launch import Document, Edit, Launch
+from spec_lsp.syntax.word import Place, Word, hull
+
+_OURS = re.compile(r"(?:SGLANG|SGL)_[A-Z0-9_]+")
+_PRIVATE = re.compile(
+    r"_(?:ARGS?|BIN|BRANCH|CLIENT|CMD|COMMAND|COMMIT|CONFIG|CONTAINER|DIR|FLAGS|GIT|HOME|HOST|ID|IMAGE|IP|KEY|LAUNCH\w*|LOGS?|MODEL\w*|"
+    r"NAME|NODES?|OPTS?|OPTIONS|OVERRIDES?|PATH|PIDS?|PORTS?|PYTHON\w*|REF|REPO|ROOT|SCRIPT|SERVER|SHA|SRC|TAG|TOKEN|URI|URL|VENV|VER|"
+    r"VERSION|WHEEL|WORKDIR)\d*$"
+)
+"""Names that scripts invent for themselves and for what they start besides SGLang."""
+_OTHER_PROGRAMS = re.compile(
+    r"(?:SGLANG|SGL)_(?:ROUTER|KERNEL|GATEWAY|JAX|OPERATOR|RUNTIME|CI|TEST|BENCH|BUILD|DOCKER|SIDECAR)_"
+)
+_MOST_SIMILAR = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Spot:
+    """Where a variable is set: `name` its name, `whole` from the name to the end of its value."""
+
+    name: Place
+    whole: Place
+
+
+def variables_of(document: Document, launch: Launch, index: int, assumed: Assumed) -> list[Diagnostic]:
+    """What is to be told of the launch's `SGLANG_*` variables, each once however many variants set it."""
+    if launch.program not in ("launch_server", "serve", "bench"):
+        return []
+    found: dict[tuple[str, Place], Diagnostic] = {}
+    for variant in launch.variants:
+        for name, word in variant.env.items():
+            if _OURS.fullmatch(name) and (name, word.place) not in found:
+                said = _judged(document, name, word, index, assumed)
+                if said is not None:
+                    found[name, word.place] = said
+    return list(found.values())
+
+
+def _judged(document: Document, name: str, word: Word, index: int, assumed: Assumed) -> Diagnostic | None:
+    found = _finding(document.text, name, word.text, assumed)
+    if found is None:
+        return None
+    rule, said, instead = found
+    spot = spot_of(document, name, word)
+    place = spot.whole if spot is not None and rule is not VARIABLE_VALUE else word.place
+    if place.document != document.name:
+        return None
+    remedies = tuple(_remedies(document.text, name, rule, instead, spot, assumed)) if spot is not None else ()
+    return Diagnostic(
+        rule, rule.severity, said, place, f"{rule.name}:{index}:{name}", unnecessary=rule is UNREAD_VARIABLE,
+        deprecated=rule is DEPRECATED_VARIABLE, launch=index, source=remedies,
+    )  # fmt: skip
+
+
+def _finding(text: str, name: str, value: str | None, assumed: Assumed) -> tuple[Rule, str, Replacement | None] | None:
+    """The rule that a variable breaks in every release the launch may run, what is said, and what to write instead."""
+    releases = _releases(assumed)
+    known = [environment(r).get(name) for r in releases]
+    if all(v is None for v in known):
+        return _not_known(text, name, releases, assumed)
+    if all(v is not None and _deprecated(v, r) for v, r in zip(known, releases, strict=True)):
+        instead = _replaced(name, releases[-1])
+        return DEPRECATED_VARIABLE, _with_advice(f"`{name}` is deprecated in SGLang {releases[-1]}.", instead), instead
+    said = _misread(name, value, [v for v in known if v is not None])
+    return (VARIABLE_VALUE, said, None) if said else None
+
+
+def _not_known(
+    text: str, name: str, releases: Sequence[Release], assumed: Assumed
+) -> tuple[Rule, str, Replacement | None] | None:
+    modern = _modern(name)
+    if modern and releases[0] >= _REWRITTEN and all(modern in environment(r) for r in releases):
+        said = f"SGLang reads `{name}` as `{modern}`, with a warning; write it so."
+        return DEPRECATED_VARIABLE, said, Replacement(modern)
+    if used_by(text, name):
+        return None
+    span = variable_span(name)
+    near = _near(name) if span is None else ""
+    said = _unread(name, near, releases[-1], assumed)
+    return (UNREAD_VARIABLE, said, Replacement(near) if near else replacement(name)) if said else None
+
+
+_REWRITTEN = Release(0, 5, 3)
+"""Since then SGLang sets `SGLANG_X` to what `SGL_X` holds (environ.py:_handle_deprecated_envs)."""
+
+
+def _modern(name: str) -> str:
+    """`SGLANG_X` for `SGL_X`, empty for a name that is modern already."""
+    return "SGLANG_" + name.removeprefix("SGL_") if name.startswith("SGL_") else ""
+
+
+def _releases(assumed: Assumed) -> list[Release]:
+    """The shipped releases that stand for the launch's, oldest first."""
+    return sorted({catalog_release(w.release) for w in assumed.worlds})
+
+
+def _newer_than_known(assumed: Assumed) -> bool:
+    return any(w.release > newest() for w in assumed.worlds)
+
+
+# --- what is said ------------------------------------------------------------------------------------------------------
+
+
+def _unread(name: str, near: str, release: Release, assumed: Assumed) -> str:
+    """Nothing where the name may be somebody else's, or a release that nobody knows yet may read it."""
+    span = variable_span(name)
+    if span is None:
+        if _PRIVATE.search(name) or _OTHER_PROGRAMS.match(name) or _newer_than_known(assumed):
+            return ""
+        hint = f" Did you mean `{near}`?" if near else ""
+        return f"No release of SGLang that spec-lsp knows reads `{name}`: it has no effect.{hint}"
+    if span.since > release:
+        return f"SGLang reads `{name}` only since {span.since}; this launch runs {release}, where it has no effect."
+    gone = f" since {span.until}" if span.until is not None else ""
+    return _with_advice(f"SGLang no longer reads `{name}`{gone}: it has no effect.", replacement(name))
+
+
+def _with_advice(message: str, instead: Replacement | None) -> str:
+    if instead is None:
+        return message
+    use = f"Use `{instead.instead}` instead." if instead.instead else ""
+    return " ".join(filter(None, (message, use, instead.note)))
+
+
+def _replaced(name: str, release: Release) -> Replacement | None:
+    return replacement(name, release) or replacement(name)
+
+
+def _deprecated(variable: Variable, release: Release) -> bool:
+    """Whether it is on its way out: a variable that a later release reads as its own is not."""
+    later = [environment(r).get(variable.name) for r in releases() if r > release]
+    return variable.deprecated and not any(v is not None and not v.deprecated for v in later)
+
+
+def _misread(name: str, text: str | None, known: Sequence[Variable]) -> str:
+    """A value that SGLang warns about and replaces by its own; nothing where one of the releases may take it."""
+    if text is None or any(v.deprecated for v in known):
+        return ""
+    if all(v.type == "bool" for v in known):
+        taken = text.lower() in TRUE | FALSE or not text.strip()
+        return (
+            ""
+            if taken
+            else f"`{name}` is a switch: SGLang takes 1, true, 0 or false, and not `{text}`, which it passes over."
+        )
+    if all(v.type == "int" for v in known) and text.strip():
+        return "" if _whole(text) else f"`{name}` is a whole number; SGLang cannot read `{text}` as one."
+    return ""
+
+
+def _whole(text: str) -> bool:
+    try:
+        int(text)
+    except ValueError:
+        return False
+    return True
+
+
+# --- what the document does with it ------------------------------------------------------------------------------------
+
+
+def used_by(text: str, name: str) -> bool:
+    """Whether the document reads the variable for itself: expands it, prints it, names it to a program.
+
+    Its own default (`X=${X:-1}`) and its passing on (`-e X=$X`, `export X`) are no use of it.
+    """
+    own = re.compile(rf"\b{name}=[\"']?\$(?:\{{{name}\b[^}}]*\}}|{name}\b)")
+    rest = own.sub("", text)
+    return re.search(rf"(?:\$\{{?[#!]?|printenv\s+|-v\s+|environ\W+(?:get\W+)?|getenv\W+){name}\b", rest) is not None
+
+
+def spot_of(document: Document, name: str, word: Word) -> Spot | None:
+    """Where `NAME=value` (or `NAME: value`) is written; None when it is not in this document or written in another way."""
+    outermost = [f.via[0] if f.via else f.place for f in word.fragments] or [word.place]
+    if any(p.document != document.name for p in outermost):
+        return None
+    value, text = hull(outermost), document.text
+    before = text[max(value.start - len(name) - 24, 0) : value.start]
+    written = re.search(rf"(?<![A-Za-z0-9_]){name}[\"']?(?:=|\s*:\s+)[\"']?(?:\$\{{{name}:?-)?[\"']?$", before)
+    if written is None:
+        return None
+    start = value.start - len(before) + written.start()
+    end = value.end
+    while end < len(text) and text[end] in "\"'}":
+        end += 1
+    return Spot(Place(document.name, start, start + len(name)), Place(document.name, start, end))
+
+
+# --- ways out ----------------------------------------------------------------------------------------------------------
+
+
+def _remedies(
+    text: str, name: str, rule: Rule, instead: Replacement | None, spot: Spot, assumed: Assumed
+) -> Iterator[Remedy]:
+    """Another name where one is known and means the same; else to take the variable out."""
+    if rule is VARIABLE_VALUE:
+        return
+    new = instead.instead if instead and not instead.note else ""
+    if _OURS.fullmatch(new) and new in environment(_releases(assumed)[-1]):
+        rewritten = rule is DEPRECATED_VARIABLE and new == _modern(name)
+        yield Remedy(f"Write `{new}`", (Edit(spot.name, new),), "safe" if rewritten else "unsafe")
+    if rule is UNREAD_VARIABLE or not (instead and instead.instead):
+        edit = _removed(text, spot.whole)
+        if edit is not None:
+            safe = rule is UNREAD_VARIABLE and _gone(name, assumed)
+            yield Remedy(f"Remove `{name}`", (edit,), "safe" if safe else "unsafe")
+
+
+def _gone(name: str, assumed: Assumed) -> bool:
+    """Whether no release that the launch may run reads it again; a name nobody knows may be a fork's."""
+    span = variable_span(name)
+    if span is None or span.until is None or span.until > _releases(assumed)[0]:
+        return False
+    return assumed.release_named or not any(name in environment(r) for r in OLDER_WORLDS)
+
+
+_OPENS = re.compile(r"(?:\bthen|\belse|\bdo|\{|\)|;)[ \t]*$")
+_CLOSES = re.compile(r"[ \t]*(?:fi|done|else|elif|esac|;;|\})")
+
+
+def _removed(text: str, whole: Place) -> Edit | None:
+    """The edit that takes `NAME=value` out: with its line where nothing else stands on it, with its `-e`, with the blanks behind.
+
+    None where a block would be left empty, or the surroundings are not understood.
+    """
+    line = text.rfind("\n", 0, whole.start) + 1
+    stop = text.find("\n", whole.end)
+    stop = len(text) if stop < 0 else stop
+    before, after = text[line : whole.start], text[whole.end : stop]
+    option = re.search(r"(?:(?<!\S)(?:-e|--env)(?:[ \t]+|=)[\"']?)$", before)
+    start = line + option.start() if option else whole.start - (text[whole.start - 1 : whole.start] in ('"', "'"))
+    lead = text[line:start]
+    if re.fullmatch(r"[ \t]*(?:-[ \t]+)?(?:(?:export|declare -x)[ \t]+)?", lead) and re.fullmatch(
+        r"[ \t]*\\?[ \t]*(?:#.*)?\r?", after
+    ):
+        return (
+            None
+            if _alone_in_block(text, line, stop)
+            else Edit(Place(whole.document, line, min(stop + 1, len(text))), "")
+        )
+    behind = re.match(r"[ \t]+(?=\S)", after)
+    if behind and not after.lstrip().startswith(("#", ";", "&", "|", "\\")):
+        return Edit(Place(whole.document, start, whole.end + behind.end()), "")
+    blanks = len(lead) - len(lead.rstrip(" \t"))
+    if option or re.search(r"=\S+[ \t]+$|export[ \t]+\S.*[ \t]+$", lead):
+        return Edit(Place(whole.document, start - blanks, whole.end), "")
+    return None
+
+
+def _alone_in_block(text: str, line: int, stop: int) -> bool:
+    above = text[:line].rstrip()
+    return bool(_OPENS.search(above[-200:])) and bool(_CLOSES.match(text[stop:].lstrip("\n")))
+
+
+# --- names that are alike ----------------------------------------------------------------------------------------------
+
+
+@cache
+def _near(name: str) -> str:
+    """The variable of the newest release that is spelt almost so; empty when none is, or several are."""
+    import difflib
+
+    known: Mapping[str, Variable] = environment(newest())
+    near = difflib.get_close_matches(name, [n for n, v in known.items() if not v.deprecated], 2, _MOST_SIMILAR)
+    return near[0] if len(near) == 1 else ""
