@@ -63,6 +63,7 @@ class Protocol(LanguageServerProtocol):
     def __init__(self, server: Any, converter: cattrs.Converter) -> None:
         self.on_exit: Callable[[int], None] = lambda _: None
         self.on_initialize: Callable[[int | None], None] = lambda _: None
+        self.somebody_waits: Callable[[], bool] = lambda: False
         self.send_bytes: Callable[[bytes], None] | None = None
         self._initialized = False
         super().__init__(server, converter)

@@ -57,7 +57,7 @@ class Server(LanguageServer):
 
     def greet(self, params: types.InitializeParams) -> dict[str, Any]:
         """The answer to `initialize`: what the features offer to this client."""
-        self.session = Session(read_client(params), self.engine, self.log_line)
+        self.session = Session(read_client(params), self.engine, self.log_line, self.wire.somebody_waits)
         capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding}
         for feature in FEATURES:
             capabilities.update(feature.register(self))

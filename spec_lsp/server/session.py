@@ -3,6 +3,7 @@ depends on."""
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from spec_lsp.server.client import Client
+from spec_lsp.server.interruption import Interrupted, InterruptibleCache
 from spec_lsp.server.positions import Lines
 from spec_lsp.server.text import OpenText, TextStore
 from spec_lsp.server.uris import is_file, name_of, uri_of
@@ -45,8 +47,14 @@ class _Made:
 class Session:
     """The state of one connection. Everything in it is used from the event loop only."""
 
-    def __init__(self, client: Client, engine: Engine, report: Callable[[str], None]) -> None:
-        """`report` shows a line in the client's log."""
+    def __init__(
+        self,
+        client: Client,
+        engine: Engine,
+        report: Callable[[str], None],
+        somebody_waits: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """`report` shows a line in the client's log; `somebody_waits` says whether messages have come that are not read yet."""
         self.client = client
         self.engine = engine
         self.texts = TextStore()
@@ -60,7 +68,8 @@ class Session:
         self._made: dict[str, _Made] = {}
         self._scopes: dict[str, Scope] = {}
         self._workspaces: dict[tuple[Path, ...], DiskWorkspace] = {}
-        self._cache: Any = None
+        self._somebody_waits = somebody_waits
+        self._cache: InterruptibleCache | None = None
         self._edits = 0
 
     # --- texts
@@ -117,13 +126,42 @@ class Session:
             scope = self.scope(name)
             if scope.excluded(name):
                 return None
-            if self._cache is None:
-                self._cache = self.engine.new_cache()
             analysis = self.engine.analyse(
-                name, opened.text, opened.language, scope.options, scope.workspace, self._cache
+                name, opened.text, opened.language, scope.options, scope.workspace, self.cache
             )
             made = self._made[name] = _Made(self._next_edit(), analysis)
         return made.analysis
+
+    @property
+    def cache(self) -> InterruptibleCache:
+        """The verdicts of all documents."""
+        if self._cache is None:
+            self._cache = InterruptibleCache(self.engine.new_cache(), self._somebody_waits)
+        return self._cache
+
+    def prepare(self) -> bool:
+        """Analyse what is open and was not analysed yet; False when it was left off because messages wait."""
+        with self.cache.interruptible():
+            for text in self.texts:
+                if not self._prepared(text.name):
+                    return False
+        return True
+
+    def _prepared(self, name: str) -> bool:
+        try:
+            self.analysis(name)
+        except Interrupted:
+            return False
+        except Exception:  # whoever asks for this document's analysis meets it again, and reports it
+            log.debug("cannot analyse %s", name, exc_info=True)
+        return True
+
+    async def ready(self) -> None:
+        """Wait until everything open is analysed; messages that come meanwhile are read."""
+        while True:
+            await asyncio.sleep(0)
+            if self.prepare():
+                return
 
     def stamp(self, name: str) -> int:
         """A number that changes whenever the document is analysed anew."""

@@ -56,20 +56,42 @@ async def _stdio(server: Server, reading: int, writing: BinaryIO) -> int:
     server.wire.send_bytes = send
     server.wire.on_exit = end
     server.wire.on_initialize = watch
-    threading.Thread(target=_read, args=(reading, loop, server.wire.receive, end), daemon=True).start()
+    incoming = _Incoming(server.wire.receive)
+    server.wire.somebody_waits = incoming.waits
+    threading.Thread(target=_read, args=(reading, loop, incoming, end), daemon=True).start()
     return await ended
 
 
-def _read(
-    source: int, loop: asyncio.AbstractEventLoop, receive: Callable[[bytes], None], end: Callable[[int], None]
-) -> None:
+class _Incoming:
+    """Messages on their way from the reading thread to the loop, counted."""
+
+    def __init__(self, receive: Callable[[bytes], None]) -> None:
+        self._receive = receive
+        self._came = 0
+        self._handled = 0
+
+    def came(self, loop: asyncio.AbstractEventLoop, body: bytes) -> None:
+        """Called in the reading thread."""
+        self._came += 1
+        loop.call_soon_threadsafe(self._handle, body)
+
+    def _handle(self, body: bytes) -> None:
+        self._handled += 1
+        self._receive(body)
+
+    def waits(self) -> bool:
+        """Called on the loop: whether a message has come that it has not handled yet."""
+        return self._came > self._handled
+
+
+def _read(source: int, loop: asyncio.AbstractEventLoop, incoming: _Incoming, end: Callable[[int], None]) -> None:
     """Read messages in a thread of its own (on every system, whatever kind of file standard input is) and hand them to
     the loop."""
     framer = Framer()
     try:
         while data := os.read(source, CHUNK):
             for body in framer.feed(data):
-                loop.call_soon_threadsafe(receive, body)
+                incoming.came(loop, body)
     except OSError as error:
         log.warning("standard input: %s", error)
     try:

@@ -71,7 +71,8 @@ async def test_typing_goes_before_code_actions() -> None:
     client, shown = await opened("BAD BAD BAD\n", capabilities())
     params = {"textDocument": {"uri": URI}, "range": range_(0, 0, 0, 1), "context": {"diagnostics": shown}}
     id_ = client.send("textDocument/codeAction", params)
-    await asyncio.sleep(0)
+    for _ in range(2):  # the request has begun
+        await asyncio.sleep(0)
     client.change(URI, 6, "BAD\n")
     assert (await client.answer(id_))["error"]["code"] == -32801
 

@@ -37,6 +37,7 @@ class CodeActions:
 
     async def actions(self, params: types.CodeActionParams) -> list[dict[str, Any]]:
         """What `textDocument/codeAction` answers. Raises ContentModified when the text changes meanwhile."""
+        await self._session.ready()
         name = name_of(params.text_document.uri)
         text = self._session.text(name)
         if text is None or not self._session.client.action_literals:

@@ -202,6 +202,10 @@ class Diagnostics:
             asyncio.get_running_loop().call_soon(self._run)
 
     def _run(self) -> None:
+        alone = self._ls.client.pull and not self._others_open()  # then the analysis waits until it is pulled
+        if not alone and not self._session.prepare():
+            asyncio.get_running_loop().call_soon(self._run)
+            return
         self._scheduled = False
         edited, affected = list(self._edited), list(self._affected)
         self._edited.clear()
@@ -321,8 +325,8 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.feature(types.TEXT_DOCUMENT_DIAGNOSTIC)
     async def diagnostic(params: types.DocumentDiagnosticParams) -> dict[str, Any]:
-        """Waits until the messages that have come by now are read: a later edit or a cancellation saves the work."""
-        await asyncio.sleep(0)
+        """Lets the messages that have come by now be read first: a later edit or a cancellation saves the work."""
+        await ls.session.ready()
         return ls.diagnostics.pull(name_of(params.text_document.uri), params.previous_result_id)
 
     return {

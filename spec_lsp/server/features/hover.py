@@ -25,7 +25,8 @@ def register(ls: Server) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_HOVER)
-    def hover(params: types.HoverParams) -> dict[str, Any] | None:
+    async def hover(params: types.HoverParams) -> dict[str, Any] | None:
+        await session.ready()
         name = name_of(params.text_document.uri)
         text, analysis = session.text(name), session.analysis(name)
         if text is None or analysis is None:

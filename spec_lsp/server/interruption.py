@@ -1,0 +1,45 @@
+"""Lets typing go before analysis: a long one stops between two launches when messages wait, and goes on where it was.
+
+Analysis asks its cache before it judges a launch. That is where it is stopped; what is judged by then stays in the cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+
+class Interrupted(Exception):  # noqa: N818 - a signal, not an error
+    """Messages wait. Whoever catches it lets them be read and asks for the analysis again."""
+
+
+class InterruptibleCache:
+    """A cache of verdicts that raises Interrupted when somebody waits, but never before one verdict was added: every try gets on."""
+
+    def __init__(self, verdicts: Any, somebody_waits: Callable[[], bool]) -> None:
+        self._verdicts = verdicts
+        self._somebody_waits = somebody_waits
+        self._allowed = False
+        self._added = False
+
+    @contextmanager
+    def interruptible(self) -> Iterator[None]:
+        """Within this, and only here, analyses may be interrupted."""
+        self._allowed, self._added = True, False
+        try:
+            yield
+        finally:
+            self._allowed = False
+
+    def get(self, key: Any) -> Any:
+        if self._allowed and self._added and self._somebody_waits():
+            raise Interrupted
+        return self._verdicts.get(key)
+
+    def put(self, key: Any, verdict: Any) -> None:
+        self._added = True
+        self._verdicts.put(key, verdict)
+
+    def clear(self) -> None:
+        self._verdicts.clear()
