@@ -59,7 +59,7 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
             unknown.setdefault(named.value, _unknown_release(named, launch))
         reports.append(LaunchReport(launch, assumed.worlds, partial(_main_run, launch, verdict, models, configs)))
     diagnostics += filter(None, unknown.values())
-    diagnostics = [d for d in (_with_severity(d, options) for d in diagnostics) if d is not None]
+    diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(document, in_order(kept), tuple(reports), ignored, frozenset(depends_on))
 
@@ -140,7 +140,7 @@ def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None
     return Diagnostic(RELEASE_NOT_SHIPPED, RELEASE_NOT_SHIPPED.severity, message, place, f"unknown-release:{release}")
 
 
-def _with_severity(diagnostic: Diagnostic, options: Options) -> Diagnostic | None:
+def with_severity(diagnostic: Diagnostic, options: Options) -> Diagnostic | None:
     """The diagnostic with the severity the settings give its rule; None when it is off."""
     wanted = options.severities.get(diagnostic.rule.name)
     if wanted is None:

@@ -32,12 +32,13 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What settings decide of an analysis. `severities` maps rule names to a severity or "off"; `targets` replaces the worlds,
-    `otherwise` holds where a file names none."""
+    `otherwise` holds where a file names none, `release` whatever it names."""
 
     targets: tuple[Target, ...] = ()
     severities: Mapping[str, Severity | Literal["off"]] = field(default_factory=dict)
     honour_ignores: bool = True
     otherwise: Target = Target()
+    release: Release | None = None
 
 
 class Workspace(Protocol):

@@ -162,6 +162,13 @@ MORE_GPUS_THAN_VISIBLE = _rule(
     "parallel", severity="warning",
 )  # fmt: skip
 
+CHANGED_VALUE = _rule(
+    28, "changed-value", "Another release of SGLang resolves another value.",
+    "Told by `spec-lsp check --upgrade` alone: the launch is resolved at its present release and at the one asked for, on the same "
+    "hardware, and this field comes out differently. Give the flag to keep the old value.",
+    "spec-lsp", severity="information",
+)  # fmt: skip
+
 # --- the shell ---------------------------------------------------------------------------------------------------------
 
 FLAGS_AFTER_COMMENT = _rule(

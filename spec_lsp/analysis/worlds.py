@@ -60,7 +60,8 @@ def assume(
     worlds: list[World] = []
     named: list[Named[Release]] = []
     for target in options.targets or (Target(),):
-        chosen = _releases_of(directed_release, target, clued_releases)
+        asked = (Named(options.release, "asked for"),) if options.release else ()
+        chosen = asked or _releases_of(directed_release, target, clued_releases)
         named += chosen
         device = directed_device or (Named(target.hardware, "settings") if target.hardware else clued_device)
         devices = [Named(device.value, device.source)] if device else _possible(launch, document)

@@ -52,6 +52,7 @@ spec-lsp check launch.sh                          what SGLang would refuse, at t
 spec-lsp check .                                  every file that git does not ignore
 spec-lsp check . --sglang 0.5.19 --gpu h100 --gpu b200
                                                   every release and GPU must accept
+spec-lsp check . --upgrade 0.5.23                 what another release would change
 spec-lsp check launch.sh --fix --unsafe-fixes     repair what can be repaired
 spec-lsp check . --format sarif --output spec-lsp.sarif
 cat launch.sh | spec-lsp check - --stdin-filename launch.sh
@@ -60,6 +61,9 @@ cat launch.sh | spec-lsp check - --stdin-filename launch.sh
     p.add_argument("paths", nargs="*", metavar="PATH", help="files or folders; `-` reads standard input (default: .)")
     p.add_argument("--stdin-filename", metavar="NAME", help="what the text on standard input is called")
     _worlds(p, "; repeat it to check several: every one must accept")
+    p.add_argument(
+        "--upgrade", metavar="V", help="show only what this release refuses or changes that the present one does not"
+    )
     show = p.add_argument_group("what is shown")
     show.add_argument("--format", choices=FORMATS, default="text", help="default: text")
     show.add_argument("--output", metavar="FILE", help="write there instead of to standard output")

@@ -57,6 +57,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _task(arguments: argparse.Namespace) -> Task:
     for release in arguments.sglang:
         read_release(release)
+    if arguments.upgrade:
+        read_release(arguments.upgrade)
     for gpu in arguments.gpu:
         read_gpu(gpu)
     if arguments.fix and arguments.diff:
@@ -70,6 +72,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         diff=arguments.diff,
         unsafe=arguments.unsafe_fixes,
         fixes=arguments.format != "gitlab" and not arguments.statistics,
+        upgrade=arguments.upgrade or "",
     )
 
 

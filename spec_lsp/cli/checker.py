@@ -15,6 +15,8 @@ from spec_lsp.analysis.check import Cache, analyse
 from spec_lsp.analysis.fixes import apply, fix_all, fixes_for
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
+from spec_lsp.analysis.upgrade import upgrade
+from spec_lsp.catalog.release import Release
 from spec_lsp.cli.files import UnreadableError, read_bytes, rewrite, with_line_ends_of
 from spec_lsp.cli.report import FileReport, Found, OfferedFix, Replacement
 from spec_lsp.cli.sources import Sources, shown_name
@@ -36,6 +38,8 @@ class Task:
     diff: bool = False
     unsafe: bool = False
     fixes: bool = True
+    upgrade: str = ""
+    """The release to compare with, empty for none."""
 
 
 class Recording:
@@ -81,8 +85,10 @@ class Checker:
 
     def text(self, path: str, text: str, *, on_disk: bool = True) -> FileReport:
         """The report of a text that is, or (with `on_disk` False) would be, the file at `path`."""
-        surroundings = self.folders.of(path)
+        surroundings = self._surroundings(path)
         workspace = Recording(surroundings, path, text)
+        if self.task.upgrade and not (self.task.fix or self.task.diff):
+            return self._upgrade(path, text, workspace, surroundings)
         analysis = self._analyse(path, text, workspace, surroundings)
         report = FileReport(
             shown_name(path, self.task.here),
@@ -96,6 +102,30 @@ class Checker:
 
     def _analyse(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> Analysis:
         return analyse(read_document(path, text, workspace), surroundings.options, workspace, self._cache)
+
+    def _surroundings(self, path: str) -> Surroundings:
+        """With --fix or --diff, a file is repaired for the release that it is upgraded to."""
+        found = self.folders.of(path)
+        if not self.task.upgrade or not (self.task.fix or self.task.diff):
+            return found
+        return replace(found, options=replace(found.options, release=Release.parse(self.task.upgrade)))
+
+    def _upgrade(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> FileReport:
+        """What another release refuses or changes that the present one does not."""
+        document = read_document(path, text, workspace)
+        result = upgrade(document, surroundings.options, workspace, Release.parse(self.task.upgrade), self._cache)
+        sources = Sources(workspace.texts, self.task.here)
+        found = []
+        for diagnostic in result.diagnostics:
+            fixes = fixes_for(result.analysis, diagnostic, result.options, workspace) if self.task.fixes else ()
+            found.append(found_of(diagnostic, fixes, sources))
+        return FileReport(
+            shown_name(path, self.task.here),
+            found=tuple(found),
+            launches=len(result.analysis.launches),
+            ignored=result.analysis.ignored,
+            notes=surroundings.notes,
+        )
 
     # --- findings
 
