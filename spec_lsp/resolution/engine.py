@@ -162,6 +162,7 @@ class Handler:
 
     `sglang` is "file.py:function" of the newest release, `earlier` tells where older ones had it. `when` guards all steps: if
     it is false none runs, if it cannot be told what they adjust becomes unknown. `since`/`until` bound the releases that have it.
+    `rare`: it is for a model that few people run, so a launch whose model is not known is not taken to be one.
     """
 
     def __init__(
@@ -172,8 +173,10 @@ class Handler:
         since: str = "",
         until: str = "",
         earlier: tuple[Earlier, ...] = (),
+        rare: bool = False,
     ) -> None:
         self.sglang = sglang
+        self.rare = rare
         self.earlier = earlier
         self.when = when
         self.since = since
@@ -517,17 +520,28 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
     """Run the handlers over `c`, which ends as the resolved configuration. `replay.py` gives the same, faster."""
     result = Resolution(c)
     for handler, steps, fields in plan_of(handlers, c.release):
-        if handler.when is not None:
-            try:
-                if not handler.when(c):
-                    continue
-            except Exception as error:
-                give_up(result, error, fields, steps)
+        try:
+            if not goes(handler, c):
                 continue
+        except Exception as error:
+            give_up(result, error, fields, steps)
+            continue
         for step in steps:
             run_step(step, c, result)
     c._step = None
     return result
+
+
+def goes(handler: Handler, c: Config) -> bool:
+    """Whether the handler's guard lets its steps run. Raises NotKnown when that cannot be told."""
+    if handler.when is None:
+        return True
+    try:
+        return bool(handler.when(c))
+    except NotTold:
+        if handler.rare:
+            return False
+        raise
 
 
 def run_step(step: Step, c: Config, result: Resolution) -> Exception | None:

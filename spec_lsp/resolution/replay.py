@@ -18,7 +18,18 @@ from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotTold
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution.engine import Config, Decision, Finding, Handler, Resolution, Step, give_up, plan_of, run_step
+from spec_lsp.resolution.engine import (
+    Config,
+    Decision,
+    Finding,
+    Handler,
+    Resolution,
+    Step,
+    give_up,
+    goes,
+    plan_of,
+    run_step,
+)
 
 MAX_BASELINES = 128
 """How many are kept: a release × a GPU × a model × an environment × whether the launch is open."""
@@ -148,7 +159,7 @@ def _trace_handler(
     if handler.when is not None:
         c.reads = set()
         try:
-            went = bool(handler.when(c))
+            went = goes(handler, c)
         except Exception as error:
             went, lacking = None, error
             give_up(result, error, fields, steps)
@@ -280,7 +291,7 @@ def _anew(handler: TracedHandler, result: Resolution, difference: _Difference) -
     if not handler.guard_reads.isdisjoint(difference.dirty):
         lacking = None
         try:
-            went = handler.handler.when is None or bool(handler.handler.when(c))
+            went = goes(handler.handler, c)
         except Exception as error:
             went, lacking = None, error
     if went and handler.went:

@@ -495,7 +495,10 @@ def choose_minicpm_v_backend(c: Config) -> None:
 # --- MiniCPM -----------------------------------------------------------------------------------------------------------
 
 _minicpm = Handler(
-    "minicpm.py:_minicpm_sala_overrides", since="0.5.19", when=_is("MiniCPMForCausalLM", "MiniCPMSALAForCausalLM")
+    "minicpm.py:_minicpm_sala_overrides",
+    since="0.5.19",
+    when=_is("MiniCPMForCausalLM", "MiniCPMSALAForCausalLM"),
+    rare=True,
 )
 
 
@@ -722,7 +725,7 @@ def multiply_muse_in_marlin(c: Config) -> None:
 
 
 _muse_spark = Handler(
-    "overrides.py:_muse_spark_overrides", since="0.5.23", when=_is("MuseSparkForConditionalGeneration")
+    "overrides.py:_muse_spark_overrides", since="0.5.23", when=_is("MuseSparkForConditionalGeneration"), rare=True
 )
 
 

@@ -180,6 +180,7 @@ iquest = Handler(
     "speculative_hook.py:_handle_iquest_q1_mtp_draft",
     since="0.5.21",
     when=lambda c: is_eagle(c) and c.model.architecture == "IQuestQ1ForCausalLM",
+    rare=True,
 )
 
 
