@@ -57,7 +57,7 @@ def _has_nvfp4_experts(c: Config) -> bool:
 
 # --- defaults ----------------------------------------------------------------------------------------------------------
 
-_overrides = Handler("deepseek_v4.py:_deepseek_v4_overrides", when=is_v4, since="0.5.12")
+_overrides = Handler("deepseek_v4.py:_deepseek_v4_overrides", when=is_v4, since="0.5.12", rare=True)
 
 
 @_overrides.adjusts("attention_backend", "prefill_attention_backend", "decode_attention_backend", "page_size")

@@ -740,7 +740,7 @@ def serve_muse_spark(c: Config) -> None:
         c.set(mm_enable_dp_encoder=True)
 
 
-_moss = Handler("moss_vl.py:_moss_vl_overrides", since="0.5.11", when=_is("MossVLForConditionalGeneration"))
+_moss = Handler("moss_vl.py:_moss_vl_overrides", since="0.5.11", when=_is("MossVLForConditionalGeneration"), rare=True)
 
 
 @_moss.refuses("SPC869", "moss-vl-off-flashinfer", raises="AssertionError")
