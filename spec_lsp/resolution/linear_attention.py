@@ -351,8 +351,7 @@ def flashinfer_verify_of_wide_state(c: Config) -> Refusal | None:
         at="linear_attn_verify_backend",
         with_=("mamba_ssm_dtype",),
         message=f"{c.shown('linear_attn_verify_backend')} is refused with {_state_type(c)} on {c.gpu.title}: "
-        f"FlashInfer "
-        "verifies a bfloat16 state there.",
+        "FlashInfer verifies a bfloat16 state there.",
         fixes=(setting(mamba_ssm_dtype="bfloat16"), dropping("linear_attn_verify_backend")),
     )
 
@@ -415,8 +414,7 @@ def replayssm_with_extra_buffer(c: Config) -> Refusal | None:
         at=strategy if c.given(strategy) else "enable_linear_replayssm",
         with_=("enable_linear_replayssm",) if c.given(strategy) else (strategy,),
         message=f"`--enable-linear-replayssm` is refused with {c.shown(strategy)}: swapping the two copies of a state "
-        f"would lose "
-        "its ring.",
+        "would lose its ring.",
         fixes=(
             setting(mamba_radix_cache_strategy="no_buffer", disable_overlap_schedule=True),
             setting(disable_radix_cache=True),
@@ -444,8 +442,7 @@ def replayssm_with_disaggregation(c: Config) -> Refusal | None:
         at="enable_linear_replayssm",
         with_=("disaggregation_mode",),
         message=f"`--enable-linear-replayssm` is refused with {c.shown('disaggregation_mode')}: its ring is not part "
-        f"of the "
-        "state that servers hand over.",
+        "of the state that servers hand over.",
         fixes=(dropping("enable_linear_replayssm"), dropping("disaggregation_mode")),
     )
 
@@ -513,8 +510,7 @@ def tree_drafting_with_replayssm_verify(c: Config) -> Refusal | None:
         at="speculative_eagle_topk",
         with_=(_spec_field(c),),
         message=f"{c.shown('speculative_eagle_topk')} is refused with `{c.flag(_spec_field(c))}`: its kernel verifies "
-        f"one chain "
-        "of draft tokens, not a tree.",
+        "one chain of draft tokens, not a tree.",
         fixes=(setting(speculative_eagle_topk=1), dropping(_spec_field(c))),
     )
 
@@ -575,8 +571,7 @@ def ragged_replayssm_verify(c: Config) -> Refusal | None:
         at="enable_linear_replayssm_spec",
         with_=("SGLANG_RAGGED_VERIFY_MODE", "linear_attn_verify_backend", "speculative_algorithm"),
         message=f"`--enable-linear-replayssm-spec` is refused with `SGLANG_RAGGED_VERIFY_MODE={mode}`: ragged drafts "
-        f"need DSPARK "
-        "or DFLASH and `--linear-attn-verify-backend` triton or nv_cutedsl.",
+        "need DSPARK or DFLASH and `--linear-attn-verify-backend` triton or nv_cutedsl.",
         fixes=(
             dropping_env("SGLANG_RAGGED_VERIFY_MODE"),
             setting_env(SGLANG_RAGGED_VERIFY_MODE="static"),

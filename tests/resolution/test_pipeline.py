@@ -13,10 +13,14 @@ def order(release: str) -> tuple[str, ...]:
     return names(Release.parse(release))
 
 
-def test_every_release_from_0_5_6_has_an_order() -> None:
-    assert order("0.5.5.post3") == ()
+def test_every_release_from_0_5_1_has_an_order() -> None:
     for release in releases():
-        assert bool(pipeline(release)) == (release >= Release.parse("0.5.6"))
+        assert bool(pipeline(release)) == (release >= Release.parse("0.5.1"))
+
+
+def test_the_order_before_0_5_6_leaves_the_rest_unknown() -> None:
+    assert order("0.5.5.post3")[0].startswith("early.")
+    assert not order("0.5.6")[0].startswith("early.")
 
 
 @pytest.mark.parametrize(

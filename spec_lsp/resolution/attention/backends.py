@@ -1,0 +1,225 @@
+"""What the other backends bring and cannot be combined with."""
+
+from __future__ import annotations
+
+from spec_lsp.resolution.attention.common import (
+    IN_COMPATIBILITY,
+    IN_POST_INIT,
+    any_backend_is,
+    backend_field,
+    backends_of,
+    field_naming,
+    has_amx,
+    main_or_decode_is,
+)
+from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+
+compatibility = Handler("attention_hook.py:handle_attention_backend_compatibility", earlier=IN_POST_INIT)
+
+
+@compatibility.adjusts("disable_cuda_graph", until="0.5.14")
+def eager_backends_before_0_5_14(c: Config) -> None:
+    """PyTorch's own attention cannot be captured in a CUDA graph."""
+    if c.attention_backend in ("torch_native", "flex_attention"):
+        c.set(disable_cuda_graph=True)
+
+
+@compatibility.adjusts("cuda_graph_config", since="0.5.14")
+def eager_backends(c: Config) -> None:
+    """PyTorch's own attention cannot be captured in a CUDA graph."""
+    if c.attention_backend in ("torch_native", "flex_attention"):
+        capture_nothing(c)
+
+
+def capture_nothing(c: Config) -> None:
+    """Capture no CUDA graph, neither of decoding nor of prefill."""
+    c.set(cuda_graph_config={phase: {**part, "backend": "disabled"} for phase, part in c.cuda_graph_config.items()})
+
+
+@compatibility.refuses(
+    "SPC204",
+    "drafting-on-flex-attention",
+    raises="AssertionError",
+    bad="--attention-backend flex_attention --speculative-algorithm EAGLE3 --speculative-draft-model-path "
+    "{models}/eagle3-draft",
+    good="--attention-backend triton --speculative-algorithm EAGLE3 --speculative-draft-model-path "
+    "{models}/eagle3-draft",
+)
+def drafting_on_flex_attention(c: Config) -> Refusal | None:
+    """The flex_attention backend cannot verify draft tokens.
+
+    It has no kernel for the verification step of speculative decoding, whatever the algorithm. Take another attention
+    backend, or serve without a draft.
+    """
+    if c.attention_backend != "flex_attention" or c.speculative_algorithm is None:
+        return None
+    return Refusal(
+        at=field_naming(c, "flex_attention"),
+        with_=("speculative_algorithm",),
+        message=f"{c.shown('attention_backend')} is refused with {c.shown('speculative_algorithm')}: it cannot verify "
+        f"draft tokens.",
+        fixes=(
+            dropping(field_naming(c, "flex_attention")),
+            setting(attention_backend="triton"),
+            dropping("speculative_algorithm"),
+        ),
+    )
+
+
+@compatibility.adjusts("disable_radix_cache", since="0.5.10")
+def whisper_without_radix_cache(c: Config) -> None:
+    """Whisper pads the encoder's tokens, which a cached prefix would not match."""
+    if "WhisperForConditionalGeneration" in c.model.architectures:
+        c.set(disable_radix_cache=True)
+
+
+fa3_fp8 = Handler("overrides.py:_attention_backend_fa3_fp8_fallback", since="0.5.4", earlier=IN_COMPATIBILITY)
+
+
+@fa3_fp8.adjusts("attention_backend")
+def no_e5m2_on_fa3(c: Config) -> None:
+    """FlashAttention 3 reads no fp8_e5m2 KV cache, so Triton takes its place."""
+    if c.attention_backend == "fa3" and c.kv_cache_dtype == "fp8_e5m2":
+        c.set(attention_backend="triton")
+
+
+fa4 = Handler("overrides.py:_fa4_page_constraint", since="0.5.4", earlier=IN_COMPATIBILITY)
+
+
+@fa4.refuses(
+    "SPC218",
+    "fa4-for-decoding",
+    raises="ValueError",
+    until="0.5.8",
+    bad="sglang=0.5.7 gpu=b200 -- --attention-backend fa4",
+    good="sglang=0.5.7 gpu=b200 -- --prefill-attention-backend fa4",
+)
+def fa4_for_decoding(c: Config) -> Refusal | None:
+    """In these releases FlashAttention 4 only prefills.
+
+    Name it with `--prefill-attention-backend`; decoding needs another backend.
+    """
+    if not main_or_decode_is(c, "fa4"):
+        return None
+    at = field_naming(c, "fa4")
+    return Refusal(
+        at=at,
+        message=f"{c.shown(at)} is refused: in this release FlashAttention 4 has kernels for prefill only.",
+        fixes=(Change(set={"prefill_attention_backend": "fa4"}, drop=(at,)), dropping(at)),
+    )
+
+
+@fa4.adjusts("page_size")
+def fa4_pages(c: Config) -> None:
+    """FlashAttention 4 works on KV pages of 128 tokens for models without latent attention."""
+    named = any_backend_is(c, "fa4") if c.since("0.5.15") else c.prefill_attention_backend == "fa4"
+    if not named or (c.since("0.5.5") and c.model.uses_mla) or (c.since("0.5.10") and not c.gpu.sm100):
+        return
+    if c.since("0.5.15") and (c.speculative_eagle_topk or 0) > 1:
+        return
+    diffusion = c.since("0.5.22") and "DiffusionGemmaForBlockDiffusion" in c.model.architectures
+    c.set(page_size=1 if diffusion else 128)
+
+
+platforms = Handler("attention_hook.py:handle_attention_backend_compatibility")
+AITER_WORKSPACE = 0.85
+
+
+@platforms.adjusts("mem_fraction_static")
+def aiter_workspace(c: Config) -> None:
+    """aiter needs workspace for contexts beyond 8192 tokens, so less memory is left for weights and KV cache."""
+    if c.attention_backend != "aiter" or c.model.context_len(c.context_length) <= 8192:
+        return
+    if c.since("0.5.19") and c.typed("mem_fraction_static") is not None:
+        if c.env.flag("SGLANG_AITER_HONOR_EXPLICIT_MEM_FRACTION"):
+            return
+    c.set(mem_fraction_static=c.mem_fraction_static * AITER_WORKSPACE)
+
+
+@platforms.adjusts("page_size", until="0.5.6.post1")
+def ascend_pages(c: Config) -> None:
+    """The Ascend backend works on KV pages of 128 tokens."""
+    if c.attention_backend == "ascend" and c.gpu.platform == "npu":
+        c.set(page_size=128)
+
+
+@platforms.adjusts("attention_backend")
+def fall_back_from_intel(c: Config) -> None:
+    """This CPU has no AMX tiles, so PyTorch's own attention takes the place of Intel's."""
+    if c.attention_backend == "intel_amx" and c.device == "cpu" and not has_amx(c):
+        c.set(attention_backend="torch_native")
+
+
+@platforms.refuses(
+    "SPC216",
+    "intel-xpu-latent-prefill",
+    raises="ValueError",
+    since="0.5.11",
+    until="0.5.20",
+    bad="sglang=0.5.19 model=deepseek-v3 -- --tp-size 8 --prefill-attention-backend intel_xpu",
+    good="sglang=0.5.19 model=deepseek-v3 -- --tp-size 8 --prefill-attention-backend triton",
+)
+def intel_xpu_latent_prefill(c: Config) -> Refusal | None:
+    """In these releases Intel's XPU attention only decodes latent attention.
+
+    For DeepSeek-like models name it with `--decode-attention-backend` and prefill with triton.
+    """
+    if (c.prefill_attention_backend or c.attention_backend) != "intel_xpu" or not c.model.uses_mla:
+        return None
+    at = backend_field(c, "prefill")
+    return Refusal(
+        at=at,
+        with_=("model_path",),
+        message=f"{c.shown(at)} is refused for {c.model.architecture}: it decodes latent attention but does not "
+        f"prefill it.",
+        fixes=(setting(prefill_attention_backend="triton"), dropping(at)),
+    )
+
+
+@platforms.adjusts("page_size")
+def intel_xpu_pages(c: Config) -> None:
+    """Intel's XPU attention works on KV pages of 64 or 128 tokens (16 and 32 too for latent attention)."""
+    if c.before("0.5.11"):
+        if c.attention_backend == "intel_xpu" and c.page_size not in (32, 64, 128):
+            c.set(page_size=128)
+        return
+    prefill, decode = backends_of(c)
+    if "intel_xpu" not in ((prefill, decode) if c.since("0.5.20") else (decode,)):
+        return
+    if c.page_size not in ((16, 32, 64, 128) if c.model.uses_mla else (64, 128)):
+        c.set(page_size=128)
+
+
+dual_chunk = Handler("overrides.py:_attention_backend_dual_chunk", until="0.5.20", earlier=IN_COMPATIBILITY)
+
+
+@dual_chunk.refuses(
+    "SPC217",
+    "other-backend-for-dual-chunk-attention",
+    raises="ValueError",
+    bad='sglang=0.5.19 -- --attention-backend fa3 --json-model-override-args \'{"dual_chunk_attention_config": '
+    '{"chunk_size": 262144}}\'',
+    good="sglang=0.5.19 -- --attention-backend fa3",
+)
+def other_backend_for_dual_chunk_attention(c: Config) -> Refusal | None:
+    """A model with dual-chunk attention runs on dual_chunk_flash_attn only.
+
+    The config of Qwen's million-token checkpoints asks for dual-chunk attention, which one backend computes. SGLang
+    picks a backend before it looks, so in these releases the backend has to be named, or the config entry removed.
+    """
+    if c.attention_backend == "dual_chunk_flash_attn" or c.model.hf("dual_chunk_attention_config") is None:
+        return None
+    return Refusal(
+        at="attention_backend" if c.given("attention_backend") else "model_path",
+        with_=("model_path",),
+        message=f"{c.shown('attention_backend')} is refused for this model: its config asks for dual-chunk attention, "
+        "which only dual_chunk_flash_attn computes.",
+        fixes=(setting(attention_backend="dual_chunk_flash_attn"),),
+    )
+
+
+@dual_chunk.adjusts("enable_mixed_chunk", "disable_radix_cache")
+def dual_chunk_limits(c: Config) -> None:
+    """Dual-chunk attention works neither with mixed chunks nor with the radix cache."""
+    if c.attention_backend == "dual_chunk_flash_attn":
+        c.set(enable_mixed_chunk=False, disable_radix_cache=True)
