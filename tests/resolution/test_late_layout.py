@@ -1,0 +1,27 @@
+"""Layouts and exchanges refused only with the model's weights loaded."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.resolution.launching import rules
+
+
+@pytest.mark.parametrize(
+    ("launch", "expected"),
+    [
+        ("model=qwen2.5-7b -- --tp-size 4", []),
+        ("model=qwen2.5-7b -- --tp-size 8", ["attention-heads-not-divisible-by-ranks"]),
+        ("model=qwen3-235b-fp8 -- --tp-size 4", []),
+        ("model=qwen3-235b-fp8 -- --tp-size 8", ["expert-width-not-divisible-by-quantization-block"]),
+        ("model=qwen3-235b-fp8 -- --tp-size 8 --ep-size 2", []),
+        ("model=deepseek-v3 -- --tp-size 32 --nnodes 4", ["expert-width-not-divisible-by-quantization-block"]),
+        ("model=gemma-2-9b -- --pp-size 2", ["pipeline-through-model-without-stages"]),
+        ("model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mooncake", ["exchange-without-prefill-dispatch"]),
+        ("model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mooncake --deepep-mode low_latency", []),
+        ("--enable-lora --lora-paths a=/a --tp-size 2 --dp-size 2 --enable-dp-attention", ["adapters-on-backend-without-attention-dp"]),
+        ("--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention", []),
+    ],
+)  # fmt: skip
+def test_refusals(launch: str, expected: list[str]) -> None:
+    assert rules(launch) == expected
