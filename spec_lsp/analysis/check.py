@@ -7,8 +7,9 @@ from collections.abc import Hashable, Iterable
 from dataclasses import replace
 from functools import partial
 
-from spec_lsp.analysis.diagnostics import diagnostics_of, in_order
+from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, with_names
 from spec_lsp.analysis.environment import variables_of
+from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.judge import ConfigSource, ModelSource, Verdict, bind_variant, is_open, judge, run
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace
@@ -45,7 +46,8 @@ class Cache:
 def analyse(document: Document, options: Options, workspace: Workspace, cache: Cache | None = None) -> Analysis:
     """Judge every launch of a document. Pure but for what `workspace` reads."""
     cache = cache if cache is not None else Cache()
-    depends_on: set[str] = set(document.depends_on)
+    naming = document_names(document, workspace)
+    depends_on = {naming(name) for name in document.depends_on}
     diagnostics = [_problem(p) for p in document.problems]
     reports = []
     unknown: dict[Release, Diagnostic | None] = {}
@@ -55,13 +57,29 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
         verdict = _judged(launch, assumed, models, configs, cache)
         diagnostics += diagnostics_of(launch, index, verdict, configs)
         diagnostics += variables_of(document, launch, index, assumed)
+        bind = partial(bind_variant, launch, release=verdict.main.world.release, configs=configs)
+        diagnostics += gpu_count_of(document, launch, index, verdict, bind)
         for named in assumed.releases:
             unknown.setdefault(named.value, _unknown_release(named, launch))
         reports.append(LaunchReport(launch, assumed.worlds, partial(_main_run, launch, verdict, models, configs)))
     diagnostics += filter(None, unknown.values())
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
+    diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(document, in_order(kept), tuple(reports), ignored, frozenset(depends_on))
+
+
+def document_names(document: Document, workspace: Workspace) -> Naming:
+    """The names of the documents that this one's places lie in."""
+    names = {document.name: document.name}
+
+    def naming(name: str) -> str:
+        if name not in names:
+            found = workspace.read(document.name, name)
+            names[name] = found[0] if found else name
+        return names[name]
+
+    return naming
 
 
 def _judged(launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache) -> Verdict:

@@ -1,0 +1,138 @@
+"""More GPUs than a launch is given: what its parallel sizes need on a node, against what the document makes visible.
+
+Follows engine.py:_launch_scheduler_processes: tensor × pipeline parallel ranks, shared out over the nodes, and so often over as there
+are data parallel replicas without DP attention. Whatever is not known silences.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from spec_lsp.analysis.diagnostics import setting_place
+from spec_lsp.analysis.judge import Verdict, is_open
+from spec_lsp.analysis.report import Diagnostic, Related
+from spec_lsp.analysis.rules import MORE_GPUS_THAN_VISIBLE
+from spec_lsp.catalog.binding import Binding
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.syntax.launch import Clue, Document, Launch, Variant
+from spec_lsp.syntax.word import Place
+
+_SIZES = ("tp_size", "pp_size", "dp_size")
+_PLACED_OTHERWISE = frozenset(("base_gpu_id", "gpu_id_step", "use_ray", "device", "attn_dp_size", "elastic_ep_backend"))
+"""Fields by which ranks are laid on GPUs, or on no GPU, in another way."""
+_VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """GPUs that a node, or a container on it, shows the launch; `text` is how the document says so."""
+
+    count: int
+    text: str
+    place: Place
+
+
+def gpu_count_of(
+    document: Document, launch: Launch, index: int, verdict: Verdict, bind: Callable[[int], Binding]
+) -> list[Diagnostic]:
+    """One warning where every way to run the launch needs more GPUs on a node than it is given. `bind` binds a variant's words."""
+    if launch.program not in ("launch_server", "serve"):
+        return []
+    shown = [min(given_to(document, launch, v), key=lambda g: g.count, default=None) for v in launch.variants]
+    short: list[tuple[Binding, int, Given]] = []
+    for number, given in enumerate(shown if None not in shown else ()):
+        binding = bind(number)
+        needed = needed_on_a_node(binding, verdict) if not is_open(launch, binding) else None
+        if needed is None or given is None or needed <= given.count:
+            return []
+        short.append((binding, needed, given))
+    if not short:
+        return []
+    binding, needed, given = short[0]
+    settings = [binding.settings[f] for f in _SIZES if f in binding.settings]
+    sizes = [s for s in settings if s.value != 1] or settings
+    place = setting_place(sizes[0])
+    if place.document != document.name:
+        place = launch.place
+    flags = " ".join(s.spelled for s in sizes)
+    message = f"`{flags}` needs {needed} GPUs on a node, but `{given.text}` shows {given.count}: SGLang fails while it starts."
+    rule, related = MORE_GPUS_THAN_VISIBLE, (Related(given.place, "the GPUs it is given"),)
+    return [Diagnostic(rule, rule.severity, message, place, f"{rule.name}:{index}", related=related, launch=index)]
+
+
+# --- what is needed ----------------------------------------------------------------------------------------------------
+
+
+def needed_on_a_node(binding: Binding, verdict: Verdict) -> int | None:
+    """GPUs a node needs; None where that cannot be told."""
+    if _PLACED_OTHERWISE & binding.settings.keys() or binding.fatal:
+        return None
+    tp, pp, nodes = (_size(binding, name) for name in ("tp_size", "pp_size", "nnodes"))
+    if tp is None or pp is None or nodes is None or tp * pp % nodes:
+        return None
+    return tp * pp // nodes * (_replicas(binding, verdict) if nodes == 1 else 1)
+
+
+def _size(binding: Binding, field: str) -> int | None:
+    setting = binding.settings.get(field)
+    value = 1 if setting is None else setting.value
+    return value if isinstance(value, int) and value > 0 else None
+
+
+def _replicas(binding: Binding, verdict: Verdict) -> int:
+    """Data parallel replicas that have GPUs of their own: 1 where DP attention shares them, or may."""
+    resolution = verdict.main.resolution
+    size = _size(binding, "dp_size")
+    if size is None or resolution is None or resolution.refused or "enable_dp_attention" in binding.settings:
+        return 1
+    try:
+        return 1 if resolution.config.enable_dp_attention else size
+    except (NotKnown, AttributeError):
+        return 1
+
+
+# --- what is given -----------------------------------------------------------------------------------------------------
+
+
+def given_to(document: Document, launch: Launch, variant: Variant) -> Iterator[Given]:
+    """What the document says of the GPUs the launch can see."""
+    for name in _VISIBLE:
+        word = variant.env.get(name)
+        if word is not None and word.text is not None and (count := visible(word.text)):
+            yield Given(count, f"{name}={word.text}", word.place)
+    nodes = [c.text for c in launch.clues if c.kind == "nodes"]
+    for clue in launch.clues:
+        option = _option(document, clue)
+        one_node = not nodes or all(n.strip() == "1" for n in nodes)
+        if option in ("--gres", "--gpus-per-node") or (option in ("--gpus", "-G") and one_node):
+            count = counted(clue.text)
+            if count:
+                yield Given(count, f"{option} {clue.text}", clue.place)
+
+
+def _option(document: Document, clue: Clue) -> str:
+    """The option a count is given to, as written before it: Slurm's `--gpus-per-task` means something else than `--gres`."""
+    if clue.kind not in ("gpu", "gpu-count") or clue.place.document != document.name:
+        return ""
+    before = document.text[max(clue.place.start - 24, 0) : clue.place.start]
+    found = re.search(r"(?<!\S)(--gres|--gpus-per-node|--gpus|-G)(?:=|\s+)[\"']*$", before)
+    return found[1] if found else ""
+
+
+def visible(text: str) -> int | None:
+    """How many devices `0,1,2,3` names; None for what hides them all or is no list."""
+    parts = [p.strip() for p in text.split(",")]
+    if not all(re.fullmatch(r"\d+|(?:GPU|MIG)-[\w/-]+", p) for p in parts):
+        return None
+    return len(set(parts))
+
+
+def counted(text: str) -> int | None:
+    """`8`, `gpu:8`, `gpu:h100:8`, `device=0,1`; None for `all` and what cannot be read."""
+    text = text.strip("\"'")
+    if text.startswith("device="):
+        return visible(text.removeprefix("device=").strip("\"'"))
+    found = re.fullmatch(r"(?:[A-Za-z][\w.-]*:){0,2}(\d+)(?:\([^)]*\))?", text)
+    return int(found[1]) if found else None
