@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from spec_lsp.analysis.judge import ConfigSource, Judged, Merged, Verdict, bind_variant
 from spec_lsp.analysis.messages import message_of
@@ -24,6 +25,25 @@ def diagnostics_of(launch: Launch, index: int, verdict: Verdict, configs: Config
         return bindings[key]
 
     return [_diagnostic(launch, index, merged, binding_of) for merged in verdict.findings]
+
+
+Naming = Callable[[str], str]
+"""Gives the name of a document by the name that places carry: a sourced script is named as the script wrote it."""
+
+
+def named(place: Place, naming: Naming) -> Place:
+    """The place in the document of that name."""
+    name = naming(place.document)
+    return place if name == place.document else place._replace(document=name)
+
+
+def with_names(diagnostic: Diagnostic, naming: Naming) -> Diagnostic:
+    """The diagnostic with every place in the document of that name."""
+    places = (diagnostic.place, *(r.place for r in diagnostic.related))
+    if all(naming(p.document) == p.document for p in places):
+        return diagnostic
+    related = tuple(Related(named(r.place, naming), r.message) for r in diagnostic.related)
+    return replace(diagnostic, place=named(diagnostic.place, naming), related=related)
 
 
 def _diagnostic(launch: Launch, index: int, merged: Merged, binding_of: Callable[[Judged], Binding]) -> Diagnostic:

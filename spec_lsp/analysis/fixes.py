@@ -10,7 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.check import Cache, analyse, document_names
+from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.judge import ConfigSource, Merged, bind_variant
 from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
@@ -44,7 +45,10 @@ class Candidate:
 def fixes_for(analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace) -> tuple[Fix, ...]:
     """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred."""
     fixes: list[Fix] = []
+    naming = document_names(analysis.document, workspace)
     for candidate in _candidates(analysis, diagnostic, workspace):
+        edits = tuple(Edit(named(e.place, naming), e.text) for e in candidate.edits)
+        candidate = replace(candidate, edits=edits)
         if not any(f.edits == candidate.edits for f in fixes):
             applicability = _verified(analysis, diagnostic, candidate, options, workspace)
             if applicability is not None:
@@ -111,6 +115,10 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
         case "unexpected-value":
             edits = printer.set_flag(error.words[0], error.typed)
             yield from _candidate(f"Write `{error.typed}` without a value", edits)
+        case "stray-argument" if error.from_config and (error.words[0].text or "").lower() in ("true", "false"):
+            value = (error.words[0].text or "").lower()
+            edits = printer.set_key_of(error.words[0], value == "true")
+            yield from _candidate(f"Write `{value}` without quotes", edits)
         case "stray-argument":
             word = error.words[0]
             yield from _candidate(f"Remove `{word.text}`", printer.remove_word(word))

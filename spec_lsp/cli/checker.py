@@ -149,6 +149,7 @@ class Checker:
         if self.task.diff:
             diff = "".join(self._diff(name, workspace.texts[name], new) for name, new in sorted(texts.items()))
             return replace(report, found=self._found(before, workspace, surroundings), diff=diff)
+        titles = self._titles(before, workspace, surroundings) if texts else {}
         problem = _write(texts, path, on_disk)
         if problem:
             return replace(report, found=self._found(before, workspace, surroundings), problem=problem)
@@ -157,12 +158,12 @@ class Checker:
         return replace(
             report,
             found=self._found(after, fixed, surroundings),
-            fixed=self._told(before, after, workspace, surroundings) if texts else (),
+            fixed=self._told(before, after, titles, workspace) if texts else (),
             text=None if on_disk else texts.get(path, text),
         )
 
     def _told(
-        self, before: Analysis, after: Analysis, workspace: Recording, surroundings: Surroundings
+        self, before: Analysis, after: Analysis, titles: Mapping[str, str], workspace: Recording
     ) -> tuple[str, ...]:
         """One line for each finding that is gone."""
         sources = Sources(workspace.texts, self.task.here)
@@ -172,11 +173,15 @@ class Checker:
             if diagnostic.key in left:
                 left.remove(diagnostic.key)
                 continue
-            fixes = fixes_for(before, diagnostic, surroundings.options, workspace)
-            where = sources.bare(diagnostic.place)
-            title = f": {fixes[0].title}" if fixes else ""
-            lines.append(f"{where.file}:{where.start.line + 1}: {diagnostic.rule.name}[{diagnostic.rule.code}]{title}")
+            where, rule = sources.bare(diagnostic.place), diagnostic.rule
+            lines.append(f"{where.file}:{where.start.line + 1}: {rule.name}[{rule.code}]{titles[diagnostic.key]}")
         return tuple(lines)
+
+    @staticmethod
+    def _titles(analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> dict[str, str]:
+        """What the preferred fix of each finding does; asked before the files change."""
+        found = {d.key: fixes_for(analysis, d, surroundings.options, workspace)[:1] for d in analysis.diagnostics}
+        return {key: f": {fixes[0].title}" if fixes else "" for key, fixes in found.items()}
 
     def _diff(self, name: str, old: str, new: str) -> str:
         shown = shown_name(name, self.task.here)

@@ -18,6 +18,7 @@ _k3 = Handler(
     "kimi_k3.py:_kimi_k3_overrides",
     since="0.5.17",
     when=lambda c: c.model.architecture == "KimiK3ForConditionalGeneration",
+    rare=True,
 )
 
 
