@@ -153,6 +153,15 @@ class Printer:
         at = editor.locate(word)
         return None if at is None else _edits(editor.remove(at[0]))
 
+    def set_key_of(self, word: Word, value: bool) -> tuple[Edit, ...] | None:
+        """Write a switch of a `--config` file that has `word` for its value."""
+        keys = [s for s in self.binding.settings.values() if s.from_config and s.flag.place.document == word.place.document]
+        before = [s for s in keys if s.flag.place.end <= word.place.start]
+        if not before:
+            return None
+        setting = max(before, key=lambda s: s.flag.place.end)
+        return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
+
     def rename_key(self, word: Word, key: str) -> tuple[Edit, ...] | None:
         """Give a key of a `--config` file another name."""
         return self._edit_file(word, lambda editor: editor.rename(key_of(word), key))
