@@ -16,20 +16,23 @@ RSV = frozenset({
     "LongcatFlashForCausalLMNextN", "Step3VLForConditionalGeneration",
 })  # fmt: skip
 AR = frozenset({
-    "KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM", "Qwen3ForCausalLM", "Qwen3ForSequenceClassification",
-    "Qwen3Model", "Qwen3ForRewardModel", "MossVLForCausalLM", "MossVLForConditionalGeneration",
-    "Qwen4ExpForConditionalGeneration", "Qwen4ExpForCausalLMMTP",
+    "Qwen3ForCausalLM", "Qwen3ForSequenceClassification", "Qwen3Model", "Qwen3ForRewardModel", "MossVLForCausalLM",
+    "MossVLForConditionalGeneration",
+})  # fmt: skip
+AR_FROM_0_5_22 = AR | frozenset({
+    "KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM", "Qwen4ExpForConditionalGeneration",
+    "Qwen4ExpForCausalLMMTP",
 })  # fmt: skip
 
 handler = Handler("boundary_reduction.py:resolve_boundary_reduction", since="0.5.21")
 
 
-def model_default(facts: ModelFacts) -> str:
+def model_default(c: Config, facts: ModelFacts) -> str:
     """The reduction a model's layers take by default."""
     names = set(facts.architectures)
     if names & RSV:
         return "rsv"
-    if names & AR:
+    if names & (AR_FROM_0_5_22 if c.since("0.5.22") else AR):
         return "ar"
     return _by_type(facts.config)
 
@@ -50,12 +53,12 @@ def choose_reduction(c: Config) -> None:
     """Each model family sums over GPUs at layer boundaries in the way that was found fastest for it; a draft as its own
     family does."""
     asked = c.boundary_reduction
-    target = model_default(c.model) if asked == "auto" else asked
+    target = model_default(c, c.model) if asked == "auto" else asked
     draft = target
     path = c.speculative_draft_model_path
     if asked == "auto" and c.speculative_algorithm is not None and path is not None and path != c.model_path:
         try:
-            draft = model_default(draft_facts(c))
+            draft = model_default(c, draft_facts(c))
         except NotKnown as lacking:
             c.set(boundary_reduction=target)
             raise lacking
