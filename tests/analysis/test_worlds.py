@@ -1,0 +1,195 @@
+"""Which release and hardware a launch is taken to run on, and who says so."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.analysis.report import Options, Target, World
+from spec_lsp.analysis.worlds import Assumed, assume, catalog_release
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.hardware import DEVICES, FAMILIES
+from spec_lsp.settings import options, read_settings
+from tests.analysis.support import NAME, SERVER, Memory, check, only, rules_of
+
+FAMILY_NAMES = set(FAMILIES)
+
+
+def assumed(text: str, *, name: str = NAME, given: Options | None = None, pin: str = "") -> Assumed:
+    workspace = Memory(pin=pin)
+    document = check(text, name=name, workspace=workspace).document
+    return assume(document.launches[0], document.directives, given or Options(), workspace, name)
+
+
+def settings(**values: object) -> Options:
+    read, problems = read_settings(values)
+    assert not problems
+    return options(read)
+
+
+def releases(found: Assumed) -> set[tuple[str, str]]:
+    return {(str(w.release), w.release_from) for w in found.worlds}
+
+
+def devices(found: Assumed) -> set[tuple[str, str]]:
+    return {(w.hardware.name, w.hardware_from) for w in found.worlds if w.hardware}
+
+
+IMAGE = f"docker run lmsysorg/sglang:v0.5.12 {SERVER}"
+DIRECTIVE = "# spec-lsp: sglang=0.5.16 gpu=b200\n"
+PIN = "pip install 'sglang[all]==0.5.14'\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "pin", "expected"),
+    [
+        (SERVER, Options(), "", ("0.5.23", "not named")),
+        (SERVER, Options(), "0.5.15", ("0.5.15", "uv.lock")),
+        (SERVER, settings(sglang="0.5.19"), "0.5.15", ("0.5.19", "settings")),
+        (PIN + SERVER, settings(sglang="0.5.19"), "0.5.15", ("0.5.14", "pip pin")),
+        (PIN + IMAGE, settings(sglang="0.5.19"), "0.5.15", ("0.5.12", "image tag")),
+        (IMAGE, Options((Target(Release.parse("0.5.20")),)), "", ("0.5.20", "settings")),
+        (DIRECTIVE + IMAGE, Options((Target(Release.parse("0.5.20")),)), "", ("0.5.16", "directive")),
+        (IMAGE, Options(release=Release.parse("0.5.21")), "", ("0.5.21", "asked for")),
+        (DIRECTIVE + IMAGE, Options(release=Release.parse("0.5.21")), "", ("0.5.21", "asked for")),
+        (IMAGE.replace("v0.5.12", "latest"), settings(sglang="0.5.19"), "", ("0.5.19", "settings")),
+        (IMAGE.replace("v0.5.12", "latest"), Options(), "", ("0.5.23", "not named")),
+    ],
+)
+def test_release(text: str, given: Options, pin: str, expected: tuple[str, str]) -> None:
+    found = assumed(text, given=given, pin=pin)
+    assert releases(found) == {expected}
+    assert found.release_named is (expected[1] != "not named")
+
+
+def test_pins_that_differ_are_all_possible() -> None:
+    text = f"if $1; then pip install sglang==0.5.9; else pip install sglang==0.5.12; fi\n{SERVER}"
+    assert releases(assumed(text)) == {("0.5.9", "pip pin"), ("0.5.12", "pip pin")}
+
+
+def test_each_launch_has_its_own_image() -> None:
+    text = f"docker run lmsysorg/sglang:v0.5.9 {SERVER}\ndocker run lmsysorg/sglang:v0.5.12 {SERVER}\n"
+    found = check(text)
+    assert [str(report.worlds[0].release) for report in found.launches] == ["0.5.9", "0.5.12"]
+
+
+def test_a_directive_holds_for_what_follows() -> None:
+    text = f"{SERVER}\n# spec-lsp: sglang=0.5.9\n{SERVER}\n"
+    found = check(text)
+    assert [report.worlds[0].release_from for report in found.launches] == ["not named", "directive"]
+
+
+@pytest.mark.parametrize(
+    ("text", "given", "expected"),
+    [
+        (f"#SBATCH --gres=gpu:h200:8\n{SERVER}", Options(), {("h200", "scheduler or selector")}),
+        (f"#SBATCH --constraint=b200\n{SERVER}", settings(gpu="h100"), {("b200", "scheduler or selector")}),
+        (f"srun --gres=gpu:a100:4 {SERVER}", Options(), {("a100", "scheduler or selector")}),
+        (f"docker run lmsysorg/sglang:v0.5.12-xeon {SERVER}", Options(), {("cpu", "image tag")}),
+        (f"docker run lmsysorg/sglang:v0.5.12-rocm720-mi35x {SERVER}", Options(), {("mi355", "image tag")}),
+        (f"docker run --device=/dev/davinci0 lmsysorg/sglang:main {SERVER}", Options(), {("npu", "--device")}),
+        (SERVER, settings(gpu="h100"), {("h100", "settings")}),
+        (DIRECTIVE + SERVER, settings(gpu="h100"), {("b200", "directive")}),
+        (DIRECTIVE + SERVER, Options((Target(hardware=DEVICES["h20"]),)), {("b200", "directive")}),
+        (f"#SBATCH --gres=gpu:h200:8\n{SERVER}", Options((Target(hardware=DEVICES["h20"]),)), {("h20", "settings")}),
+        (SERVER, Options(), {(name, "not named") for name in FAMILY_NAMES}),
+    ],
+)
+def test_hardware(text: str, given: Options, expected: set[tuple[str, str]]) -> None:
+    assert devices(assumed(text, given=given)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "platform"),
+    [
+        (f"docker run --device=/dev/kfd --device=/dev/dri lmsysorg/sglang:v0.5.12-rocm700 {SERVER}", "hip"),
+        (f"HIP_VISIBLE_DEVICES=0 {SERVER}", "hip"),
+        (f"docker run lmsysorg/sglang:v0.5.12-cu130 {SERVER}", "cuda"),
+    ],
+)
+def test_a_maker_leaves_its_families(text: str, platform: str) -> None:
+    found = assumed(text)
+    assert {w.hardware.platform for w in found.worlds if w.hardware} == {platform}
+    assert not found.hardware_named
+
+
+def test_ascend_by_its_variable() -> None:
+    assert devices(assumed(f"ASCEND_RT_VISIBLE_DEVICES=0 {SERVER}")) == {("npu", "environment variable")}
+
+
+def test_a_file_name_is_the_last_hint() -> None:
+    found = assumed(SERVER, name="/w/run_b200.sh")
+    assert ("b200", "file name") in devices(found)
+    assert len(devices(found)) == len(FAMILY_NAMES)
+    assert not found.hardware_named
+    assert devices(assumed("# spec-lsp: gpu=h100\n" + SERVER, name="/w/run_b200.sh")) == {("h100", "directive")}
+
+
+def test_a_file_name_decides_what_is_shown_but_no_error() -> None:
+    text = f"# spec-lsp: sglang=0.5.23\n{SERVER.replace('llama-3.1-8b', 'deepseek-v3')} --tp 8 --attention-backend trtllm_mla"
+    named = check(text, name="/w/run_h100.sh")
+    assert named.launches[0].main().world.hardware_from != "file name"  # it cannot run there
+    assert [d.severity for d in named.diagnostics if d.severity == "error"] == []
+    plain = check(f"# spec-lsp: sglang=0.5.23\n{SERVER}", name="/w/run_b200.sh")
+    assert plain.launches[0].main().world == World(Release.parse("0.5.23"), DEVICES["b200"], "directive", "file name")
+
+
+# --- releases that are not shipped -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("release", "stands_for"),
+    [
+        ("0.5.9", "0.5.9"),
+        ("0.5.8", "0.5.8.post1"),
+        ("0.5.10", "0.5.10.post1"),
+        ("0.5.5.post1", "0.5.5.post3"),
+        ("0.5.9rc1", "0.5.9"),
+        ("0.5.9.post2", "0.5.9"),
+        ("0.5.99", "0.5.23"),
+        ("1.0.0", "0.5.23"),
+        ("0.5.0", "0.4.10.post2"),
+        ("0.1.0", "0.4.6.post5"),
+    ],
+)
+def test_catalog_release(release: str, stands_for: str) -> None:
+    assert str(catalog_release(Release.parse(release))) == stands_for
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "part"),
+    [
+        (
+            "# spec-lsp: sglang=0.5.10 gpu=h100\n" + SERVER,
+            "# spec-lsp: sglang=0.5.10 gpu=h100",
+            "checked as 0.5.10.post1",
+        ),
+        (f"# spec-lsp: gpu=h100\ndocker run lmsysorg/sglang:v0.5.8 {SERVER}", "lmsysorg/sglang:v0.5.8", "0.5.8.post1"),
+        ("# spec-lsp: gpu=h100\npip install sglang==0.5.30\n" + SERVER, "sglang==0.5.30", "newer than any release"),
+    ],
+)
+def test_unknown_release(text: str, place: str, part: str) -> None:
+    found = only(text, "unknown-release")
+    assert (found.severity, text[found.place.start : found.place.end]) == ("information", place)
+    assert part in found.message
+
+
+def test_unknown_release_is_said_once() -> None:
+    text = f"# spec-lsp: sglang=0.5.10 gpu=h100\n{SERVER}\n{SERVER}\n"
+    assert rules_of(text) == ["unknown-release"]
+
+
+def test_unknown_release_of_the_settings() -> None:
+    found = only(SERVER, "unknown-release", options=settings(sglang="0.5.10", gpu="h100"))
+    assert SERVER[found.place.start : found.place.end] == "python -m sglang.launch_server"
+
+
+@pytest.mark.parametrize("release", ["0.5.9", "0.5.23"])
+def test_nothing_is_said_of_a_known_release(release: str) -> None:
+    assert rules_of(f"# spec-lsp: sglang={release} gpu=h100\n{SERVER}") == []
+
+
+@pytest.mark.parametrize("words", ["--flag-of-tomorrow 3", "--attention-backend backend_of_tomorrow"])
+def test_on_a_newer_release_unknown_names_are_warnings(words: str) -> None:
+    text = f"# spec-lsp: sglang=0.5.99 gpu=h100\n{SERVER} {words}"
+    assert {d.severity for d in check(text).diagnostics} <= {"warning", "information"}
+    assert any(d.severity == "error" for d in check(text.replace("0.5.99", "0.5.23")).diagnostics)
