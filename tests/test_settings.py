@@ -1,0 +1,147 @@
+"""Settings: reading, merging, what analysis makes of them, and their schema."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from spec_lsp.analysis.report import Target
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.hardware import DEVICES, FAMILIES
+from spec_lsp.settings import Settings, json_schema, merge, options, read_settings, severity_of, targets
+
+
+def test_defaults() -> None:
+    settings, problems = read_settings({})
+    assert settings == Settings()
+    assert problems == []
+    assert settings.inlay_hints
+    assert not settings.unsafe_fixes
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "value"),
+    [
+        ({"sglang": "0.5.19"}, "sglang", "0.5.19"),
+        ({"sglang": "v0.5.19"}, "sglang", "v0.5.19"),
+        ({"gpu": "h200"}, "gpu", "h200"),
+        ({"gpu": "hopper"}, "gpu", "hopper"),
+        ({"unsafe-fixes": True}, "unsafe_fixes", True),
+        ({"unsafeFixes": True}, "unsafe_fixes", True),
+        ({"inlayHints": False}, "inlay_hints", False),
+        ({"exclude": ["old/"]}, "exclude", ("old/",)),
+        ({"models": ["m"]}, "models", ("m",)),
+        (
+            {"rules": {"unknown-flag": "warning", "SPC020": "off"}},
+            "rules",
+            {"unknown-flag": "warning", "SPC020": "off"},
+        ),
+        ({"targets": [{"sglang": "0.5.19"}, {"gpu": "b200"}]}, "targets", ({"sglang": "0.5.19"}, {"gpu": "b200"})),
+    ],
+)
+def test_good(values: dict[str, object], field: str, value: object) -> None:
+    settings, problems = read_settings(values)
+    assert problems == []
+    assert getattr(settings, field) == value
+
+
+@pytest.mark.parametrize(
+    ("values", "part"),
+    [
+        ({"colour": 1}, "unknown setting `colour`"),
+        ({"sglang": 5}, "5 is not a string"),
+        ({"sglang": "newest"}, "is not a release of SGLang"),
+        ({"gpu": "h9000"}, "is not a GPU spec-lsp knows"),
+        ({"unsafe-fixes": "yes"}, "is not a boolean"),
+        ({"exclude": "old/"}, "is not an array"),
+        ({"exclude": [1]}, "every entry must be a string"),
+        ({"rules": ["unknown-flag"]}, "is not an object"),
+        ({"rules": {"no-such-rule": "off"}}, "there is no rule 'no-such-rule'"),
+        ({"rules": {"unknown-flag": "loud"}}, "'loud' is not one of error"),
+        ({"targets": [{}]}, "each target is a table"),
+        ({"targets": [{"cpu": "x"}]}, "each target is a table"),
+        ({"targets": [{"gpu": "h9000"}]}, "is not a GPU spec-lsp knows"),
+        ({"targets": [{"sglang": "soon"}]}, "is not a release"),
+    ],
+)
+def test_bad(values: dict[str, object], part: str) -> None:
+    settings, (problem,) = read_settings(values)
+    assert part in problem
+    assert settings == Settings()
+
+
+def test_a_bad_key_does_not_spoil_the_good_ones() -> None:
+    settings, problems = read_settings({"gpu": "h9000", "sglang": "0.5.19"})
+    assert settings.sglang == "0.5.19"
+    assert len(problems) == 1
+
+
+@pytest.mark.parametrize(
+    ("layers", "merged"),
+    [
+        ([{"gpu": "h100"}, {"gpu": "b200"}], {"gpu": "b200"}),
+        ([{"unsafe-fixes": True}, {"unsafeFixes": False}], {"unsafe_fixes": False}),
+        ([{"gpu": "h100"}, {}], {"gpu": "h100"}),
+        (
+            [{"rules": {"a": "off", "b": "error"}}, {"rules": {"b": "hint"}}],
+            {"rules": {"a": "off", "b": "hint"}},
+        ),
+        ([{"rules": {"a": "off"}}, {"rules": None}], {"rules": None}),
+    ],
+)
+def test_merge(layers: list[dict[str, object]], merged: dict[str, object]) -> None:
+    assert merge(*layers) == merged
+
+
+def test_options() -> None:
+    made = options(read_settings({"sglang": "0.5.19", "gpu": "h200", "rules": {"SPC001": "hint"}})[0])
+    assert made.otherwise == Target(Release.parse("0.5.19"), DEVICES["h200"])
+    assert made.targets == ()
+    assert made.severities == {"unknown-flag": "hint"}
+    assert made.honour_ignores
+
+
+def test_targets_replace_what_holds_otherwise() -> None:
+    made = options(read_settings({"sglang": "0.5.9", "targets": [{"gpu": "hopper"}, {"sglang": "0.5.19"}]})[0])
+    assert made.targets == (Target(None, FAMILIES["hopper"]), Target(Release.parse("0.5.19"), None))
+    assert made.otherwise == Target()
+
+
+@pytest.mark.parametrize(
+    ("releases", "gpus", "expected"),
+    [
+        ([], [], ()),
+        (["0.5.9"], [], ({"sglang": "0.5.9"},)),
+        ([], ["h100", "b200"], ({"gpu": "h100"}, {"gpu": "b200"})),
+        (["0.5.9"], ["h100", "b200"], ({"sglang": "0.5.9", "gpu": "h100"}, {"sglang": "0.5.9", "gpu": "b200"})),
+    ],
+)
+def test_targets(releases: list[str], gpus: list[str], expected: tuple[dict[str, str], ...]) -> None:
+    assert targets(releases, gpus) == expected
+
+
+def test_schema_has_every_setting() -> None:
+    schema = json_schema()
+    assert set(schema["properties"]) == {f.name.replace("_", "-") for f in fields(Settings)}
+    assert all(p["description"].endswith(".") and "type" in p for p in schema["properties"].values())
+    assert schema["additionalProperties"] is False
+
+
+def test_severity_of() -> None:
+    assert severity_of("hint") == "hint"
+    for wrong in ("off", "loud", ""):
+        with pytest.raises(ValueError, match="not a severity"):
+            severity_of(wrong)
+
+
+@pytest.mark.parametrize(
+    ("target", "text"),
+    [
+        (Target(Release.parse("0.5.9"), DEVICES["h100"]), "SGLang 0.5.9 on H100"),
+        (Target(Release.parse("0.5.9")), "SGLang 0.5.9"),
+        (Target(hardware=DEVICES["b200"]), "B200"),
+    ],
+)
+def test_a_target_in_words(target: Target, text: str) -> None:
+    assert str(target) == text
