@@ -110,7 +110,8 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
         case "unknown-flag" | "ambiguous-prefix" | "config-ignored" if error.words:
             yield from _renamings(error, printer)
         case "invalid-choice" | "invalid-value" if error.suggestion:
-            edits = printer.set_word(error.words[-1], error.suggestion)
+            write = printer.set_key_of if error.from_config else printer.set_word
+            edits = write(error.words[-1], error.suggestion)
             yield from _candidate(f"Write `{error.typed} {error.suggestion}`", edits)
         case "unexpected-value":
             edits = printer.set_flag(error.words[0], error.typed)

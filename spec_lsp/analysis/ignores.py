@@ -70,7 +70,8 @@ def _scope(directive: Directive, document: Document) -> Place:
     if not directive.own_line:
         start, end = _line(text, directive.place.start)
         return Place(document.name, start, end)
-    start, end = _line(text, min(_line(text, directive.place.end)[1] + 1, len(text)))
+    stop = _line(text, directive.place.end)[1]
+    start, end = _line(text, min(stop + (2 if text[stop : stop + 2] == "\r\n" else 1), len(text)))
     extents = [launch.extent for launch in document.launches if start <= launch.extent.start <= end]
     return Place(document.name, start, max([end, *(e.end for e in extents)]))
 

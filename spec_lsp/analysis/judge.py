@@ -252,10 +252,15 @@ def findings_of(judged: Judged) -> list[Found]:
             found.append(Found(rule, note=i))
     if judged.resolution is not None:
         seen: set[str] = set()
+        late: set[str] = set()
         for finding in judged.resolution.findings:
-            if finding.rule.name not in seen:
-                seen.add(finding.rule.name)
-                found.append(Found(finding.rule, finding.said))
+            name, at = finding.rule.name, finding.said.at
+            if name in seen or (finding.rule.late and at in late):
+                continue  # a late refusal that is at the same field mostly follows from the first
+            seen.add(name)
+            if finding.rule.late:
+                late.add(at)
+            found.append(Found(finding.rule, finding.said))
         if not judged.refused:
             found += [Found(OVERRIDDEN_VALUE, said) for said in overridden(judged)]
     return found

@@ -153,9 +153,10 @@ class Printer:
         at = editor.locate(word)
         return None if at is None else _edits(editor.remove(at[0]))
 
-    def set_key_of(self, word: Word, value: bool) -> tuple[Edit, ...] | None:
-        """Write a switch of a `--config` file that has `word` for its value."""
-        keys = [s for s in self.binding.settings.values() if s.from_config and s.flag.place.document == word.place.document]
+    def set_key_of(self, word: Word, value: str | bool) -> tuple[Edit, ...] | None:
+        """Rewrite the value of a key of a `--config` file, given by the word that is its value."""
+        settings = self.binding.settings.values()
+        keys = [s for s in settings if s.from_config and s.flag.place.document == word.place.document]
         before = [s for s in keys if s.flag.place.end <= word.place.start]
         if not before:
             return None

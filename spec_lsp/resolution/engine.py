@@ -471,6 +471,11 @@ class Finding:
     rule: Rule
     said: Refusal
 
+    @property
+    def ends_resolution(self) -> bool:
+        """Whether SGLang's own argument resolution stops here; a late refusal leaves the resolved configuration as it is."""
+        return self.rule.severity == "error" and not self.rule.late
+
 
 @dataclass(slots=True)
 class Resolution:
@@ -488,7 +493,7 @@ class Resolution:
     def add(self, finding: Finding) -> None:
         """Enter a finding. A refused field becomes unknown, so that a refusal that only follows from another is not told."""
         self.findings.append(finding)
-        if finding.rule.severity == "error":
+        if finding.ends_resolution:
             self.config.forget((finding.said.at,), f"SGLang refuses it ({finding.rule.name})")
 
     @property
@@ -557,6 +562,10 @@ def run_step(step: Step, c: Config, result: Resolution) -> Exception | None:
     return None
 
 
+SPEAKS_FOR = {"prefill_attention_backend": "attention_backend", "decode_attention_backend": "attention_backend"}
+"""Fields that another one, where it is typed, is meant to decide too."""
+
+
 def give_up(result: Resolution, error: Exception, fields: Iterable[str], steps: Iterable[Step]) -> None:
     """What could not be told leaves its fields unknown and its rules undecided, and so does a fault of ours."""
     lacking = (
@@ -566,7 +575,7 @@ def give_up(result: Resolution, error: Exception, fields: Iterable[str], steps: 
         result.faults.append(f"{', '.join(s.name for s in steps)}: {lacking.why}")
     c = result.config
     untold = isinstance(error, NotTold)
-    kept = {f for f in fields if c.given(f) and c.known(f)} if untold else set()
+    kept = {f for f in fields if c.known(f) and (c.given(f) or c.given(SPEAKS_FOR.get(f, f)))} if untold else set()
     c.forget([f for f in fields if f not in kept], _why(lacking), untold=untold)
     result.undecided.update((s.rule.name, lacking.what) for s in steps if s.rule)
 

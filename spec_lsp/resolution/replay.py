@@ -218,7 +218,7 @@ class _Difference:
             self.base[name] = value
         if traced.lacking is not None:
             self.base_forgets(traced.step.fields, traced.lacking)
-        if traced.said is not None and traced.said.rule.severity == "error":
+        if traced.said is not None and traced.said.ends_resolution:
             self.base_forgets((traced.said.said.at,), None)
 
     def base_forgets(self, fields: Iterable[str], lacking: Exception | None) -> None:
