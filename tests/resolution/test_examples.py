@@ -36,7 +36,9 @@ def answer(example: Example, rule: Rule) -> Answer:
     release = Release.parse(example.release) if example.release else newest(rule)
     hardware = find(example.gpu)
     assert hardware is not None, example.gpu
-    return resolve_argv(example.argv, example.env, release, hardware, models=model, files=lambda _: None, program=example.program)
+    return resolve_argv(
+        example.argv, example.env, release, hardware, models=model, files=lambda _: None, program=example.program
+    )
 
 
 def cases(kind: str) -> list[tuple[str, str]]:

@@ -17,7 +17,16 @@ from spec_lsp.resolution import replay
 from spec_lsp.resolution.engine import Config, Resolution, resolve
 from tests.truth.score import DATA, MODELS, rows_of
 
-FILES = ("0.5.23-h100", "0.5.23-b200", "0.5.23-mi300x", "0.5.19-h100", "0.5.15-b200", "0.5.12-h100", "0.5.9-b200", "0.5.6-h100")
+FILES = (
+    "0.5.23-h100",
+    "0.5.23-b200",
+    "0.5.23-mi300x",
+    "0.5.19-h100",
+    "0.5.15-b200",
+    "0.5.12-h100",
+    "0.5.9-b200",
+    "0.5.6-h100",
+)
 ROWS = 120
 _models: dict[str, ModelFacts | None] = {}
 

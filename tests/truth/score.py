@@ -186,7 +186,10 @@ def main() -> None:
     chosen = parser.parse_args()
     for path in chosen.files:
         figures = score(path, chosen.misses)
-        print(f"{path.name.removesuffix('.jsonl.gz'):32}", "  ".join(f"{name} {value:6.2f}" for name, value in figures.items()))
+        print(
+            f"{path.name.removesuffix('.jsonl.gz'):32}",
+            "  ".join(f"{name} {value:6.2f}" for name, value in figures.items()),
+        )
 
 
 if __name__ == "__main__":

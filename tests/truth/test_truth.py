@@ -30,4 +30,6 @@ def test_figures_do_not_drop(path: Path) -> None:
 def test_no_false_refusal_anywhere() -> None:
     """The floors themselves: a wrong error is never acceptable."""
     floors = json.loads(FLOORS.read_text())
-    assert {name for name, figures in floors.items() if figures.get("precision", 100) < 100 or figures.get("wrong", 0) > 0} == set()
+    assert {
+        name for name, figures in floors.items() if figures.get("precision", 100) < 100 or figures.get("wrong", 0) > 0
+    } == set()
