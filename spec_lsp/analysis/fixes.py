@@ -110,15 +110,18 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
         case "unknown-flag" | "ambiguous-prefix" | "config-ignored" if error.words:
             yield from _renamings(error, printer)
         case "invalid-choice" | "invalid-value" if error.suggestion:
-            write = printer.set_key_of if error.from_config else printer.set_word
-            edits = write(error.words[-1], error.suggestion)
+            key, word = error.words[0], error.words[-1]
+            written_as_key = error.from_config and key is not word
+            edits = (
+                printer.set_key(key, error.suggestion) if written_as_key else printer.set_word(word, error.suggestion)
+            )
             yield from _candidate(f"Write `{error.typed} {error.suggestion}`", edits)
         case "unexpected-value":
             edits = printer.set_flag(error.words[0], error.typed)
             yield from _candidate(f"Write `{error.typed}` without a value", edits)
         case "stray-argument" if error.from_config and (error.words[0].text or "").lower() in ("true", "false"):
             value = (error.words[0].text or "").lower()
-            edits = printer.set_key_of(error.words[0], value == "true")
+            edits = printer.set_switch(error.words[0], value == "true")
             yield from _candidate(f"Write `{value}` without quotes", edits)
         case "stray-argument":
             word = error.words[0]

@@ -153,8 +153,13 @@ class Printer:
         at = editor.locate(word)
         return None if at is None else _edits(editor.remove(at[0]))
 
-    def set_key_of(self, word: Word, value: str | bool) -> tuple[Edit, ...] | None:
-        """Rewrite the value of a key of a `--config` file, given by the word that is its value."""
+    def set_key(self, key: Word, value: str) -> tuple[Edit, ...] | None:
+        """Rewrite the value of a key of a `--config` file."""
+        name = (key.text or "").removeprefix("--")
+        return self._edit_file(key, lambda editor: editor.set_value(name, value))
+
+    def set_switch(self, word: Word, value: bool) -> tuple[Edit, ...] | None:
+        """Rewrite the value, of which `word` was made, of a switch in a `--config` file."""
         settings = self.binding.settings.values()
         keys = [s for s in settings if s.from_config and s.flag.place.document == word.place.document]
         before = [s for s in keys if s.flag.place.end <= word.place.start]

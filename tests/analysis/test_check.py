@@ -1,0 +1,193 @@
+"""What is said of whole texts: severity, rule, the text underlined, a part of the message."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.analysis import Cache, analyse, read_document
+from spec_lsp.analysis.check import errors
+from spec_lsp.analysis.report import Options
+from spec_lsp.resolution.engine import RULES
+from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check, only, rules_of, said
+
+DRAFT = "--speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-draft"
+
+
+@pytest.mark.parametrize(
+    ("words", "severity", "rule", "place", "part"),
+    [
+        # argparse
+        ("--max-model-len 4096", "error", "unknown-flag", "--max-model-len", "`--context-length`"),
+        ("--disable-flashinfer", "error", "ambiguous-flag", "--disable-flashinfer", "may mean"),
+        ("--attention-backend flash", "error", "invalid-choice", "flash", ""),
+        ("--attention-backend=flash", "error", "invalid-choice", "flash", ""),
+        ("--tp two", "error", "invalid-value", "two", ""),
+        ("--tp-size", "error", "missing-value", "--tp-size", ""),
+        ("--trust-remote-code=true", "error", "unexpected-value", "--trust-remote-code=true", "switch"),
+        ("--tp 2 4", "error", "stray-argument", "4", ""),
+        ("--page-size 16 --page-size 32", "warning", "repeated-flag", "--page-size", "`--page-size 32` comes later"),
+        ("--enable-dp-attention --dp 2 --tp 2", "hint", "deprecated-flag", "--enable-dp-attention", "deprecated"),
+        ("--config a.yaml --config b.yaml", "error", "config-given-twice", "--config", "Merge the files"),
+        ("--config=none.yaml", "warning", "config-ignored", "--config=none.yaml", ""),
+        # resolution
+        ("--tp 3", "error", "", "--tp 3", ""),
+        ("--speculative-algorithm EAGLE3", "error", "draft-of-another-kind", "--speculative-algorithm EAGLE3", "after loading the weights"),
+    ],
+)  # fmt: skip
+def test_one_finding(words: str, severity: str, rule: str, place: str, part: str) -> None:
+    text = f"{PINNED}{SERVER} {words}\n"
+    found = [d for d in check(text).diagnostics if d.severity == severity]
+    shown = [(d.rule.name, text[d.place.start : d.place.end]) for d in found]
+    assert any((rule or d.rule.name) == d.rule.name and text[d.place.start : d.place.end] == place for d in found), (
+        shown
+    )
+    assert any(part in d.message for d in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        SERVER,
+        f"{SERVER} --tp 2 --page-size 1",
+        f"{SERVER} {DRAFT}",
+        "",
+        "echo hello\n",
+        "python train.py --max-model-len 3\n",
+        "sglang serve llama-3.1-8b --tp 2",
+        f'{SERVER} "$@"',
+        f"{SERVER} --tp $TP $EXTRA",
+    ],
+)
+def test_nothing_wrong(text: str) -> None:
+    assert [one for one in said(PINNED + text) if one[0] in ("error", "warning")] == []
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\ufeff", "\0", "#", "a" * 5000, "'", "${", "python -m sglang.launch_server --tp", "((((", "a\r\nb\r"]
+)
+def test_any_text_is_taken(text: str) -> None:
+    check(text)
+
+
+# --- worlds ------------------------------------------------------------------------------------------------------------
+
+
+def test_removed_flag_with_no_release_named_is_a_warning_since() -> None:
+    text = f"# spec-lsp: gpu=h100\n{SERVER} --stream-output"
+    found = only(text, "unknown-flag")
+    assert found.severity == "warning"
+    assert "since 0.5.20" in found.message
+
+
+def test_flag_that_no_release_has_is_an_error() -> None:
+    assert only(f"# spec-lsp: gpu=h100\n{SERVER} --no-such-flag-at-all 3", "unknown-flag").severity == "error"
+
+
+def test_branch_of_the_script() -> None:
+    text = f"{PINNED}if [ $1 = big ]; then TP=two; else TP=2; fi\n{SERVER} --tp $TP"
+    found = only(text, "invalid-value")
+    assert found.severity == "warning"
+    assert "This holds when" in found.message
+
+
+def test_hardware_that_refuses_is_named() -> None:
+    text = f"# spec-lsp: sglang=0.5.23\n{SERVER} --attention-backend fa3"
+    found = [d for d in check(text).diagnostics if d.severity in ("warning", "error")]
+    assert all(d.severity == "warning" for d in found)
+    assert all(" on " in d.message for d in found)
+
+
+# --- places ------------------------------------------------------------------------------------------------------------
+
+
+def test_value_from_a_variable_points_to_where_it_is_written() -> None:
+    text = f"{PINNED}PAGE=banana\n{SERVER} --page-size $PAGE"
+    found = only(text, "invalid-value")
+    places = [found.place, *(r.place for r in found.related)]
+    assert {text[p.start : p.end] for p in places} & {"$PAGE", "banana"}
+
+
+def test_config_file_of_the_workspace() -> None:
+    config = "tp-size: two\n"
+    workspace = Memory({"/w/c.yaml": config})
+    analysis = check(f"{PINNED}{SERVER} --config c.yaml", workspace=workspace)
+    (found,) = [d for d in analysis.diagnostics if d.severity == "error"]
+    assert found.place.document == "/w/c.yaml"
+    assert config[found.place.start : found.place.end] == "two"
+    assert [r.place.document for r in found.related if "uses this file" in r.message] == [NAME]
+    assert "/w/c.yaml" in analysis.depends_on
+
+
+def test_config_file_of_a_here_document() -> None:
+    text = f"{PINNED}cat > c.yaml <<EOF\ntp-size: two\nEOF\n{SERVER} --config c.yaml"
+    assert ("error", "invalid-value", "two") in said(text)
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n"])
+def test_line_ends(ends: str) -> None:
+    text = (PINNED + f"# é‸😀\n{SERVER} \\\n  --tp two\n").replace("\n", ends)
+    assert ("error", "invalid-value", "two") in said(text)
+
+
+# --- order, keys, severities, cache ------------------------------------------------------------------------------------
+
+
+def test_document_order() -> None:
+    text = f"{PINNED}{SERVER} --tp two\n{SERVER} --pp three --max-model-len 3\n"
+    starts = [d.place.start for d in check(text).diagnostics]
+    assert starts == sorted(starts)
+
+
+def test_keys_hold_no_offsets_and_tell_findings_apart() -> None:
+    text = f"{SERVER} --tp two --pp three\n{SERVER} --tp two\n"
+    keys = [d.key for d in check(PINNED + text).diagnostics]
+    assert len(set(keys)) == len(keys) == 3
+    assert [d.key for d in check(PINNED + "# more\n" * 5 + text).diagnostics] == keys
+
+
+@pytest.mark.parametrize("severity", ["warning", "information", "hint"])
+def test_severity_of_the_settings(severity: str) -> None:
+    options = Options(severities={"invalid-value": severity})  # type: ignore[dict-item]
+    assert only(f"{PINNED}{SERVER} --tp two", "invalid-value", options=options).severity == severity
+
+
+def test_rule_that_is_off() -> None:
+    assert rules_of(f"{PINNED}{SERVER} --tp two", options=Options(severities={"invalid-value": "off"})) == []
+
+
+def test_errors_counts() -> None:
+    assert errors(check(f"{PINNED}{SERVER} --tp two --pp three").diagnostics) == 2
+
+
+def test_cache_gives_the_same_at_other_places() -> None:
+    cache = Cache()
+    text = f"{SERVER} --tp two\n"
+
+    def run(prefix: str) -> list[tuple[str, str, int]]:
+        document = read_document(NAME, PINNED + prefix + text, NOTHING)
+        found = analyse(document, Options(), NOTHING, cache).diagnostics
+        return [(d.key, d.message, d.place.start - len(prefix)) for d in found]
+
+    assert run("") == run("# another line\n") == run("")
+
+
+def test_cache_forgets_the_oldest() -> None:
+    cache = Cache(1)
+    for size in ("two", "three", "two"):
+        analyse(read_document(NAME, f"{PINNED}{SERVER} --tp {size}", NOTHING), Options(), NOTHING, cache)
+    assert len(cache._verdicts) == 1
+    cache.clear()
+    assert not cache._verdicts
+
+
+def test_every_rule_has_words_for_people() -> None:
+    for rule in RULES.values():
+        assert rule.summary.endswith("."), rule.name
+        assert rule.explanation, rule.name
+        assert rule.code[:3] == "SPC", rule.name
+
+
+def test_broken_continuations_are_findings_of_the_document() -> None:
+    text = f"{PINNED}{SERVER} \\\n  # a comment\n  --tp 2\n"
+    found = only(text, "flags-after-comment")
+    assert (found.severity, found.launch) == ("error", None)

@@ -1,0 +1,155 @@
+"""Fixes: what is offered, how far it may be applied by itself, and the text afterwards."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.analysis import fix_all
+from spec_lsp.analysis.fixes import apply, title_of
+from spec_lsp.analysis.judge import bind_variant
+from spec_lsp.analysis.report import Options
+from spec_lsp.catalog.release import Release
+from spec_lsp.resolution.engine import Change
+from spec_lsp.syntax.launch import Edit
+from spec_lsp.syntax.word import Place
+from tests.analysis.support import NAME, PINNED, SERVER, Memory, check, offered, repaired
+
+
+@pytest.mark.parametrize(
+    ("words", "rule", "title", "applicability", "result"),
+    [
+        ("--max-model-len 4096", "unknown-flag", "Write `--context-length`", "unsafe", "--context-length 4096"),
+        ("--max-model-len=4096", "unknown-flag", "Write `--context-length`", "unsafe", "--context-length=4096"),
+        ("--stream-output", "unknown-flag", "Write `--incremental-streaming-output`", "unsafe", "--incremental-streaming-output"),
+        ("--attention-backend flashinfr", "invalid-choice", "Write `--attention-backend flashinfer`", "unsafe", "--attention-backend flashinfer"),
+        ("--attention-backend=flashinfr", "invalid-choice", "Write `--attention-backend flashinfer`", "unsafe", "--attention-backend=flashinfer"),
+        ("--attention-backend 'flashinfr'", "invalid-choice", "Write `--attention-backend flashinfer`", "unsafe", "--attention-backend 'flashinfer'"),
+        ("--trust-remote-code=true", "unexpected-value", "Write `--trust-remote-code` without a value", None, "--trust-remote-code"),
+        ("--tp 2 4", "stray-argument", "Remove `4`", None, "--tp 2"),
+        ("--page-size 16 --page-size 32", "repeated-flag", "Remove `--page-size 16`", "safe", "--page-size 32"),
+    ],
+)  # fmt: skip
+def test_preferred(words: str, rule: str, title: str, applicability: str | None, result: str) -> None:
+    fixes = offered(f"{PINNED}{SERVER} {words}\n", rule)
+    assert fixes, "no fix"
+    assert fixes[0][0] == title
+    assert fixes[0][1] == (applicability or fixes[0][1])
+    assert fixes[0][2] == f"{PINNED}{SERVER} {result}\n"
+
+
+@pytest.mark.parametrize("words", ["--tp two", "--tp-size", "--no-such-flag-at-all 3", "--tp 2 --page-size banana"])
+def test_nothing_is_invented(words: str) -> None:
+    text = f"{PINNED}{SERVER} {words}\n"
+    (rule,) = {d.rule.name for d in check(text).diagnostics}
+    assert offered(text, rule) == []
+
+
+def test_every_reading_of_an_abbreviation_is_offered() -> None:
+    fixes = offered(f"{PINNED}{SERVER} --cuda-graph-max-bs 64\n", "ambiguous-flag")
+    assert [title for title, _, _ in fixes][:1] == ["Write `--cuda-graph-max-bs-decode`"]
+
+
+def test_a_value_is_changed_where_it_is_written() -> None:
+    text = f"{PINNED}BACKEND=flashinfr\n{SERVER} --attention-backend $BACKEND\n"
+    assert offered(text, "invalid-choice")[0][2] == text.replace("flashinfr", "flashinfer")
+
+
+@pytest.mark.parametrize(
+    ("before", "result"),
+    [
+        (f"{SERVER} \\\n  --max-model-len 4096 \\\n  --tp 2\n", f"{SERVER} \\\n  --context-length 4096 \\\n  --tp 2\n"),
+        (f"ARGS=(--tp 2 --max-model-len 4096)\n{SERVER} \"${{ARGS[@]}}\"\n", f"ARGS=(--tp 2 --context-length 4096)\n{SERVER} \"${{ARGS[@]}}\"\n"),
+        (f"ARGS='--max-model-len 4096'\n{SERVER} $ARGS\n", f"ARGS='--context-length 4096'\n{SERVER} $ARGS\n"),
+        (f"{SERVER} \\\r\n  --max-model-len 4096\r\n", f"{SERVER} \\\r\n  --context-length 4096\r\n"),
+        (f"bash -c '{SERVER} --max-model-len 4096'\n", f"bash -c '{SERVER} --context-length 4096'\n"),
+    ],
+)  # fmt: skip
+def test_the_text_around_is_kept(before: str, result: str) -> None:
+    assert offered(PINNED + before, "unknown-flag")[0][2] == PINNED + result
+
+
+# --- config files ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("config", "rule", "result"),
+    [
+        ("tp_size: 2\n", "unknown-flag", "tp-size: 2\n"),
+        ('enable-metrics: "true"\n', "stray-argument", "enable-metrics: true\n"),
+        ("disable-radix-cache: 'false'  # why\n", "stray-argument", "disable-radix-cache: false  # why\n"),
+        ("attention-backend: flashinfr\n", "invalid-choice", "attention-backend: flashinfer\n"),
+    ],
+)
+def test_config_file(config: str, rule: str, result: str) -> None:
+    workspace = Memory({"/w/c.yaml": config})
+    text = f"{PINNED}{SERVER} --config c.yaml\n"
+    edits = fix_all(NAME, text, Options(), workspace, unsafe=True)
+    assert rule in {d.rule.name for d in check(text, workspace=workspace).diagnostics}
+    assert {e.place.document for e in edits} == {"/w/c.yaml"}
+    assert apply(config, edits) == result
+
+
+# --- fix-all -----------------------------------------------------------------------------------------------------------
+
+
+def test_fix_all_goes_on_until_nothing_is_left() -> None:
+    text = f"{PINNED}{SERVER} --max-model-len 4096 --attention-backend flashinfr --tp 2 4\n"
+    done = repaired(text)
+    assert done == f"{PINNED}{SERVER} --context-length 4096 --attention-backend flashinfer --tp 2\n"
+    assert repaired(done) == done
+
+
+def test_only_safe_fixes_unless_asked() -> None:
+    text = f"{PINNED}{SERVER} --max-model-len 4096 --page-size 16 --page-size 32\n"
+    assert "--max-model-len 4096" in repaired(text, unsafe=False)
+
+
+def test_fix_all_of_nothing() -> None:
+    assert fix_all(NAME, f"{PINNED}{SERVER}\n", Options(), Memory(), unsafe=True) == ()
+
+
+def test_fix_all_is_one_minimal_edit() -> None:
+    text = f"{PINNED}{SERVER} --max-model-len 4096\n"
+    (edit,) = fix_all(NAME, text, Options(), Memory(), unsafe=True)
+    start = text.index("max-model-len")
+    assert start <= edit.place.start < edit.place.end <= start + len("max-model-len")
+
+
+# --- edits and titles --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("edits", "result"),
+    [
+        ([], "abcdef"),
+        ([(0, 1, "X")], "Xbcdef"),
+        ([(3, 3, "-")], "abc-def"),
+        ([(4, 6, ""), (0, 2, "Y")], "Ycd"),
+        ([(0, 2, ""), (2, 4, "Z")], "Zef"),
+        ([(0, 3, ""), (2, 4, "Z")], None),
+    ],
+)
+def test_apply(edits: list[tuple[int, int, str]], result: str | None) -> None:
+    assert apply("abcdef", [Edit(Place("a", s, e), t) for s, e, t in edits]) == result
+
+
+@pytest.mark.parametrize(
+    ("change", "title"),
+    [
+        (Change(set={"page_size": 1}), "Set `--page-size` to `1`"),
+        (Change(drop=("page_size",)), "Remove `--page-size`"),
+        (Change(set={"page_size": 1}, drop=("tp_size",)), "Set `--page-size` to `1` and remove `--tp`"),
+        (Change(set={"trust_remote_code": True}), "Turn `--trust-remote-code` on"),
+        (Change(set={"trust_remote_code": False}), "Turn `--trust-remote-code` off"),
+        (Change(set_env={"SGLANG_X": "1"}), "Set SGLANG_X=1"),
+        (Change(drop_env=("SGLANG_X",)), "Remove SGLANG_X"),
+        (
+            Change(set={"page_size": 1, "dp_size": 2}, drop=("tp_size",)),
+            "Set `--page-size` to `1`, set `--dp-size` to `2` and remove `--tp`",
+        ),
+    ],
+)
+def test_title(change: Change, title: str) -> None:
+    launch = check(f"{PINNED}{SERVER} --tp 2 --page-size 16").document.launches[0]
+    binding = bind_variant(launch, 0, Release.parse("0.5.23"), lambda _: None)
+    assert title_of(change, binding) == title

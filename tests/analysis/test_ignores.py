@@ -1,0 +1,92 @@
+"""Comments to spec-lsp."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.analysis.report import Options
+from tests.analysis.support import PINNED, SERVER, check, offered, rules_of, said
+
+BAD = f"{SERVER} --tp two"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{BAD}  # spec-lsp: ignore[invalid-value] for now\n",
+        f"{BAD}  # spec-lsp: ignore[SPC004]\n",
+        f"# spec-lsp: ignore[invalid-value] for now\n{BAD}\n",
+        f"# spec-lsp: ignore[unknown-flag, invalid-value]\n{BAD} --max-model-len 3\n",
+        f"# spec-lsp: ignore-file[invalid-value]\necho\n\n{BAD}\n{BAD}\n",
+        f"{BAD}\n# spec-lsp: ignore-file[invalid-value]\n",
+        f"# spec-lsp: ignore[invalid-value]\n{SERVER} \\\n  --page-size 1 \\\n  --tp two\n",
+        f"{SERVER} --page-size 1 \\\n  --tp two # spec-lsp: ignore[invalid-value]\n",
+        f"# spec-lsp: ignore[invalid-value]\r\n{BAD}\r\n",
+    ],
+)
+def test_silences(text: str) -> None:
+    analysis = check(PINNED + text)
+    assert [d.rule.name for d in analysis.diagnostics] == []
+    assert analysis.ignored > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "rules"),
+    [
+        (f"{BAD}  # spec-lsp: ignore[unknown-flag]\n", ["invalid-value", "unused-ignore"]),
+        (f"# spec-lsp: ignore[invalid-value]\n\n{BAD}\n", ["unused-ignore", "invalid-value"]),
+        (f"# spec-lsp: ignore[invalid-value]\n{SERVER}\n{BAD}\n", ["unused-ignore", "invalid-value"]),
+        (f"# spec-lsp: ignore[invalid-valu]\n{BAD}\n", ["unknown-directive", "invalid-value"]),
+        (f"# spec-lsp: ignore\n{BAD}\n", ["unknown-directive", "invalid-value"]),
+    ],
+)
+def test_does_not_silence(text: str, rules: list[str]) -> None:
+    assert rules_of(PINNED + text) == rules
+
+
+def test_ignores_that_are_not_honoured() -> None:
+    text = f"{PINNED}{BAD}  # spec-lsp: ignore[invalid-value, unknown-flag]\n"
+    assert rules_of(text, options=Options(honour_ignores=False)) == ["invalid-value"]
+
+
+@pytest.mark.parametrize(
+    ("comment", "part"),
+    [
+        ("sglang=newest", "`newest` is not a release of SGLang"),
+        ("gpu=h9000", "`h9000` is not a GPU spec-lsp knows"),
+        ("colour=red", "`colour` is not a directive"),
+        ("hello", "Known comments are"),
+        ("ignore all", "names its rules in brackets"),
+        ("ignore[nonsense]", "There is no rule `nonsense`"),
+        ("ignore[invalid-value, nonsense]", "There is no rule `nonsense`"),
+    ],
+)
+def test_unknown_directive(comment: str, part: str) -> None:
+    text = f"{PINNED}# spec-lsp: {comment}\n{SERVER}\n"
+    (found,) = [d for d in check(text).diagnostics if d.rule.name == "unknown-directive"]
+    assert part in found.message
+    assert found.severity == "warning"
+
+
+@pytest.mark.parametrize(
+    "comment", ["sglang=0.5.19", "gpu=b200", "gpu=hopper", "sglang=v0.5.19 gpu=h100", "sglang=0.5.19, gpu=h100"]
+)
+def test_known_directive(comment: str) -> None:
+    assert rules_of(f"# spec-lsp: {comment}\n{SERVER}\n") == []
+
+
+@pytest.mark.parametrize(
+    ("text", "result"),
+    [
+        (f"# spec-lsp: ignore[unknown-flag]\n{SERVER}\n", f"{SERVER}\n"),
+        (f"{SERVER}  # spec-lsp: ignore[unknown-flag] once\n", f"{SERVER}\n"),
+    ],
+)
+def test_an_unused_ignore_is_removed(text: str, result: str) -> None:
+    ((_, applicability, changed),) = offered(PINNED + text, "unused-ignore")
+    assert (applicability, changed) == ("safe", PINNED + result)
+
+
+def test_place_of_an_unused_ignore() -> None:
+    text = f"{PINNED}{SERVER}  # spec-lsp: ignore[unknown-flag]\n"
+    assert said(text) == [("hint", "unused-ignore", "# spec-lsp: ignore[unknown-flag]")]
