@@ -1,0 +1,73 @@
+"""The sentences a reader sees: where and when a finding holds."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.analysis.messages import when_of
+from spec_lsp.analysis.report import Options, Target
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.hardware import DEVICES
+from spec_lsp.syntax.launch import Choice, Launch, Variant
+from spec_lsp.syntax.word import Place
+from tests.analysis.support import PINNED, SERVER, check
+
+NOWHERE = Place("a.sh", 0, 0)
+
+
+def launch(*ways: tuple[str, ...]) -> Launch:
+    """A launch whose variants take these ways."""
+    variants = tuple(Variant((), choices=tuple(Choice(NOWHERE, taken) for taken in way)) for way in ways)
+    return Launch("launch_server", NOWHERE, NOWHERE, variants)
+
+
+@pytest.mark.parametrize(
+    ("ways", "variants", "text"),
+    [
+        ([("x",), ("y",)], (), ""),
+        ([("$1 is big",), ("$1 is small",)], (0,), "when $1 is big"),
+        ([("a", "b"), ("a", "c")], (0,), "when b"),
+        ([("a", "b"), ("c", "d")], (0,), "when a and b"),
+        ([("a", "b"), ("a", "c"), ("d", "b")], (0, 1), "when a"),
+        ([("a",), ("b",), ("c",)], (0, 1), "in some branches of the script"),
+    ],
+)
+def test_when(ways: list[tuple[str, ...]], variants: tuple[int, ...], text: str) -> None:
+    assert when_of(variants, launch(*ways)) == text
+
+
+def messages(text: str, options: Options | None = None) -> str:
+    return "\n".join(d.message for d in check(text, options=options).diagnostics)
+
+
+def test_targets_are_named() -> None:
+    targets = tuple(Target(Release.parse(r), DEVICES["h100"]) for r in ("0.5.9", "0.5.23"))
+    found = messages(f"{SERVER} --stream-output", Options(targets))
+    assert "This holds on SGLang 0.5.23." in found
+
+
+def test_every_target_refuses() -> None:
+    targets = tuple(Target(Release.parse(r), DEVICES["h100"]) for r in ("0.5.21", "0.5.23"))
+    assert "This holds" not in messages(f"{SERVER} --stream-output", Options(targets))
+
+
+def test_late_findings_say_so() -> None:
+    found = messages(f"{PINNED}{SERVER} --tp 3")
+    assert "The server finds out only after loading the weights." in found
+
+
+def test_since() -> None:
+    assert "This holds since 0.5.20." in messages(f"# spec-lsp: gpu=h100\n{SERVER} --stream-output")
+
+
+def test_a_branch() -> None:
+    found = messages(f"{PINNED}if [ \"$1\" = big ]; then P='--tp two'; else P=; fi\n{SERVER} $P\n")
+    assert "This holds when" in found
+    assert "big" in found
+
+
+def test_messages_are_sentences() -> None:
+    text = f"{PINNED}SGLANG_ENABLE_SPEC_V2=1 {SERVER} --tp 3 --max-model-len 3 --page-size 1 --page-size 2 5\n"
+    for diagnostic in check(text).diagnostics:
+        assert diagnostic.message[-1] in ".?", diagnostic.message
+        assert diagnostic.message[0].isupper() or diagnostic.message[0] in "`", diagnostic.message
