@@ -11,10 +11,11 @@ from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, with
 from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
-from spec_lsp.analysis.judge import ConfigSource, ModelSource, Verdict, bind_variant, is_open, judge, run
-from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace
+from spec_lsp.analysis.judge import ConfigSource, Judged, ModelSource, Verdict, bind_variant, is_open, judge, run
+from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
+from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
@@ -61,7 +62,8 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
         diagnostics += gpu_count_of(document, launch, index, verdict, bind)
         for named in assumed.releases:
             unknown.setdefault(named.value, _unknown_release(named, launch))
-        reports.append(LaunchReport(launch, assumed.worlds, partial(_main_run, launch, verdict, models, configs)))
+        main = partial(_main_run, launch, verdict, models, configs)
+        reports.append(LaunchReport(launch, assumed.worlds, main, verdict, partial(_resolved, launch, models)))
     diagnostics += filter(None, unknown.values())
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     diagnostics = [with_names(d, naming) for d in diagnostics]
@@ -106,6 +108,11 @@ def _main_run(launch: Launch, verdict: Verdict, models: ModelSource, configs: Co
     binding = bind_variant(launch, main.variant, main.world.release, configs)
     judged = run(launch, main.variant, main.world, models, binding, bare=is_open(launch, binding))
     return Run(launch.variants[judged.variant], judged.world, judged.binding, judged.resolution)
+
+
+def _resolved(launch: Launch, models: ModelSource, variant: int, world: World, binding: Binding) -> Judged:
+    """What a variant resolves to in a world if its words bind like this."""
+    return run(launch, variant, world, models, binding, bare=is_open(launch, binding))
 
 
 # --- what a launch reads -----------------------------------------------------------------------------------------------

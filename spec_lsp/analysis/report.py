@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
@@ -13,6 +13,9 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Resolution, Rule, Severity
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
 from spec_lsp.syntax.word import Place
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.judge import Judged, Verdict
 
 # --- what analysis is given --------------------------------------------------------------------------------------------
 
@@ -87,6 +90,10 @@ class LaunchReport:
     worlds: tuple[World, ...]
     main: Callable[[], Run]
     """Computed when asked for."""
+    verdict: Verdict | None = None
+    """What SGLang does with the launch in every world; its bindings may be those of another launch that reads the same."""
+    resolve: Callable[[int, World, Binding], Judged] | None = None
+    """What a variant (by index) would resolve to in a world if its words bound like this."""
 
 
 @dataclass(frozen=True, slots=True)
