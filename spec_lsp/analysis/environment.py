@@ -18,6 +18,7 @@ from spec_lsp.catalog.history import Replacement, replacement, variable_span
 from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, releases
+from spec_lsp.facts.clues import image_parts, release_of
 from spec_lsp.facts.environment import FALSE, TRUE
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.launch import Document, Edit, Launch
@@ -49,17 +50,18 @@ def variables_of(document: Document, launch: Launch, index: int, assumed: Assume
     if launch.program not in ("launch_server", "serve", "bench"):
         return []
     found: dict[tuple[str, Place], Diagnostic] = {}
+    ahead = _ahead(launch, assumed)
     for variant in launch.variants:
         for name, word in variant.env.items():
             if _OURS.fullmatch(name) and (name, word.place) not in found:
-                said = _judged(document, name, word, index, assumed)
+                said = _judged(document, name, word, index, assumed, ahead)
                 if said is not None:
                     found[name, word.place] = said
     return list(found.values())
 
 
-def _judged(document: Document, name: str, word: Word, index: int, assumed: Assumed) -> Diagnostic | None:
-    found = _finding(document.text, name, word.text, assumed)
+def _judged(document: Document, name: str, word: Word, index: int, assumed: Assumed, ahead: bool) -> Diagnostic | None:
+    found = _finding(document.text, name, word.text, assumed, ahead)
     if found is None:
         return None
     rule, said, instead = found
@@ -74,12 +76,14 @@ def _judged(document: Document, name: str, word: Word, index: int, assumed: Assu
     )  # fmt: skip
 
 
-def _finding(text: str, name: str, value: str | None, assumed: Assumed) -> tuple[Rule, str, Replacement | None] | None:
+def _finding(
+    text: str, name: str, value: str | None, assumed: Assumed, ahead: bool
+) -> tuple[Rule, str, Replacement | None] | None:
     """The rule that a variable breaks in every release the launch may run, what is said, and what to write instead."""
     releases = _releases(assumed)
     known = [environment(r).get(name) for r in releases]
     if all(v is None for v in known):
-        return _not_known(text, name, releases, assumed)
+        return _not_known(text, name, releases, ahead)
     if all(v is not None and _deprecated(v, r) for v, r in zip(known, releases, strict=True)):
         instead = _replaced(name, releases[-1])
         return DEPRECATED_VARIABLE, _with_advice(f"`{name}` is deprecated in SGLang {releases[-1]}.", instead), instead
@@ -88,7 +92,7 @@ def _finding(text: str, name: str, value: str | None, assumed: Assumed) -> tuple
 
 
 def _not_known(
-    text: str, name: str, releases: Sequence[Release], assumed: Assumed
+    text: str, name: str, releases: Sequence[Release], ahead: bool
 ) -> tuple[Rule, str, Replacement | None] | None:
     modern = _modern(name)
     if modern and releases[0] >= _REWRITTEN and all(modern in environment(r) for r in releases):
@@ -98,7 +102,7 @@ def _not_known(
         return None
     span = variable_span(name)
     near = _near(name) if span is None else ""
-    said = _unread(name, near, releases[-1], assumed)
+    said = _unread(name, near, releases[-1], ahead)
     return (UNREAD_VARIABLE, said, Replacement(near) if near else replacement(name)) if said else None
 
 
@@ -116,18 +120,22 @@ def _releases(assumed: Assumed) -> list[Release]:
     return sorted({catalog_release(w.release) for w in assumed.worlds})
 
 
-def _newer_than_known(assumed: Assumed) -> bool:
-    return any(w.release > newest() for w in assumed.worlds)
+def _ahead(launch: Launch, assumed: Assumed) -> bool:
+    """Whether the launch may run what no known release is: a newer one, a nightly build, a build for one model."""
+    if any(w.release > newest() for w in assumed.worlds):
+        return True
+    images = [c for c in launch.clues if c.kind == "image" and release_of(c) is None]
+    return not assumed.release_named and any(not image_parts(c.text)[1].startswith("latest") for c in images)
 
 
 # --- what is said ------------------------------------------------------------------------------------------------------
 
 
-def _unread(name: str, near: str, release: Release, assumed: Assumed) -> str:
+def _unread(name: str, near: str, release: Release, ahead: bool) -> str:
     """Nothing where the name may be somebody else's, or a release that nobody knows yet may read it."""
     span = variable_span(name)
     if span is None:
-        if _PRIVATE.search(name) or _OTHER_PROGRAMS.match(name) or _newer_than_known(assumed):
+        if _PRIVATE.search(name) or _OTHER_PROGRAMS.match(name) or ahead:
             return ""
         hint = f" Did you mean `{near}`?" if near else ""
         return f"No release of SGLang that spec-lsp knows reads `{name}`: it has no effect.{hint}"

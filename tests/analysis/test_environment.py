@@ -100,6 +100,15 @@ def test_a_release_nobody_knows_may_read_any_name() -> None:
     assert told(f"# spec-lsp: sglang=0.9.0 gpu=h100\nSGLANG_BRAND_NEW_THING=1 {SERVER}") == []
 
 
+@pytest.mark.parametrize(
+    ("tag", "silent"),
+    [("dev", True), ("dev-20260115-0a1b2c3d", True), ("some-model-blackwell", True), ("latest", False)],
+)
+def test_a_build_nobody_knows_may_read_any_name(tag: str, silent: bool) -> None:
+    text = f"# spec-lsp: gpu=h100\ndocker run -e SGLANG_BRAND_NEW_THING=1 lmsysorg/sglang:{tag} {SERVER}"
+    assert (told(text) == []) is silent
+
+
 def test_release_not_named() -> None:
     text = f"# spec-lsp: gpu=h100\nSGLANG_ENABLE_SPEC_V2=1 SGLANG_USE_AITER=1 {SERVER}"
     assert told(text) == [("hint", "unread-variable", "SGLANG_ENABLE_SPEC_V2=1")]
