@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
+from functools import cache as once
 from functools import partial
 
 from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, with_names
@@ -12,6 +13,7 @@ from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.judge import ConfigSource, Judged, ModelSource, Verdict, bind_variant, is_open, judge, run
+from spec_lsp.analysis.moved import moved
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
@@ -22,31 +24,50 @@ from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
 from spec_lsp.syntax.word import Word
 
 
+@dataclass(slots=True)
+class Entry:
+    """A verdict, and the diagnostics it came to for the launch that was seen last with it."""
+
+    verdict: Verdict
+    launch: Launch | None = None
+    diagnostics: list[Diagnostic] = field(default_factory=list)
+
+
 class Cache:
     """Verdicts by what a launch reads, so that only the launch being typed in is judged again. Clear it when models change."""
 
     def __init__(self, size: int = 2048) -> None:
         self._size = size
-        self._verdicts: OrderedDict[Hashable, Verdict] = OrderedDict()
+        self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
 
-    def get(self, key: Hashable) -> Verdict | None:
-        verdict = self._verdicts.get(key)
-        if verdict is not None:
-            self._verdicts.move_to_end(key)
-        return verdict
+    def get(self, key: Hashable) -> Entry | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
 
-    def put(self, key: Hashable, verdict: Verdict) -> None:
-        self._verdicts[key] = verdict
-        if len(self._verdicts) > self._size:
-            self._verdicts.popitem(last=False)
+    def put(self, key: Hashable, entry: Entry) -> None:
+        self._entries[key] = entry
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)
 
     def clear(self) -> None:
-        self._verdicts.clear()
+        self._entries.clear()
+
+
+class Remembering:
+    """A workspace that answers each question once: a document asks the same for each of its launches."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.read = once(workspace.read)
+        self.model = workspace.model
+        self.release = once(workspace.release)
 
 
 def analyse(document: Document, options: Options, workspace: Workspace, cache: Cache | None = None) -> Analysis:
     """Judge every launch of a document. Pure but for what `workspace` reads."""
     cache = cache if cache is not None else Cache()
+    workspace = Remembering(workspace)
     naming = document_names(document, workspace)
     depends_on = {naming(name) for name in document.depends_on}
     diagnostics = [_problem(p) for p in document.problems]
@@ -55,8 +76,9 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     for index, launch in enumerate(document.launches):
         assumed = assume(launch, document.directives, options, workspace, document.name)
         models, configs = _sources(document, workspace, depends_on)
-        verdict = _judged(launch, assumed, models, configs, cache)
-        diagnostics += diagnostics_of(launch, index, verdict, configs)
+        entry = _judged(launch, assumed, models, configs, cache)
+        verdict = entry.verdict
+        diagnostics += _placed(entry, launch, index, configs)
         diagnostics += variables_of(document, launch, index, assumed)
         bind = partial(bind_variant, launch, release=verdict.main.world.release, configs=configs)
         diagnostics += gpu_count_of(document, launch, index, verdict, bind)
@@ -84,13 +106,24 @@ def document_names(document: Document, workspace: Workspace) -> Naming:
     return naming
 
 
-def _judged(launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache) -> Verdict:
+def _judged(launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache) -> Entry:
     key = launch_key(launch, assumed, configs)
-    verdict = cache.get(key)
-    if verdict is None:
-        verdict = judge(launch, assumed.worlds, models, configs, release_named=assumed.release_named)
-        cache.put(key, verdict)
-    return verdict
+    entry = cache.get(key)
+    if entry is None:
+        entry = Entry(judge(launch, assumed.worlds, models, configs, release_named=assumed.release_named))
+        cache.put(key, entry)
+    return entry
+
+
+def _placed(entry: Entry, launch: Launch, index: int, configs: ConfigSource) -> list[Diagnostic]:
+    """The launch's diagnostics: those of the last launch that read the same, moved to this one's words, else found anew."""
+    if not entry.verdict.findings:
+        return []
+    found = moved(entry.diagnostics, entry.launch, launch, index) if entry.launch is not None else None
+    if found is None:
+        found = diagnostics_of(launch, index, entry.verdict, configs)
+    entry.launch, entry.diagnostics = launch, found
+    return found
 
 
 def _sources(document: Document, workspace: Workspace, depends_on: set[str]) -> tuple[ModelSource, ConfigSource]:

@@ -308,9 +308,9 @@ def judge(
         worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
     runs = _run_all(launch, worlds, models, configs)
     if not release_named and all(r.refused for r in runs):
-        older = _older(launch, worlds, models, configs)
+        older = _older(launch, runs, worlds, models, configs)
         if not all(r.refused for r in older):
-            return _verdict(runs, accepted_elsewhere=_since(launch, runs, worlds, models, configs))
+            return _verdict(runs, accepted_elsewhere=_since(launch, runs, older, worlds, models, configs))
     return _verdict(runs)
 
 
@@ -329,32 +329,47 @@ def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, confi
     return runs
 
 
-def _older(launch: Launch, worlds: Sequence[World], models: ModelSource, configs: ConfigSource) -> list[Judged]:
-    """The launch in older releases, oldest question first: does any of them take it?"""
-    runs: list[Judged] = []
+def _older(
+    launch: Launch, runs: Sequence[Judged], worlds: Sequence[World], models: ModelSource, configs: ConfigSource
+) -> list[Judged]:
+    """The launch in older releases, newest first, until one takes it.
+
+    Where the newest release refuses it for the same reason on every hardware, older ones are asked on one.
+    """
+    reasons = {(r.variant, *(f.identity for f in findings_of(r) if _fatal(f, r))) for r in runs}
+    if len(reasons) == len(launch.variants):
+        worlds = [next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])]
+    older: list[Judged] = []
     for release in OLDER_WORLDS:
-        runs += _run_all(launch, [replace(w, release=release) for w in worlds], models, configs)
-        if not all(r.refused for r in runs):
+        older += _run_all(launch, [replace(w, release=release) for w in worlds], models, configs)
+        if not all(r.refused for r in older):
             break
-    return runs
+    return older
 
 
 def _since(
-    launch: Launch, runs: Sequence[Judged], worlds: Sequence[World], models: ModelSource, configs: ConfigSource
+    launch: Launch,
+    runs: Sequence[Judged],
+    older: Sequence[Judged],
+    worlds: Sequence[World],
+    models: ModelSource,
+    configs: ConfigSource,
 ) -> Mapping[tuple[str, str], Release]:
-    """For each finding of the newest release, the release from which on it holds without a gap."""
+    """For each finding that ends the launch in the newest release, the release from which on it does."""
+    identities = {f.identity for r in runs for f in findings_of(r) if _fatal(f, r)}
+    seen = {r.world.release: {f.rule.name for f in findings_of(r)} for r in older}
     since: dict[tuple[str, str], Release] = {}
-    pending = {f.identity for r in runs for f in findings_of(r) if _fatal(f, r)}
-    names = {identity: identity[0] for identity in pending}
-    shipped = releases()
-    for newer, release in zip(reversed(shipped), reversed(shipped[:-1]), strict=False):
-        older = _run_all(launch, [replace(worlds[0], release=release)], models, configs)
-        seen = {f.rule.name for r in older for f in findings_of(r)}
-        for identity in [p for p in pending if names[p] not in seen]:
-            since[identity] = newer
-            pending.discard(identity)
-        if not pending:
-            break
+    for identity in identities:
+        without = max((release for release, names in seen.items() if identity[0] not in names), default=None)
+        for release in releases():
+            if without is None or release <= without:
+                continue
+            if release not in seen:
+                asked = _run_all(launch, [replace(worlds[0], release=release)], models, configs)
+                seen[release] = {f.rule.name for r in asked for f in findings_of(r)}
+            if identity[0] in seen[release]:
+                since[identity] = release
+                break
     return since
 
 
