@@ -130,7 +130,8 @@ class DiskWorkspace:
 
     def _pin_in(self, folder: Path) -> tuple[Release, str] | None:
         try:
-            files = [p for p in sorted(folder.glob("requirements*.txt")) + [folder / n for n in _LOCKS] if p.is_file()]
+            listed = [p for pattern in _REQUIREMENTS for p in sorted(folder.glob(pattern))]
+            files = [p for p in listed + [folder / n for n in _LOCKS] if p.is_file()]
         except OSError:
             return None
         for file in files:
@@ -152,14 +153,27 @@ class DiskWorkspace:
         return {}, None, ""
 
 
-_LOCKS = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "pyproject.toml", "environment.yml", "environment.yaml")
+_REQUIREMENTS = ("requirements*.txt", "requirements/*.txt", "constraints*.txt")
+_LOCKS = (
+    "uv.lock",
+    "pylock.toml",
+    "poetry.lock",
+    "pdm.lock",
+    "Pipfile.lock",
+    "pyproject.toml",
+    "environment.yml",
+    "environment.yaml",
+)
 _PIN = re.compile(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.+]*)", re.MULTILINE)
+_COMMENT = re.compile(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
+_PIPFILE = re.compile(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
 _LOCKED = re.compile(r'name = "sglang"\s*\nversion = "([^"]+)"')
 
 
 def pinned_release(text: str) -> Release | None:
     """The release that a requirements or lock file pins SGLang to."""
-    match = _PIN.search(text) or _LOCKED.search(text)
+    text = _COMMENT.sub("", text)
+    match = _PIN.search(text) or _LOCKED.search(text) or _PIPFILE.search(text)
     return Release.read(match.group(1)) if match else None
 
 
