@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from spec_lsp.analysis.judge import Merged
+from spec_lsp.analysis.worlds import NOT_NAMED
+from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.syntax.launch import Choice, Launch
 
 
@@ -17,8 +19,21 @@ def message_of(merged: Merged, launch: Launch) -> str:
         message = binding.notes[found.note or 0].message
     if found.rule.late:
         message += " The server finds out only after loading the weights."
+    message += _named_by(merged)
     where = " ".join(part for part in (merged.where, when_of(merged.variants, launch)) if part)
     return f"{message} This holds {where}." if where else message
+
+
+def _named_by(merged: Merged) -> str:
+    """Who says which release runs, where another release takes what is typed and the file does not say it to us itself."""
+    found, world = merged.found, merged.run.world
+    if found.error is None or merged.where or world.release_from in (NOT_NAMED, "directive", "asked for"):
+        return ""
+    error = merged.run.binding.errors[found.error]
+    known = flag_span(error.typed) if error.kind in ("unknown-flag", "ambiguous-prefix") else None
+    if error.kind == "invalid-choice" and error.definition is not None:
+        known = choice_span(error.definition.field, error.text)
+    return f" This launch runs {world.release} ({world.release_from})." if known is not None else ""
 
 
 def when_of(variants: tuple[int, ...], launch: Launch) -> str:

@@ -71,3 +71,26 @@ def test_messages_are_sentences() -> None:
     for diagnostic in check(text).diagnostics:
         assert diagnostic.message[-1] in ".?", diagnostic.message
         assert diagnostic.message[0].isupper() or diagnostic.message[0] in "`", diagnostic.message
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (f"docker run lmsysorg/sglang:v0.5.9 {SERVER} --enable-strict-thinking", "This launch runs 0.5.9 (image tag)."),
+        (f"pip install sglang==0.5.9\n{SERVER} --enable-strict-thinking", "This launch runs 0.5.9 (pip pin)."),
+        (f"docker run lmsysorg/sglang:v0.5.23 {SERVER} --cuda-graph-max-bs 3", "This launch runs 0.5.23 (image tag)."),
+    ],
+)
+def test_who_names_the_release(text: str, part: str) -> None:
+    assert part in messages(f"# spec-lsp: gpu=h100\n{text}\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# spec-lsp: sglang=0.5.9 gpu=h100\n{SERVER} --enable-strict-thinking",
+        f"# spec-lsp: gpu=h100\ndocker run lmsysorg/sglang:v0.5.9 {SERVER} --no-such-flag-at-all",
+    ],
+)
+def test_nobody_needs_to_hear_it(text: str) -> None:
+    assert "This launch runs" not in messages(text + "\n")
