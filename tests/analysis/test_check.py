@@ -171,13 +171,15 @@ def test_cache_gives_the_same_at_other_places() -> None:
     assert run("") == run("# another line\n") == run("")
 
 
-def test_cache_forgets_the_oldest() -> None:
-    cache = Cache(1)
-    for size in ("two", "three", "two"):
-        analyse(read_document(NAME, f"{PINNED}{SERVER} --tp {size}", NOTHING), Options(), NOTHING, cache)
-    assert len(cache._verdicts) == 1
+def test_cache_forgets_what_was_not_asked_for_longest() -> None:
+    cache = Cache(2)
+    cache.put("a", "first")  # type: ignore[arg-type]
+    cache.put("b", "second")  # type: ignore[arg-type]
+    assert cache.get("a") == "first"
+    cache.put("c", "third")  # type: ignore[arg-type]
+    assert [cache.get(key) for key in "abc"] == ["first", None, "third"]
     cache.clear()
-    assert not cache._verdicts
+    assert cache.get("a") is None
 
 
 def test_every_rule_has_words_for_people() -> None:
