@@ -42,7 +42,8 @@ class DiskWorkspace:
         models: tuple[Path, ...] = (),
         overlay: Callable[[str], str | None] = lambda _: None,
     ) -> None:
-        self.roots = tuple(r.resolve() for r in roots)
+        # a root behind a symbolic link is named both ways: documents come with either
+        self.roots = tuple(dict.fromkeys(p for r in roots for p in (Path(os.path.abspath(r)), r.resolve())))
         self.models = models
         self.overlay = overlay
         self._models: dict[tuple[str, int], ModelFacts | None] = {}

@@ -12,7 +12,7 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
-from spec_lsp.analysis.ignores import _IGNORE as IGNORE
+from spec_lsp.analysis.ignores import IGNORE
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
 from spec_lsp.catalog.binding import Setting
 from spec_lsp.catalog.history import flag_span, replacement, variable_span

@@ -20,7 +20,7 @@ from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.word import Place
 
-_IGNORE = re.compile(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\]")
+IGNORE = re.compile(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ def _names() -> dict[str, str]:
 
 
 def _ignores(directive: Directive, document: Document) -> list[Ignore]:
-    match = _IGNORE.match(directive.text)
+    match = IGNORE.match(directive.text)
     if match is None:
         return []
     scope = Place(document.name, 0, len(document.text)) if match["file"] else _scope(directive, document)
@@ -111,7 +111,7 @@ def _unknown(directive: Directive) -> Diagnostic | None:
 
 
 def _problem(text: str) -> str:
-    match = _IGNORE.match(text)
+    match = IGNORE.match(text)
     if match is not None:
         names = [name.strip() for name in match["rules"].split(",")]
         unknown = [name for name in names if name not in _names()]

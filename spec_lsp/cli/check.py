@@ -15,7 +15,7 @@ from spec_lsp.cli.checker import Checker, Task
 from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
 from spec_lsp.cli.files import UnreadableError, write_text
 from spec_lsp.cli.formats import Run, writer
-from spec_lsp.cli.patterns import Patterns
+from spec_lsp.patterns import Patterns
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport, Found, Totals

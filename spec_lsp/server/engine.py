@@ -1,4 +1,4 @@
-"""The door to analysis. Imported late: the client gets its answer to `initialize` before tree-sitter, YAML and the
+"""The door to analysis. Imported late: the client gets its answer to `initialize` before parsers, catalogs and the
 rules are loaded."""
 
 from __future__ import annotations

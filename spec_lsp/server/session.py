@@ -304,12 +304,11 @@ def settings_table(options: Any) -> Mapping[str, Any]:
 
 
 def _exclusion(base: Path, patterns: tuple[str, ...]) -> Callable[[str], bool]:
-    """Whether a document is excluded."""
+    """Whether a document is excluded. Patterns are relative to `base`, the settings file's folder."""
     if not patterns:
         return lambda _: False
-    import spec_lsp.workspace as disk
+    from spec_lsp.patterns import Patterns
 
-    matcher = getattr(disk, "excluded", None)
-    if matcher is None:
-        return lambda _: False
-    return lambda name: bool(matcher(base, patterns, name))
+    matcher = Patterns(patterns)
+    prefix = f"{base}/"
+    return lambda name: name.startswith(prefix) and matcher.match(name.removeprefix(prefix))

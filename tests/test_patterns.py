@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.cli.patterns import Patterns
+from spec_lsp.patterns import Patterns
 
 PATHS = [
     "a.sh", "b.yaml", "build/a.sh", "deep/build/a.sh", "deep/er/a.sh", "deep/er/b.yaml", "third_party/x/a.sh", "a[1].sh", "ab.sh", "# x",
