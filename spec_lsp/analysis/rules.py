@@ -133,8 +133,8 @@ OVERRIDDEN_VALUE = _rule(
 )  # fmt: skip
 RELEASE_NOT_SHIPPED = _rule(
     23, "unknown-release", "spec-lsp does not know this release of SGLang.",
-    "The launch is checked as a later mend of the same release that spec-lsp knows (0.5.8.post1 for 0.5.8), else as the nearest older one. On a release newer than the newest known one, "
-    "unknown flags and choices are warnings only.",
+    "The launch is checked as a later mend of the same release that spec-lsp knows (0.5.8.post1 for 0.5.8), else as the nearest older one. "
+    "On a release newer than the newest known one, unknown flags and choices are warnings only.",
     "spec-lsp", severity="information",
 )  # fmt: skip
 
