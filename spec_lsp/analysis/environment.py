@@ -258,7 +258,8 @@ def _removed(text: str, whole: Place) -> Edit | None:
     stop = len(text) if stop < 0 else stop
     before, after = text[line : whole.start], text[whole.end : stop]
     option = re.search(r"(?:(?<!\S)(?:-e|--env)(?:[ \t]+|=)[\"']?)$", before)
-    start = line + option.start() if option else whole.start - (text[whole.start - 1 : whole.start] in ('"', "'"))
+    quoted = text[whole.start - 1 : whole.start] in ('"', "'") and text[whole.end - 1] == text[whole.start - 1]
+    start = line + option.start() if option else whole.start - quoted
     lead = text[line:start]
     if re.fullmatch(r"[ \t]*(?:-[ \t]+)?(?:(?:export|declare -x)[ \t]+)?", lead) and re.fullmatch(
         r"[ \t]*\\?[ \t]*(?:#.*)?\r?", after

@@ -178,6 +178,18 @@ def test_once_for_all_ways_to_run_it() -> None:
             [("Remove `SGLANG_SOMETHING_ELSE_AGAIN`", "unsafe")],
             f"{SERVER}\n",
         ),
+        (
+            f"bash -c 'SGLANG_CUTLASS_MOE=1 {SERVER}'\n",
+            "unread-variable",
+            [("Remove `SGLANG_CUTLASS_MOE`", "safe")],
+            f"bash -c '{SERVER}'\n",
+        ),
+        (
+            f'docker run -e "SGLANG_CUTLASS_MOE=1" --rm lmsysorg/sglang:dev {SERVER}\n',
+            "unread-variable",
+            [("Remove `SGLANG_CUTLASS_MOE`", "safe")],
+            f"docker run --rm lmsysorg/sglang:dev {SERVER}\n",
+        ),
         # a block must not be left empty
         (f"if $X; then\n  export SGLANG_ENABLE_SPEC_V2=1\nfi\n{SERVER}\n", "unread-variable", [], ""),
         # what it means is the opposite: no mere renaming
