@@ -15,7 +15,6 @@ from spec_lsp.cli.checker import Checker, Task
 from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
 from spec_lsp.cli.files import UnreadableError, write_text
 from spec_lsp.cli.formats import Run, writer
-from spec_lsp.patterns import Patterns
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport, Found, Totals
@@ -23,6 +22,7 @@ from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.walk import Candidate, candidates
 from spec_lsp.cli.worlds import all_rules, read_gpu, read_release
+from spec_lsp.patterns import Patterns
 from spec_lsp.workspace import MAX_BYTES, decode
 
 MAX_FOUND_BYTES = 4 * 1024 * 1024

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from spec_lsp.analysis.report import Options
-from spec_lsp.patterns import Patterns
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.patterns import Patterns
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
 from spec_lsp.workspace import DiskWorkspace
 
