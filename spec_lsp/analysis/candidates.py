@@ -1,0 +1,154 @@
+"""The values a flag may be given, and which of them the release and the hardware can run: decided by resolving the launch with each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any
+
+from spec_lsp.analysis.hints import written
+from spec_lsp.analysis.hover import _readers as readers
+from spec_lsp.analysis.judge import Judged, ModelSource, is_open, run
+from spec_lsp.analysis.report import World
+from spec_lsp.analysis.worlds import NOT_NAMED
+from spec_lsp.catalog.binding import Binding, Setting
+from spec_lsp.catalog.model import SUPPRESS, Flag
+from spec_lsp.resolution.engine import Finding
+from spec_lsp.syntax.launch import Launch
+from spec_lsp.syntax.word import Place, literal
+
+MAX_RESOLUTIONS = 48
+"""How often a launch is resolved for one list of values: somebody is typing."""
+
+OTHERS = ("sm100", "mi355", "ampere")
+"""Families tried where nothing names the hardware and the likeliest cannot run a value."""
+
+_POWERS = (1, 2, 4, 8, 16)
+SIZES: Mapping[str, Sequence[Any]] = MappingProxyType(
+    {
+        "page_size": (1, 16, 32, 64, 128),
+        "tp_size": _POWERS,
+        "dp_size": _POWERS,
+        "ep_size": _POWERS,
+        "pp_size": (1, 2, 4),
+        "attn_cp_size": (1, 2, 4, 8),
+        "nnodes": (1, 2, 4),
+        "node_rank": (0, 1, 2, 3),
+        "mem_fraction_static": (0.7, 0.75, 0.8, 0.85, 0.9),
+        "context_length": (8192, 16384, 32768, 65536, 131072),
+        "chunked_prefill_size": (-1, 2048, 4096, 8192, 16384),
+        "max_prefill_tokens": (8192, 16384, 32768),
+        "max_running_requests": (16, 32, 48, 64, 128, 256),
+        "cuda_graph_max_bs": (16, 32, 64, 128, 256, 512),
+        "cuda_graph_max_bs_decode": (16, 32, 64, 128, 256, 512),
+        "speculative_num_steps": (1, 2, 3, 4, 5),
+        "speculative_eagle_topk": (1, 2, 4, 8),
+        "speculative_num_draft_tokens": (2, 3, 4, 8, 16, 32),
+        "schedule_conservativeness": (0.3, 0.5, 1.0, 1.3),
+        "max_loras_per_batch": (1, 2, 4, 8),
+        "max_lora_rank": (8, 16, 32, 64, 128),
+        "watchdog_timeout": (300, 600, 1800),
+        "port": (30000, 8000),
+        "host": ("0.0.0.0", "127.0.0.1"),
+        "log_level": ("debug", "info", "warning", "error", "critical"),
+    }
+)
+"""Common values of fields that have no choices."""
+
+
+def values_of(flag: Flag) -> tuple[Any, ...]:
+    """The choices of a flag, else common values and its default."""
+    if flag.choices:
+        return flag.choices
+    default = (
+        ()
+        if flag.default in (None, SUPPRESS, "") or not isinstance(flag.default, (int, float, str))
+        else (flag.default,)
+    )
+    sizes = SIZES.get(flag.field, ())
+    return tuple(dict.fromkeys((*sizes, *(d for d in default if d not in sizes)))) if flag.takes_value else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What comes of a value: `refused` says why it cannot run (empty if it can), `becomes` what SGLang uses instead (empty if it stands).
+
+    `elsewhere` names hardware that takes it where nothing names the hardware."""
+
+    refused: str = ""
+    becomes: str = ""
+    elsewhere: str = ""
+
+
+@dataclass(slots=True)
+class Trial:
+    """A launch without the value in question, to be resolved with one value after the other."""
+
+    launch: Launch
+    variant: int
+    world: World
+    worlds: tuple[World, ...]
+    binding: Binding
+    models: ModelSource
+    left: int = MAX_RESOLUTIONS
+    _without: dict[World, frozenset[str]] = field(default_factory=dict)
+
+    def fits(self, flag: Flag, values: Sequence[Any]) -> Mapping[Any, Fit]:
+        """What comes of each value; nothing is said of those of a field that no rule reads, and where there are too many."""
+        read = flag.field in readers(self.binding.catalog.release)
+        if not read or flag.nargs is not None or len(values) + 1 > self.left:
+            return {}
+        return {value: self._fit(flag, value) for value in values}
+
+    def _fit(self, flag: Flag, value: Any) -> Fit:
+        judged, refusal = self._tried(flag, value, self.world)
+        if refusal is None:
+            return Fit(becomes=_replaced(judged, flag.field, value))
+        if self.world.hardware_from != NOT_NAMED:
+            return Fit(refusal.said.message)
+        return Fit(refusal.said.message, elsewhere=", ".join(self._elsewhere(flag, value)))
+
+    def _elsewhere(self, flag: Flag, value: Any) -> Iterator[str]:
+        """The first of some other hardware that takes it."""
+        for world in self.worlds:
+            if world.hardware is None or world.hardware.family not in OTHERS or world == self.world or self.left <= 0:
+                continue
+            if self._tried(flag, value, world)[1] is None:
+                yield world.hardware.title
+                return
+
+    def _tried(self, flag: Flag, value: Any, world: World) -> tuple[Judged, Finding | None]:
+        """The launch with the value, and the first refusal that it brings."""
+        known = self._refused_without(world)
+        judged = self._run({**self.binding.settings, flag.field: _setting(flag, value)}, world)
+        return judged, next((f for f in _refusals(judged) if f.rule.name not in known), None)
+
+    def _refused_without(self, world: World) -> frozenset[str]:
+        if world not in self._without:
+            judged = self._run(self.binding.settings, world)
+            self._without[world] = frozenset(f.rule.name for f in _refusals(judged))
+        return self._without[world]
+
+    def _run(self, settings: Mapping[str, Setting], world: World) -> Judged:
+        self.left -= 1
+        binding = replace(self.binding, settings=settings)
+        return run(self.launch, self.variant, world, self.models, binding, bare=is_open(self.launch, binding))
+
+
+def _setting(flag: Flag, value: Any) -> Setting:
+    nowhere = Place("", 0, 0)
+    return Setting(flag.field, value, flag.name, literal(flag.name, nowhere), (literal(str(value), nowhere),), flag)
+
+
+def _refusals(judged: Judged) -> list[Finding]:
+    return [f for f in judged.resolution.findings if f.rule.severity == "error"] if judged.resolution else []
+
+
+def _replaced(judged: Judged, name: str, value: Any) -> str:
+    """What SGLang will use in place of a typed value; empty where that stands or is not known."""
+    if judged.resolution is None or not judged.resolution.config.known(name):
+        return ""
+    history = judged.resolution.config.history.get(name, ())
+    used = getattr(judged.resolution.config, name)
+    return written(used) if used != value and any(not d.step.spelling for d in history) else ""

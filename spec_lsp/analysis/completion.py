@@ -1,0 +1,430 @@
+"""What may be typed at a cursor in a launch: flags, their values, keys and values of `--config` files.
+
+Plain data in character offsets. Documentation is made for one item at a time (`document`), when somebody looks at it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from typing import Any, Literal
+
+import yaml
+
+from spec_lsp.analysis.candidates import Fit, Trial, values_of
+from spec_lsp.analysis.cursor import LinePart, LineSpot, Spot, WordSpot, line_part, spot
+from spec_lsp.analysis.hover import _flag_text as flag_text
+from spec_lsp.analysis.hover import _type_of as type_of
+from spec_lsp.analysis.judge import bind_variant
+from spec_lsp.analysis.navigation import MODEL_FIELDS
+from spec_lsp.analysis.report import Analysis, Options, Workspace, World
+from spec_lsp.analysis.worlds import assume, catalog_release
+from spec_lsp.catalog.binding import Binding
+from spec_lsp.catalog.config_file import refused_keys, switches
+from spec_lsp.catalog.history import choice_span, replacement
+from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import load
+from spec_lsp.facts.well_known import ids
+from spec_lsp.syntax.launch import Launch
+from spec_lsp.syntax.word import Place, Word
+
+ItemKind = Literal["flag", "value", "key"]
+
+RELATED = {
+    ("speculative_",): ("speculative_",),
+    ("enable_lora", "lora_"): ("lora_", "max_lora", "enable_lora"),
+    ("disaggregation_",): ("disaggregation_",),
+    ("enable_hierarchical_cache", "hicache_"): ("hicache_", "enable_hierarchical_cache"),
+    ("ep_size", "moe_"): ("ep_", "moe_", "enable_eplb", "eplb_", "deepep_"),
+    ("dp_size", "enable_dp_"): ("dp_", "enable_dp_", "load_balance_method"),
+    ("nnodes", "node_rank"): ("nnodes", "node_rank", "dist_init_addr"),
+    ("quantization",): ("quantization", "kv_cache_dtype"),
+}
+"""When a field that starts with one of these is set, those that start with one of those belong to it."""
+
+COMMON = (
+    "model_path", "tp_size", "host", "port", "mem_fraction_static", "context_length", "attention_backend", "page_size",
+    "speculative_algorithm", "dp_size", "ep_size", "quantization", "kv_cache_dtype", "dtype", "chunked_prefill_size",
+    "max_running_requests", "trust_remote_code", "served_model_name", "reasoning_parser", "tool_call_parser", "config",
+)  # fmt: skip
+"""Fields of flags that most launches give, in about this order."""
+
+MAX_ALTERNATIVES = 12
+"""Choices beyond which a snippet's placeholder does not list them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing to type. `text` replaces the place; `snippet` (empty: none) does so with placeholders, for clients that take them.
+
+    Items sort by `rank`, then in the order given. `about` is what `document` needs, as plain data.
+    """
+
+    label: str
+    kind: ItemKind
+    text: str
+    rank: int
+    detail: str = ""
+    snippet: str = ""
+    deprecated: bool = False
+    about: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """All that may stand at `place`, which holds the cursor; the client narrows it down while somebody types on."""
+
+    place: Place
+    items: tuple[Item, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """What is known of the launch around the cursor, without what is being typed."""
+
+    launch: Launch
+    variant: int
+    world: World
+    worlds: tuple[World, ...]
+    binding: Binding
+    workspace: Workspace
+    document: str
+
+    @property
+    def catalog(self) -> Catalog:
+        return self.binding.catalog
+
+
+def complete(analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
+    """What may be typed at character `offset` of the document; None outside of launches, and where nothing is known to fit."""
+    at = spot(analysis.document, offset, workspace)
+    if at is None:
+        return None
+    world, worlds = _worlds(at, analysis, options, workspace)
+    catalog = load(catalog_release(world.release))
+    if isinstance(at, WordSpot):
+        return _in_words(at, catalog, partial(_known, at, world, worlds, analysis.document.name, workspace))
+    return _in_line(at, catalog, partial(_known, at, world, worlds, analysis.document.name, workspace))
+
+
+def _worlds(at: Spot, analysis: Analysis, options: Options, workspace: Workspace) -> tuple[World, tuple[World, ...]]:
+    """The likeliest world of the launch, and all of them."""
+    for report in analysis.launches:
+        if report.launch.place.start == at.launch.place.start and report.verdict is not None:
+            return report.verdict.main.world, report.worlds
+    document = analysis.document
+    worlds = assume(at.launch, document.directives, options, workspace, document.name).worlds
+    hopper = [w for w in worlds if w.hardware and w.hardware.family == "hopper"]
+    return (hopper or worlds)[0], worlds
+
+
+def _known(
+    at: Spot, world: World, worlds: tuple[World, ...], document: str, workspace: Workspace, launch: Launch
+) -> _Known:
+    configs = partial(workspace.read, document)
+    binding = bind_variant(launch, at.variant, world.release, configs)
+    return _Known(launch, at.variant, world, worlds, binding, workspace, document)
+
+
+# --- in words ----------------------------------------------------------------------------------------------------------
+
+
+def _in_words(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
+    name, equals, _ = at.typed.partition("=")
+    if name.startswith("-") and equals:
+        flag = _flag_of(catalog, name)
+        place = at.place(len(name) + 1, len(at.typed) + len(at.rest))
+        return _values(flag, place, known(at.without(0)), name) if flag else None
+    place = at.place(0, len(at.typed) + len(at.rest.partition("=")[0]))
+    pending, given = _pending(catalog, at.before)
+    if pending is not None and not at.typed.startswith("-"):
+        around = known(at.without(given + 1))
+        values = _values(pending, place, around, at.before[-1 - given].text or "")
+        more = given > 0 and not at.typed
+        return _with_flags(values, place, at, known) if more else values
+    if at.launch.program == "serve" and not at.before and not at.typed.startswith("-"):
+        return _values(catalog.by_field["model_path"], place, known(at.without(0)), "")
+    return _with_flags(None, place, at, known)
+
+
+def _with_flags(values: Completion | None, place: Place | None, at: WordSpot, known: Any) -> Completion | None:
+    around: _Known = known(at.without(0))
+    follows = at.rest.startswith("=") or bool(at.behind and not at.behind[0].known_start.startswith("-"))
+    items = _flags(around, alone=not follows and "=" not in at.rest)
+    return Completion(place, (*(values.items if values else ()), *items)) if place else None
+
+
+def _flag_of(catalog: Catalog, typed: str) -> Flag | None:
+    """The flag that a spelling or unambiguous prefix means."""
+    exact = catalog.flag(typed)
+    if exact is not None or not typed.startswith("--") or len(typed) < 3:
+        return exact
+    fields = {f.dest: f for s, f in catalog.by_spelling.items() if s.startswith(typed)}
+    return next(iter(fields.values())) if len(fields) == 1 else None
+
+
+def _pending(catalog: Catalog, before: Sequence[Word]) -> tuple[Flag | None, int]:
+    """The flag in front of the cursor that still takes a value, and how many it has got."""
+    for given, word in enumerate(reversed(before)):
+        if word.known_start.startswith("--"):
+            flag = _flag_of(catalog, word.text or "")
+            return (flag, given) if flag is not None and _takes_more(flag, given) else (None, 0)
+        if word.splat:
+            break
+    return None, 0
+
+
+def _takes_more(flag: Flag, given: int) -> bool:
+    if flag.nargs in ("+", "*"):
+        return True
+    return given < (flag.nargs if isinstance(flag.nargs, int) else 1)
+
+
+# --- flags -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """A spelling of a flag, with what is the same in every launch. `common` is its place among the common ones, else a large number."""
+
+    spelling: str
+    flag: Flag
+    field: str
+    first: bool
+    common: int
+    detail: str
+    placeholder: str
+    switch: bool
+
+
+@cache
+def _entries(release: Release) -> tuple[_Entry, ...]:
+    """The long spellings of a shipped release's flags, common ones first; flags that only stop SGLang are left out."""
+    known = switches(release)
+    entries = [
+        _Entry(
+            spelling,
+            flag,
+            flag.field,
+            spelling == flag.name,
+            COMMON.index(flag.field) if flag.field in COMMON else len(COMMON),
+            _detail(flag, spelling, release),
+            _placeholder(flag) if flag.takes_value else "",
+            spelling[2:].replace("-", "_") in known,
+        )
+        for spelling, flag in load(release).by_spelling.items()
+        if spelling.startswith("--") and flag.action != "help" and not flag.fatal
+    ]
+    return tuple(sorted(entries, key=lambda e: e.common))
+
+
+def _flags(around: _Known, *, alone: bool) -> Iterator[Item]:
+    """Every spelling of every flag; with a placeholder for its value where none follows."""
+    related = _related(around.binding)
+    release = str(around.catalog.release)
+    for entry in _entries(around.catalog.release):
+        spelling = entry.spelling
+        snippet = f"{spelling} {entry.placeholder}" if alone and entry.placeholder else ""
+        rank = _rank(entry, around.binding, related)
+        about = (spelling, release)
+        yield Item(spelling, "flag", spelling, rank, entry.detail, snippet, entry.flag.deprecated, about)
+
+
+def _related(binding: Binding) -> tuple[str, ...]:
+    """The starts of fields that belong to what is set."""
+    return tuple(
+        start
+        for causes, starts in RELATED.items()
+        if any(field.startswith(causes) for field in binding.settings)
+        for start in starts
+    )
+
+
+def _rank(entry: _Entry, binding: Binding, related: tuple[str, ...]) -> int:
+    """0: belongs to what is typed or is missing; 1: common; 2: any; 3: another spelling; 4: given already; 5: deprecated."""
+    if entry.flag.deprecated:
+        return 5
+    if entry.field in binding.settings or (entry.field == "config" and binding.config is not None):
+        return 4
+    if not entry.first:
+        return 3
+    if entry.flag.required or (related and entry.field.startswith(related)):
+        return 0
+    return 1 if entry.common < len(COMMON) else 2
+
+
+def _detail(flag: Flag, spelling: str, release: Release) -> str:
+    """A flag in a few words: what it takes and what it is without."""
+    if flag.deprecated:
+        instead = replacement(spelling, release)
+        return "deprecated" + (f": use {instead.instead}" if instead and instead.instead else "")
+    if flag.default in (None, SUPPRESS) or not flag.takes_value:
+        return type_of(flag)
+    return f"{type_of(flag)}, {_text(flag.default)} unless given"
+
+
+def _placeholder(flag: Flag) -> str:
+    """A snippet's first stop."""
+    if flag.choices and len(flag.choices) <= MAX_ALTERNATIVES:
+        return "${1|" + ",".join(_escaped(str(c), ",|") for c in flag.choices) + "|}"
+    default = "" if flag.default in (None, SUPPRESS) or isinstance(flag.default, (list, dict)) else str(flag.default)
+    return "${1:" + _escaped(default) + "}" if default else "$1"
+
+
+def _escaped(text: str, more: str = "") -> str:
+    """Text as a snippet has it."""
+    return re.sub(rf"([\\\\$}}{re.escape(more)}])", r"\\\1", text)
+
+
+def _text(value: Any) -> str:
+    return " ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
+
+# --- values ------------------------------------------------------------------------------------------------------------
+
+
+def _values(flag: Flag, place: Place | None, around: _Known, spelling: str) -> Completion | None:
+    """The values of a flag, those that cannot run behind the others."""
+    if place is None or not flag.takes_value:
+        return None
+    return Completion(place, tuple(_value_items(flag, around, spelling or flag.name)))
+
+
+def _value_items(flag: Flag, around: _Known, spelling: str) -> Iterator[Item]:
+    if flag.field in MODEL_FIELDS:
+        yield from (Item(name, "value", name, 0, "a model spec-lsp knows") for name in ids())
+        return
+    values = values_of(flag)
+    models = partial(around.workspace.model, around.document)
+    trial = Trial(around.launch, around.variant, around.world, around.worlds, around.binding, models)
+    fits = trial.fits(flag, values)
+    for value in values:
+        fit = fits.get(value, Fit())
+        detail = _fit_text(fit, around.world)
+        rank = 0 if not fit.refused else 1 if fit.elsewhere else 2
+        release = str(around.catalog.release)
+        yield Item(str(value), "value", str(value), rank, detail, about=(spelling, release, str(value), detail))
+
+
+def _fit_text(fit: Fit, world: World) -> str:
+    """What comes of a value here, as a few words."""
+    if not fit.refused:
+        return f"becomes {fit.becomes}" if fit.becomes else ""
+    where = f" on {world.hardware.title}" if world.hardware else ""
+    return f"runs on {fit.elsewhere}, not{where}: {fit.refused}" if fit.elsewhere else f"refused{where}: {fit.refused}"
+
+
+# --- in a `--config` file ----------------------------------------------------------------------------------------------
+
+
+def _in_line(at: LineSpot, catalog: Catalog, known: Any) -> Completion | None:
+    part = line_part(at)
+    place = at.place(part.start, part.end) if part else None
+    if part is None or place is None:
+        return None
+    around: _Known = known(at.without_line())
+    style = _Style.of(at.text)
+    if part.key is None:
+        return Completion(place, tuple(_keys(around, style, part)))
+    flag = _flag_of(catalog, "--" + part.key)
+    return Completion(place, tuple(_line_values(flag, around, style, part))) if flag else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Style:
+    """How a file writes keys and switches."""
+
+    quote: str
+    on: str
+    off: str
+
+    @classmethod
+    def of(cls, text: str) -> _Style:
+        keys = re.findall(r"^[ \t]*([\"']?)[A-Za-z][\w-]*[\"']?[ \t]*:", text, re.MULTILINE)
+        quotes = set(keys)
+        said = re.search(
+            r":[ \t]+(true|false|True|False|TRUE|FALSE|yes|no|Yes|No|on|off|On|Off)[ \t]*(?:#.*)?$", text, re.MULTILINE
+        )
+        on, off = _SWITCHES[said[1].lower()] if said else _SWITCHES["true"]
+        case = str.title if said and said[1].istitle() else str.upper if said and said[1].isupper() else str
+        return cls(quotes.pop() if len(quotes) == 1 else "", case(on), case(off))
+
+
+_SWITCHES = {word: pair for pair in (("true", "false"), ("yes", "no"), ("on", "off")) for word in pair}
+
+
+def _keys(around: _Known, style: _Style, part: LinePart) -> Iterator[Item]:
+    """Keys for every spelling of the flags a file may set, written as the file writes its keys."""
+    related = _related(around.binding)
+    release = around.catalog.release
+    refused = refused_keys(release)
+    for entry in _entries(release):
+        key = entry.spelling[2:]
+        if entry.field == "config" or key.replace("-", "_") in refused:
+            continue
+        rank = _rank(entry, around.binding, related)
+        text, snippet = _entry_text(key, entry, style, part)
+        about = (entry.spelling, str(release))
+        yield Item(key, "key", text, rank, entry.detail, snippet, entry.flag.deprecated, about)
+
+
+def _entry_text(key: str, entry: _Entry, style: _Style, part: LinePart) -> tuple[str, str]:
+    """The text and the snippet of a key: with its colon, and a value, where none follows."""
+    name = key if part.quote else f"{style.quote}{key}{style.quote}"
+    if part.colon or part.quote:
+        return name, ""
+    if entry.switch:
+        return f"{name}: {style.on}", ""
+    return f"{name}: ", f"{name}: {entry.placeholder}" if entry.placeholder else ""
+
+
+def _line_values(flag: Flag, around: _Known, style: _Style, part: LinePart) -> Iterator[Item]:
+    blank = " " if part.blank else ""
+    if not flag.takes_value:
+        release = str(around.catalog.release)
+        for word, detail in ((style.on, "gives the switch"), (style.off, "as if it were not there")):
+            yield Item(word, "value", blank + word, 0, detail, about=(flag.name, release, word, detail))
+        return
+    for item in _value_items(flag, around, f"--{part.key}"):
+        text = item.text if part.quote else _scalar(item.text, flag)
+        yield Item(item.label, "value", blank + text, item.rank, item.detail, about=item.about)
+
+
+def _scalar(text: str, flag: Flag) -> str:
+    """A value as a plain YAML scalar; quoted where YAML would read something else."""
+    if flag.type in ("int", "float", "human_readable_int"):
+        return text
+    try:
+        same = yaml.safe_load(text) == text
+    except yaml.YAMLError:
+        same = False
+    return text if same else f'"{text}"'
+
+
+# --- documentation -----------------------------------------------------------------------------------------------------
+
+
+def document(about: Sequence[str]) -> str:
+    """The documentation of an item by its `about`, as Markdown; empty where there is nothing to say."""
+    if len(about) < 2:
+        return ""
+    spelling, named, *value = about
+    release = Release.read(named)
+    catalog = load(catalog_release(release)) if release is not None else None
+    flag = _flag_of(catalog, spelling) if catalog is not None else None
+    if release is None or flag is None:
+        return ""
+    parts = list(_value_text(flag, value)) if value else []
+    return "\n\n".join([*parts, *flag_text(flag, spelling, release)])
+
+
+def _value_text(flag: Flag, value: Sequence[str]) -> Iterator[str]:
+    """What is said of a value before its flag."""
+    text, *detail = value
+    span = choice_span(flag.field, text)
+    since = f" · since {span.since}" if span is not None and not span.from_the_start else ""
+    yield f"**`{text}`**{since}"
+    yield from filter(None, detail)

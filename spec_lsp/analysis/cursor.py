@@ -1,0 +1,220 @@
+"""What a cursor stands at: which word of which launch, and what is written before and behind it.
+
+The text is read once more with a mark where the cursor is. What the mark became part of is what is being typed, however the
+text continues lines, quotes words or fills arrays; where it became part of no launch, nothing is being typed for one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from spec_lsp.analysis.reading import read_document
+from spec_lsp.analysis.report import Workspace
+from spec_lsp.syntax.launch import Document, EmbeddedFile, Launch
+from spec_lsp.syntax.word import Place, Word, literal
+
+MARK = "\uf8f1"
+"""A character of no alphabet: part of a word in every syntax, and of no variable's name."""
+
+
+@dataclass(frozen=True, slots=True)
+class WordSpot:
+    """A cursor in the words of a variant of a launch.
+
+    `typed` is the cursor's word up to the cursor, `rest` what follows; `before` the words in front of it, `behind` those after.
+    """
+
+    launch: Launch
+    index: int
+    variant: int
+    typed: str
+    rest: str
+    before: tuple[Word, ...]
+    behind: tuple[Word, ...]
+    word: Word
+    offset: int
+
+    def place(self, start: int, end: int) -> Place | None:
+        """Where the characters [start, end) of the word without its mark are written; `start` is not behind the cursor, `end` not
+        before it. Offsets are those of the text without the mark."""
+        return _unmarked(self.word.place_of(start, end + 1), self.offset)
+
+    def without(self, words: int) -> Launch:
+        """The launch without the cursor's word and this many words in front of it."""
+        kept = (*self.before[: len(self.before) - words], *self.behind)
+        return _with_variant(self.launch, self.variant, words=kept)
+
+
+@dataclass(frozen=True, slots=True)
+class LineSpot:
+    """A cursor in a `--config` file: `text` is the file's without the mark, `at` the cursor in it, `start` and `end` its line."""
+
+    launch: Launch
+    index: int
+    variant: int
+    file: EmbeddedFile
+    text: str
+    at: int
+    offset: int
+
+    @property
+    def start(self) -> int:
+        return self.text.rfind("\n", 0, self.at) + 1
+
+    @property
+    def end(self) -> int:
+        end = self.text.find("\n", self.at)
+        return len(self.text) if end < 0 else end
+
+    def place(self, start: int, end: int) -> Place | None:
+        """Where the characters [start, end) of the file around the cursor are written."""
+        return _unmarked(self.file.content.place_of(start, end + 1), self.offset)
+
+    def without_line(self) -> Launch:
+        """The launch without the cursor's line in the file."""
+        left = self.text[: self.start] + self.text[self.end :]
+        file = replace(self.file, content=literal(left, self.file.content.place))
+        files = tuple(file if f is self.file else f for f in self.launch.variants[self.variant].files)
+        return _with_variant(self.launch, self.variant, files=files)
+
+
+Spot = WordSpot | LineSpot
+
+
+def spot(document: Document, offset: int, workspace: Workspace) -> Spot | None:
+    """What the cursor at `offset` stands at; None outside of launches."""
+    text = document.text
+    marked = read_document(document.name, text[:offset] + MARK + text[offset:], workspace, document.language)
+    for index, launch in enumerate(marked.launches):
+        for variant in range(len(launch.variants)):
+            found = _in_words(launch, index, variant, document.name, offset) or _in_files(
+                launch, index, variant, document.name, offset
+            )
+            if found is not None:
+                return found
+    return None
+
+
+def _in_words(launch: Launch, index: int, variant: int, name: str, offset: int) -> WordSpot | None:
+    words = launch.variants[variant].words
+    for number, word in enumerate(words):
+        at = _mark_in(word, name, offset)
+        if at is not None and not word.splat and at < len(word.known_start):
+            text = word.known_start
+            return WordSpot(
+                launch, index, variant, text[:at], text[at + 1 :], words[:number], words[number + 1 :], word, offset
+            )
+    return None
+
+
+def _in_files(launch: Launch, index: int, variant: int, name: str, offset: int) -> LineSpot | None:
+    for file in launch.variants[variant].files:
+        at = _mark_in(file.content, name, offset)
+        text = file.content.text
+        if at is not None and text is not None:
+            return LineSpot(launch, index, variant, file, text[:at] + text[at + 1 :], at, offset)
+    return None
+
+
+def _mark_in(word: Word, name: str, offset: int) -> int | None:
+    """The index of the mark in the text of a word; None where it is not in it."""
+    position = 0
+    for fragment in word.fragments:
+        if fragment.text is None:
+            return None
+        if fragment.place.document == name and fragment.place.start <= offset < fragment.place.end:
+            found = offset - fragment.place.start if fragment.verbatim else fragment.text.find(MARK)
+            return position + found if fragment.text[found : found + 1] == MARK else None
+        position += len(fragment.text)
+    return None
+
+
+def _unmarked(place: Place | None, offset: int) -> Place | None:
+    """A place that holds the mark, in the text without it."""
+    if place is None or not place.start <= offset < place.end:
+        return None
+    return place._replace(end=place.end - 1)
+
+
+def _with_variant(launch: Launch, number: int, **changes: object) -> Launch:
+    variants = list(launch.variants)
+    variants[number] = replace(variants[number], **changes)  # type: ignore[arg-type]
+    return replace(launch, variants=tuple(variants))
+
+
+# --- lines of a `--config` file ----------------------------------------------------------------------------------------
+
+_KEY = re.compile(r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<key>[\w-]*)\Z")
+_VALUE = re.compile(r"[ \t]*(?P<q>[\"']?)(?P<key>[A-Za-z][\w-]*)(?P=q)[ \t]*:(?P<blank>[ \t]*)(?P<value>.*)\Z")
+_ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)\Z")
+_ITEM_LINE = re.compile(r"[ \t]*(?:-(?:[ \t]|\Z)|#|\Z)")
+_LAST = re.compile(r"(?:.*[\[,][ \t]*)?(?P<quote>[\"']?)(?P<text>[^\s\"'\[\],{}#]*)\Z")
+"""The last word of a value: after the bracket or comma of a list, without its quote."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinePart:
+    """What the cursor stands at in a line: a key (`key` is None) or a value of a key. `start` and `end` are the characters of the
+    file to replace; `blank`: a blank must come first; `quote`: the quote the cursor is in; `colon`: a colon follows."""
+
+    key: str | None
+    start: int
+    end: int
+    quote: str = ""
+    blank: bool = False
+    colon: bool = False
+
+
+def line_part(at: LineSpot) -> LinePart | None:
+    """The key or value at the cursor; None in comments, and in keys that are not at the top."""
+    before, behind = at.text[at.start : at.at], at.text[at.at : at.end]
+    key = _KEY.match(before)
+    if key is not None:
+        if len(key["indent"]) != _margin(at):
+            return None
+        more = re.match(r"[\w-]*", behind)
+        end = at.at + (more.end() if more else 0)
+        colon = re.match(r"[\"']?[ \t]*:", at.text[end : at.end]) is not None
+        return LinePart(None, at.at - len(key["key"]), end, key["quote"], colon=colon)
+    value = _VALUE.match(before)
+    if value is not None:
+        return _value_part(at, value["key"], value["value"], behind, blank=not value["blank"])
+    item = _ITEM.match(before)
+    name = _key_above(at) if item else None
+    return _value_part(at, name, item["value"], behind) if item and name else None
+
+
+def _value_part(at: LineSpot, key: str, value: str, behind: str, *, blank: bool = False) -> LinePart | None:
+    last = _LAST.match(value)
+    if last is None:
+        return None
+    more = re.match(r"[^\s\"',\]\[{}#]*", behind)
+    end = at.at + (more.end() if more else 0)
+    return LinePart(key, at.at - len(last["text"]), end, last["quote"], blank)
+
+
+def _margin(at: LineSpot) -> int:
+    """How far the file's keys are indented."""
+    for line in _other_lines(at):
+        key = re.match(r"([ \t]*)[\"']?[A-Za-z][\w-]*[\"']?[ \t]*:", line)
+        if key is not None:
+            return len(key[1])
+    return 0
+
+
+def _other_lines(at: LineSpot) -> Iterator[str]:
+    yield from at.text[: at.start].split("\n")
+    yield from at.text[at.end :].split("\n")
+
+
+def _key_above(at: LineSpot) -> str | None:
+    """The key whose list the cursor's line belongs to."""
+    for line in reversed(at.text[: at.start].split("\n")[:-1]):
+        value = _VALUE.match(line)
+        if value is not None and not _ITEM.match(line):
+            return None if value["value"].strip().partition("#")[0] else value["key"]
+        if not _ITEM_LINE.match(line):
+            return None
+    return None

@@ -1,0 +1,277 @@
+"""What may be typed at a caret: `‸` marks the cursor."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.completion import Completion, Item, complete, document
+from spec_lsp.analysis.report import Options
+from spec_lsp.workspace import DiskWorkspace
+
+MODELS = Path(__file__).parent.parent / "models"
+HEAD = "# spec-lsp: sglang=0.5.23 gpu=h100\n"
+RUN = f"python -m sglang.launch_server --model-path {MODELS}/llama-3.1-8b "
+KEYS = f"{HEAD}model-path: a/b\npage-size: 16\nattention-backend: fa3\n"
+
+
+def at_caret(text: str, name: str = "/w/run.sh") -> tuple[Completion | None, str]:
+    """The completion at the caret, and the characters it replaces."""
+    offset = text.index("‸")
+    text = text.replace("‸", "")
+    workspace = DiskWorkspace()
+    analysis = analyse(read_document(name, text, workspace), Options(), workspace)
+    found = complete(analysis, offset, Options(), workspace)
+    if found is not None:
+        assert found.place.document == name
+        assert found.place.start <= offset <= found.place.end
+    return found, text[found.place.start : found.place.end] if found else ""
+
+
+def items(text: str, name: str = "/w/run.sh") -> dict[str, Item]:
+    found, _ = at_caret(text, name)
+    assert found is not None
+    assert len({i.label for i in found.items}) == len(found.items), "a label twice"
+    return {item.label: item for item in found.items}
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced", "offered"),
+    [
+        pytest.param(f"{RUN}‸", "", "--page-size", id="behind a blank"),
+        pytest.param(f"{RUN}-‸", "-", "--page-size", id="one dash"),
+        pytest.param(f"{RUN}--‸", "--", "--page-size", id="two dashes"),
+        pytest.param(f"{RUN}--pa‸ge-size 16", "--page-size", "--page-size", id="within a flag"),
+        pytest.param(f"{RUN}--pa‸ge-size=16", "--page-size", "--page-size", id="within a flag with its value"),
+        pytest.param(f"{RUN}page‸", "page", "--page-size", id="without dashes"),
+        pytest.param(f"{RUN}--tp 2 \\\n  ‸\n", "", "--page-size", id="next line"),
+        pytest.param(f"{RUN}\\\n  --tp 2 \\\n  --pa‸ \\\n  --dp 2\n", "--pa", "--page-size", id="between lines"),
+        pytest.param(f"{RUN}--enable-metrics --pa‸ && echo", "--pa", "--page-size", id="in a list of commands"),
+        pytest.param(f'A=(--tp 2 --pa‸)\n{RUN}"${{A[@]}}"', "--pa", "--page-size", id="array"),
+        pytest.param(f'A="--tp 2 --pa‸"\n{RUN}$A', "--pa", "--page-size", id="string of flags"),
+        pytest.param(f'{RUN}"--pa‸"', "--pa", "--page-size", id="quoted"),
+        pytest.param(f"bash -c '{RUN}--pa‸'", "--pa", "--page-size", id="in another script's text"),
+        pytest.param(f"{RUN}--attention-backend ‸", "", "fa3", id="value"),
+        pytest.param(f"{RUN}--attention-backend ‸ --tp 2", "", "fa3", id="value before a flag"),
+        pytest.param(f"{RUN}--attention-backend f‸a", "fa", "fa3", id="within a value"),
+        pytest.param(f"{RUN}--attention-backend=‸", "", "fa3", id="value behind ="),
+        pytest.param(f"{RUN}--attention-backend=f‸x --tp 2", "fx", "fa3", id="within a value behind ="),
+        pytest.param(f'{RUN}--attention-backend "f‸"', "f", "fa3", id="quoted value"),
+        pytest.param(f"{RUN}--attention-backend 'f‸", "f", "fa3", id="open quote"),
+        pytest.param(f"{RUN}--attention-b f‸", "f", "fa3", id="abbreviated flag"),
+        pytest.param(f"{RUN}--attention-backend \\\n  ‸", "", "fa3", id="value on the next line"),
+        pytest.param(f"B=f‸\n{RUN}--attention-backend $B", "f", "fa3", id="assignment"),
+        pytest.param(f"{RUN}--page-size ‸", "", "64", id="common size"),
+        pytest.param(f"{RUN}--lora-target-modules q_proj ‸", "", "k_proj", id="one more value"),
+        pytest.param(f"{RUN}--lora-target-modules q_proj ‸", "", "--page-size", id="or a flag"),
+        pytest.param("sglang serve Qwen/‸", "Qwen/", "Qwen/Qwen3-8B", id="model of sglang serve"),
+        pytest.param(f"{RUN}--speculative-draft-model-path ‸", "", "Qwen/Qwen3-8B", id="model"),
+        pytest.param(
+            f"cat > c.yaml <<EOF\nmodel-path: a/b\npa‸\nEOF\n{RUN}--config c.yaml",
+            "pa",
+            "page-size",
+            id="here-document",
+        ),
+        pytest.param(f"cat > c.yaml <<EOF\nattention-backend: ‸\nEOF\n{RUN}--config c.yaml", "", "fa3", id="its value"),
+    ],
+)
+def test_in_words(text: str, replaced: str, offered: str) -> None:
+    found, covered = at_caret(HEAD + text)
+    assert covered == replaced
+    assert found is not None
+    assert offered in {i.label for i in found.items}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"# a comm‸ent\n{RUN}",
+        f"{RUN}# --‸",
+        f"{RUN}--tp 2\n--‸",
+        f"{RUN}--tp 2\n\n  ‸\n",
+        f"ec‸ho\n{RUN}",
+        f"{RUN}| tee ‸",
+        f"{RUN}> ‸",
+        f"{RUN}&& ls --‸",
+        f"{RUN}--page-size $X‸",
+        f"{RUN}--page-size $(cat ‸)",
+        f"{RUN}--enable-metrics=‸",
+        f"{RUN}--no-such-flag=‸",
+        "ls --‸",
+        "‸",
+    ],
+)
+def test_nothing_outside_of_launches_and_of_what_is_known(text: str) -> None:
+    assert at_caret(HEAD + text)[0] is None
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced", "label", "written"),
+    [
+        ("‸", "", "tp-size", "tp-size: "),
+        ("tp‸", "tp", "tp-size", "tp-size: "),
+        ("tp‸: 2", "tp", "tp-size", "tp-size"),
+        ("enable-m‸", "enable-m", "enable-metrics", "enable-metrics: true"),
+        ("kv-cache-dtype: ‸", "", "auto", "auto"),
+        ("kv-cache-dtype:‸", "", "auto", " auto"),
+        ("kv-cache-dtype: fp‸x # why", "fpx", "fp8_e5m2", "fp8_e5m2"),
+        ('kv-cache-dtype: "fp‸"', "fp", "fp8_e5m2", "fp8_e5m2"),
+        ("enable-metrics: ‸", "", "true", "true"),
+        ("log-requests: True\nenable-metrics: ‸", "", "False", "False"),
+        ("log-requests: yes\nenable-metrics: ‸", "", "no", "no"),
+        ("log-requests: on\nenable-m‸", "enable-m", "enable-metrics", "enable-metrics: on"),
+        ("lora-target-modules: [q_proj, k‸]", "k", "k_proj", "k_proj"),
+        ("lora-target-modules:\n  - q_proj\n  - ‸", "", "k_proj", "k_proj"),
+        ("lora-target-modules:\n- ‸", "", "k_proj", "k_proj"),
+        ("tp-size: ‸", "", "8", "8"),
+    ],
+)
+def test_in_config_files(text: str, replaced: str, label: str, written: str) -> None:
+    found, covered = at_caret(KEYS + text, "/w/c.yaml")
+    assert covered == replaced
+    assert found is not None
+    assert {i.label: i.text for i in found.items}[label] == written
+
+
+@pytest.mark.parametrize("text", ["# tp‸", "tp-size: 2 # ‸", "  tp‸", "no-such-key: ‸", "- ‸"])
+def test_nothing_elsewhere_in_config_files(text: str) -> None:
+    assert at_caret(KEYS + text, "/w/c.yaml")[0] is None
+
+
+def test_keys_are_quoted_where_the_file_quotes_them() -> None:
+    quoted = f"{HEAD}'model-path': a/b\n'page-size': 16\n'attention-backend': fa3\n"
+    assert items(f"{quoted}tp‸", "/w/c.yaml")["tp-size"].text == "'tp-size': "
+    assert items(f"{quoted}'tp‸'", "/w/c.yaml")["tp-size"].text == "tp-size"
+
+
+def test_keys_that_sglang_refuses_are_not_offered() -> None:
+    offered = items(f"{KEYS}‸", "/w/c.yaml")
+    assert not {"config", "help", "no-lora-strict-loading"} & offered.keys()
+
+
+def test_values_that_yaml_reads_otherwise_are_quoted() -> None:
+    assert all(i.text != "null" for i in items(f"{KEYS}quantization: ‸", "/w/c.yaml").values())
+
+
+@pytest.mark.parametrize(
+    ("rest", "ranks"),
+    [
+        ("‸", {"--tp-size": 1, "--enable-metrics": 2, "--tensor-parallel-size": 3, "--model-path": 4, "--model": 4}),
+        ("--tp 2 ‸", {"--tp-size": 4, "--tensor-parallel-size": 4}),
+        ("--speculative-algorithm EAGLE3 ‸", {"--speculative-num-steps": 0, "--tp-size": 1, "--hicache-size": 2}),
+        ("--enable-hierarchical-cache ‸", {"--hicache-size": 0, "--speculative-num-steps": 2}),
+        ("--config c.yaml ‸", {"--config": 4}),
+        ("--tp‸ --page-size 4", {"--page-size": 4}),
+    ],
+)
+def test_order_of_flags(rest: str, ranks: dict[str, int]) -> None:
+    offered = items(f"{HEAD}{RUN}{rest}")
+    assert {label: offered[label].rank for label in ranks} == ranks
+
+
+def test_what_is_missing_comes_first() -> None:
+    assert items(f"{HEAD}python -m sglang.launch_server --‸")["--model-path"].rank == 0
+
+
+def test_deprecated_flags_come_last_and_name_their_successor() -> None:
+    offered = items(f"{HEAD.replace('0.5.23', '0.5.12')}{RUN}‸")
+    old = [i for i in offered.values() if i.deprecated]
+    assert old
+    assert {i.rank for i in old} == {5}
+    assert any(i.detail.startswith("deprecated: use `--") or i.detail.startswith("deprecated: use --") for i in old)
+
+
+def test_only_flags_of_the_release() -> None:
+    assert "--cuda-graph-max-bs-decode" in items(f"{HEAD}{RUN}‸")
+    assert "--cuda-graph-max-bs-decode" not in items(f"{HEAD.replace('0.5.23', '0.5.9')}{RUN}‸")
+
+
+@pytest.mark.parametrize(
+    ("text", "label", "snippet"),
+    [
+        (f"{RUN}‸", "--page-size", "--page-size $1"),
+        (f"{RUN}‸", "--port", "--port ${1:30000}"),
+        (f"{RUN}‸", "--enable-metrics", ""),
+        (f"{RUN}‸", "--grammar-backend", "--grammar-backend ${1|xgrammar,outlines,llguidance,none|}"),
+        (f"{RUN}--po‸ 3", "--port", ""),
+        (f"{RUN}--po‸=3", "--port", ""),
+        (f"{RUN}--po‸ --tp 2", "--port", "--port ${1:30000}"),
+    ],
+)
+def test_snippets_where_no_value_follows(text: str, label: str, snippet: str) -> None:
+    item = items(HEAD + text)[label]
+    assert item.snippet == snippet
+    assert item.text == label
+
+
+@pytest.mark.parametrize(
+    ("gpu", "rest", "says"),
+    [
+        ("h100", "--attention-backend ‸", {"fa3": "", "trtllm_mla": "refused on H100: "}),
+        ("b200", "--attention-backend ‸", {"fa3": "refused on B200: ", "trtllm_mha": ""}),
+        ("b200", "--attention-backend trtllm_mha --page-size ‸", {"1": "becomes 64", "64": "", "32": ""}),
+        ("b200", "--attention-backend=‸ --page-size 1", {"trtllm_mha": ""}),
+        ("h100", "--reasoning-parser ‸", {"qwen3": ""}),
+    ],
+)
+def test_values_that_cannot_run_say_why(gpu: str, rest: str, says: dict[str, str]) -> None:
+    offered = items(f"{HEAD.replace('h100', gpu)}{RUN}{rest}")
+    for label, detail in says.items():
+        assert offered[label].detail.startswith(detail), offered[label]
+        assert bool(offered[label].detail) == bool(detail), offered[label]
+        assert (offered[label].rank > 0) == detail.startswith("refused")
+
+
+def test_hardware_that_nobody_named() -> None:
+    text = f"# spec-lsp: sglang=0.5.23\npython -m sglang.launch_server --model-path {MODELS}/deepseek-v3 --attention-backend ‸"
+    offered = items(text)
+    assert offered["trtllm_mla"].detail.startswith("runs on SM100 (B200, GB200), not on Hopper (H100, H200): ")
+    assert offered["trtllm_mla"].rank == 1
+    assert offered["ascend"].detail.startswith("refused on Hopper")
+
+
+def test_a_refusal_that_has_nothing_to_do_with_the_value_does_not_count() -> None:
+    offered = items(f"{HEAD}{RUN}--speculative-eagle-topk 4 --speculative-algorithm EAGLE3 --attention-backend ‸")
+    assert not offered["triton"].detail
+
+
+@pytest.mark.parametrize(
+    ("about", "says"),
+    [
+        (("--page-size", "0.5.23"), ["**`--page-size`**", "| type | integer |", "| default |", "| releases |"]),
+        (("--tensor-parallel-size", "0.5.23"), ["**`--tensor-parallel-size`**", "also `--tp-size`"]),
+        (
+            ("--attention-backend", "0.5.23", "dsa", "why"),
+            ["**`dsa`** · since 0.5.", "why", "**`--attention-backend`**"],
+        ),
+    ],
+)
+def test_documentation(about: tuple[str, ...], says: list[str]) -> None:
+    text = document(about)
+    for sentence in says:
+        assert sentence in text
+
+
+@pytest.mark.parametrize("about", [(), ("--page-size",), ("--no-such", "0.5.23"), ("--page-size", "x")])
+def test_no_documentation(about: tuple[str, ...]) -> None:
+    assert document(about) == ""
+
+
+@pytest.mark.parametrize("rest", ["--‸", "--attention-backend ‸", "--page-size ‸"])
+def test_a_keystroke_is_quick(rest: str) -> None:
+    """CPU time of a completion in a script of fifty launches: 20 ms is the aim, the margin is for slow machines."""
+    text = HEAD + f"{RUN}--page-size 16 \\\n  --tp 2\n" * 50 + RUN + rest
+    offset = text.index("‸")
+    text = text.replace("‸", "")
+    workspace = DiskWorkspace()
+    analysis = analyse(read_document("/w/run.sh", text, workspace), Options(), workspace)
+    spent = []
+    for _ in range(6):
+        start = time.thread_time()
+        assert complete(analysis, offset, Options(), workspace) is not None
+        spent.append(time.thread_time() - start)
+    print(f"{rest}: {1000 * min(spent):.1f} ms")
+    assert min(spent) < 0.06
