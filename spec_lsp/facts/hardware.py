@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from spec_lsp.facts.known import NotKnown
@@ -172,6 +173,7 @@ _NOISE = frozenset({"nvidia", "amd", "instinct", "tesla", "geforce", "intel", "a
 _ALIASES = {"sm89": "ada", "sm90": "hopper", "gfx942": "mi300", "gfx950": "mi355"}
 
 
+@lru_cache(maxsize=256)
 def find(name: str) -> Hardware | None:
     """The device or family a person names ("H100", "nvidia-h200", "A100-SXM4-40GB", "hopper"); None when unknown."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and word not in _NOISE]
