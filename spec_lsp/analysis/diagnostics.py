@@ -76,6 +76,7 @@ def _diagnostic(launch: Launch, index: int, merged: Merged, binding_of: Callable
         key=":".join((found.rule.name, str(index), *found.identity[1:])),
         late=found.rule.late,
         related=tuple(dict.fromkeys(related)),
+        unnecessary=merged.without_effect,
         deprecated=found.rule is DEPRECATED_FLAG,
         launch=index,
         source=merged,

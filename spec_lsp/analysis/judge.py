@@ -230,6 +230,8 @@ class Merged:
     where: str = ""
     variants: tuple[int, ...] = ()
     """The variants in which it holds, when not in all."""
+    without_effect: bool = False
+    """Whether the launch resolves to the very same configuration without the flag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,7 +313,20 @@ def judge(
         older = _older(launch, runs, worlds, models, configs)
         if not all(r.refused for r in older):
             return _verdict(runs, accepted_elsewhere=_since(launch, runs, older, worlds, models, configs))
-    return _verdict(runs)
+    verdict = _verdict(runs)
+    return replace(verdict, findings=tuple(_with_effect(m, launch, models) for m in verdict.findings))
+
+
+def _with_effect(merged: Merged, launch: Launch, models: ModelSource) -> Merged:
+    """Whether an overridden flag does anything at all: the launch is resolved once more without it."""
+    if merged.found.rule is not OVERRIDDEN_VALUE or merged.found.said is None or merged.run.resolution is None:
+        return merged
+    first, field, resolution = merged.run, merged.found.said.at, merged.run.resolution
+    settings = {name: setting for name, setting in first.binding.settings.items() if name != field}
+    binding = replace(first.binding, settings=settings)
+    without = run(launch, first.variant, first.world, models, binding, bare=first.bare).resolution
+    same = without is not None and without.config.fields() == resolution.config.fields()
+    return replace(merged, without_effect=same)
 
 
 def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, configs: ConfigSource) -> list[Judged]:
@@ -455,7 +470,7 @@ def _where(holding: Sequence[Judged], runs: Sequence[Judged]) -> str:
     """Which of the runs these are, as a phrase: "on SM100 (B200, GB200)", "on SGLang 0.5.19", "when $1 is big"."""
     parts = []
     hardware = list(dict.fromkeys(r.world.hardware.title for r in holding if r.world.hardware))
-    if len(hardware) < len({r.world.hardware for r in runs}):
+    if hardware and len(hardware) < len({r.world.hardware for r in runs}):
         parts.append("on " + _listed(hardware))
     named = list(dict.fromkeys(str(r.world.release) for r in holding))
     if len(named) < len({r.world.release for r in runs}):

@@ -20,6 +20,8 @@ def message_of(merged: Merged, launch: Launch) -> str:
     if found.rule.late:
         message += " The server finds out only after loading the weights."
     message += _named_by(merged)
+    if merged.without_effect:
+        message += " Without the flag it is the same."
     where = " ".join(part for part in (merged.where, when_of(merged.variants, launch)) if part)
     return f"{message} This holds {where}." if where else message
 
