@@ -64,6 +64,19 @@ class Settings:
         {"type": "array", "items": {"type": "string"}},
     )
     inlay_hints: bool = _setting(True, "Show the values SGLang will really use beside the launch.", {"type": "boolean"})
+    changed_value_hints: bool = _setting(
+        True, "Show what a value becomes behind one that SGLang will change (`→ 64`).", {"type": "boolean"}
+    )
+    chosen_value_hints: bool = _setting(
+        True,
+        "Show at the end of a launch what SGLang chooses: attention backend, page size, draft steps, topk and tokens.",
+        {"type": "boolean"},
+    )
+    code_lens: str = _setting(
+        "auto",
+        "A lens on each launch that opens its resolved configuration: `auto` where the editor says that it can, `always` or `never`.",
+        {"type": "string", "enum": ["auto", "always", "never"]},
+    )
 
 
 def read_settings(values: Mapping[str, Any]) -> tuple[Settings, list[str]]:
@@ -151,6 +164,8 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
     expected = {"string": str, "boolean": bool, "array": (list, tuple), "object": Mapping}[schema["type"]]
     if not isinstance(value, expected):  # type: ignore[arg-type]
         return f"{value!r} is not {'an' if schema['type'][0] in 'ao' else 'a'} {schema['type']}"
+    if value not in schema.get("enum", (value,)):
+        return f"{value!r} is not one of {', '.join(schema['enum'])}"
     match name:
         case "sglang" if value and Release.read(value) is None:
             return f"{value!r} is not a release of SGLang (write 0.5.19)"

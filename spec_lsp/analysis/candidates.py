@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -18,10 +18,10 @@ from spec_lsp.resolution.engine import Finding
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, literal
 
-MAX_RESOLUTIONS = 48
+MAX_RESOLUTIONS = 40
 """How often a launch is resolved for one list of values: somebody is typing."""
 
-OTHERS = ("sm100", "mi355", "ampere")
+OTHERS = ("sm100", "mi355")
 """Families tried where nothing names the hardware and the likeliest cannot run a value."""
 
 _POWERS = (1, 2, 4, 8, 16)
@@ -92,7 +92,7 @@ class Trial:
     binding: Binding
     models: ModelSource
     left: int = MAX_RESOLUTIONS
-    _without: dict[World, frozenset[str]] = field(default_factory=dict)
+    _without: frozenset[str] | None = None
 
     def fits(self, flag: Flag, values: Sequence[Any]) -> Mapping[Any, Fit]:
         """What comes of each value; nothing is said of those of a field that no rule reads, and where there are too many."""
@@ -120,15 +120,16 @@ class Trial:
 
     def _tried(self, flag: Flag, value: Any, world: World) -> tuple[Judged, Finding | None]:
         """The launch with the value, and the first refusal that it brings."""
-        known = self._refused_without(world)
+        known = self._refused_without()
         judged = self._run({**self.binding.settings, flag.field: _setting(flag, value)}, world)
         return judged, next((f for f in _refusals(judged) if f.rule.name not in known), None)
 
-    def _refused_without(self, world: World) -> frozenset[str]:
-        if world not in self._without:
-            judged = self._run(self.binding.settings, world)
-            self._without[world] = frozenset(f.rule.name for f in _refusals(judged))
-        return self._without[world]
+    def _refused_without(self) -> frozenset[str]:
+        """The rules that refuse the launch without any value, in the likeliest world."""
+        if self._without is None:
+            judged = self._run(self.binding.settings, self.world)
+            self._without = frozenset(f.rule.name for f in _refusals(judged))
+        return self._without
 
     def _run(self, settings: Mapping[str, Setting], world: World) -> Judged:
         self.left -= 1

@@ -298,7 +298,7 @@ def _value_items(flag: Flag, around: _Known, spelling: str) -> Iterator[Item]:
         yield from (Item(name, "value", name, 0, "a model spec-lsp knows") for name in ids())
         return
     values = values_of(flag)
-    models = partial(around.workspace.model, around.document)
+    models = cache(partial(around.workspace.model, around.document))
     trial = Trial(around.launch, around.variant, around.world, around.worlds, around.binding, models)
     fits = trial.fits(flag, values)
     for value in values:

@@ -113,6 +113,9 @@ EXAMPLES = {
     "unsafe_fixes": "unsafe-fixes = true",
     "models": 'models = ["models", "/data/checkpoints"]',
     "inlay_hints": "inlay-hints = false",
+    "changed_value_hints": "changed-value-hints = false",
+    "chosen_value_hints": "chosen-value-hints = false",
+    "code_lens": 'code-lens = "always"',
 }
 """How each setting is written."""
 

@@ -37,7 +37,13 @@ class Client:
     snippets: bool = False
     definition_links: bool = False
     symbol_trees: bool = False
-    completion_docs_later: bool = False
+    completion_markdown: bool = True
+    completion_tags: frozenset[int] = frozenset()
+    completion_deprecated: bool = False
+    link_tooltips: bool = False
+    code_lens: bool = False
+    commands: frozenset[str] = frozenset()
+    """Commands whose results the client shows (`experimental.commands.commands`)."""
     initialization_options: Any = None
     folders: tuple[str, ...] = field(default=())
     """Workspace folders, as URIs."""
@@ -49,7 +55,7 @@ def read_client(params: types.InitializeParams) -> Client:
     has = params.capabilities
     return Client(
         encoding=_encoding(_get(has, "general.position_encodings") or ()),
-        pull=_get(has, "text_document.diagnostic") is not None,
+        pull=_pulls(has),
         related_information=bool(
             _get(has, "text_document.publish_diagnostics.related_information")
             or _get(has, "text_document.diagnostic.related_information")
@@ -75,8 +81,12 @@ def read_client(params: types.InitializeParams) -> Client:
         snippets=bool(_get(has, "text_document.completion.completion_item.snippet_support")),
         definition_links=bool(_get(has, "text_document.definition.link_support")),
         symbol_trees=bool(_get(has, "text_document.document_symbol.hierarchical_document_symbol_support")),
-        completion_docs_later="documentation"
-        in (_get(has, "text_document.completion.completion_item.resolve_support.properties") or ()),
+        completion_markdown=_takes_markdown(_get(has, "text_document.completion.completion_item.documentation_format")),
+        completion_tags=_values(_get(has, "text_document.completion.completion_item.tag_support.value_set")),
+        completion_deprecated=bool(_get(has, "text_document.completion.completion_item.deprecated_support")),
+        link_tooltips=bool(_get(has, "text_document.document_link.tooltip_support")),
+        code_lens=_get(has, "text_document.code_lens") is not None,
+        commands=_commands(_get(has, "experimental")),
         initialization_options=params.initialization_options,
         folders=_folders(params),
         process_id=params.process_id,
@@ -102,14 +112,34 @@ def _encoding(offered: Any) -> Encoding:
     return "utf-16"
 
 
+def _pulls(capabilities: Any) -> bool:
+    """Whether diagnostics are pulled: where the client can, and can be told to pull again.
+
+    Neovim 0.11 pulls a document when that one is edited and at no other time. What another file or the settings change would never
+    be seen there, so it is pushed to, as to all that cannot pull.
+    """
+    told = _get(capabilities, "workspace.diagnostics.refresh_support")
+    pushed = _get(capabilities, "text_document.publish_diagnostics") is not None
+    return _get(capabilities, "text_document.diagnostic") is not None and bool(told or not pushed)
+
+
 def _tags(capabilities: Any) -> frozenset[int]:
-    offered = (
-        _get(capabilities, "text_document.publish_diagnostics.tag_support.value_set")
-        or _get(capabilities, "text_document.diagnostic.tag_support.value_set")
-        or ()
+    offered = _get(capabilities, "text_document.publish_diagnostics.tag_support.value_set") or _get(
+        capabilities, "text_document.diagnostic.tag_support.value_set"
     )
-    values = (getattr(tag, "value", tag) for tag in offered)
+    return _values(offered)
+
+
+def _values(offered: Any) -> frozenset[int]:
+    values = (getattr(tag, "value", tag) for tag in offered or ())
     return frozenset(value for value in values if isinstance(value, int))
+
+
+def _commands(experimental: Any) -> frozenset[str]:
+    """The commands of `{"commands": {"commands": [...]}}`; what is there may be anything."""
+    table = experimental.get("commands") if isinstance(experimental, dict) else None
+    names = table.get("commands") if isinstance(table, dict) else None
+    return frozenset(n for n in names if isinstance(n, str)) if isinstance(names, (list, tuple)) else frozenset()
 
 
 def _takes_markdown(formats: Any) -> bool:

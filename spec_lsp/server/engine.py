@@ -6,7 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from spec_lsp.analysis.completion import Completion
+    from spec_lsp.analysis.hints import Hint, Kind
     from spec_lsp.analysis.hover import HoverText
+    from spec_lsp.analysis.navigation import Link, Origin
     from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Options, Workspace
     from spec_lsp.syntax.launch import Edit
 
@@ -37,6 +42,24 @@ class Engine(Protocol):
 
     def resolved(self, report: LaunchReport) -> str:
         """The configuration a launch will run with, as Markdown."""
+
+    def assumed(self, report: LaunchReport) -> str:
+        """The release and hardware that configuration is worked out for, in a few words."""
+
+    def complete(self, analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
+        """What may be typed at an offset."""
+
+    def document(self, about: Sequence[str]) -> str:
+        """The documentation of an item of a completion, as Markdown."""
+
+    def hints(self, analysis: Analysis, start: int, end: int, kinds: frozenset[Kind]) -> list[Hint]:
+        """What stands beside the launches in some characters without being written."""
+
+    def definitions(self, analysis: Analysis, offset: int, name: str, workspace: Workspace) -> list[Origin]:
+        """Where what stands at an offset comes from."""
+
+    def links(self, analysis: Analysis, workspace: Workspace) -> list[Link]:
+        """What the words of a document lead to."""
 
 
 class RealEngine:
@@ -77,3 +100,33 @@ class RealEngine:
         from spec_lsp.analysis.hover import resolved_text
 
         return resolved_text(report)
+
+    def assumed(self, report: LaunchReport) -> str:
+        from spec_lsp.analysis.hints import assumed
+
+        return assumed(report)
+
+    def complete(self, analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
+        from spec_lsp.analysis.completion import complete
+
+        return complete(analysis, offset, options, workspace)
+
+    def document(self, about: Sequence[str]) -> str:
+        from spec_lsp.analysis.completion import document
+
+        return document(about)
+
+    def hints(self, analysis: Analysis, start: int, end: int, kinds: frozenset[Kind]) -> list[Hint]:
+        from spec_lsp.analysis.hints import hints
+
+        return hints(analysis, start, end, kinds)
+
+    def definitions(self, analysis: Analysis, offset: int, name: str, workspace: Workspace) -> list[Origin]:
+        from spec_lsp.analysis.navigation import definitions
+
+        return definitions(analysis, offset, name, workspace)
+
+    def links(self, analysis: Analysis, workspace: Workspace) -> list[Link]:
+        from spec_lsp.analysis.navigation import links
+
+        return links(analysis, workspace)

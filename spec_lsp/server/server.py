@@ -14,18 +14,47 @@ from pygls.lsp.server import LanguageServer
 from spec_lsp import __version__
 from spec_lsp.server.client import Client, read_client
 from spec_lsp.server.engine import Engine, RealEngine
-from spec_lsp.server.features import code_actions, configuration, diagnostics, hover, launches, sync, watching
+from spec_lsp.server.features import (
+    code_actions,
+    code_lens,
+    completion,
+    configuration,
+    definition,
+    diagnostics,
+    document_links,
+    hover,
+    inlay_hints,
+    launches,
+    refreshing,
+    sync,
+    watching,
+)
 from spec_lsp.server.protocol import Protocol, converter, settled
 from spec_lsp.server.session import Session
 from spec_lsp.server.warm import warm_up
 
 if TYPE_CHECKING:
     from spec_lsp.server.features.diagnostics import Diagnostics
+    from spec_lsp.server.features.refreshing import Refreshing
     from spec_lsp.server.features.sync import Sync
 
 log = logging.getLogger(__name__)
 
-FEATURES = (sync, diagnostics, code_actions, hover, launches, configuration, watching)
+FEATURES = (
+    sync,
+    diagnostics,
+    code_actions,
+    hover,
+    completion,
+    inlay_hints,
+    code_lens,
+    definition,
+    document_links,
+    launches,
+    configuration,
+    watching,
+    refreshing,
+)
 
 MAX_POPUPS = 3
 """Distinct errors that are shown in a session; the log has them all."""
@@ -37,6 +66,7 @@ class Server(LanguageServer):
     session: Session
     texts: Sync
     diagnostics: Diagnostics
+    refreshing: Refreshing
 
     def __init__(self, engine: Engine | None = None) -> None:
         super().__init__("spec-lsp", __version__, protocol_cls=Protocol, converter_factory=converter)
@@ -81,7 +111,10 @@ class Server(LanguageServer):
 
     def files_changed(self, names: Iterable[str]) -> None:
         """Files changed on disk (document names)."""
-        self.diagnostics.surroundings_changed(self.session.files_changed(names))
+        concerned = self.session.files_changed(names)
+        self.diagnostics.surroundings_changed(concerned)
+        if concerned:
+            self.refreshing.refresh()
 
     def folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
         """Workspace folders came or went."""
@@ -92,6 +125,7 @@ class Server(LanguageServer):
     def everything_changed(self) -> None:
         """All open documents are to be looked at again."""
         self.diagnostics.surroundings_changed([text.name for text in self.session.texts])
+        self.refreshing.refresh()
 
     # --- asking the client
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from spec_lsp.server.lean import ignoring_errors, settle
 
 if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Analysis
     from spec_lsp.server.server import Server
 
 _HERE = {"textDocument": {"uri": "file:///warm.sh", "version": 1}}
@@ -21,6 +22,9 @@ _MESSAGES = (
     ("textDocument/didOpen", {"textDocument": {**_HERE["textDocument"], "languageId": "sh", "text": ""}}),
     ("textDocument/didChange", {**_HERE, "contentChanges": [{"range": _RANGE, "text": ""}]}),
     ("textDocument/hover", {**_HERE, "position": _AT}),
+    ("textDocument/completion", {**_HERE, "position": _AT}),
+    ("completionItem/resolve", {"label": ""}),
+    ("textDocument/inlayHint", {**_HERE, "range": _RANGE}),
     ("textDocument/diagnostic", {**_HERE}),
     (
         "textDocument/codeAction",
@@ -35,13 +39,16 @@ MANY_RELEASES = 64
 """More than are shipped: a number that is too high is passed over."""
 
 _SCRIPT = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
+_TYPED = (_SCRIPT.index("--page"), len(_SCRIPT) - 1)
+"""Where something may be typed in it: a flag, a value."""
 
 
 async def warm_up(ls: Server) -> None:
     """Import analysis, make it read a small launch, and let the converter compile what it needs for the usual messages."""
-    steps: list[Callable[[], object]] = [lambda: _analyse(ls)]
+    made: list[Analysis] = []
+    steps: list[Callable[[], object]] = [lambda: made.append(_analyse(ls))]
     steps += [lambda m=m: ls.wire.structure_message(json.loads(_request(*m))) for m in _MESSAGES]  # type: ignore[misc]
-    steps += [settle, *_hover_steps()]
+    steps += [settle, *_hover_steps(), *(lambda at=at: _complete(ls, made[0], at) for at in _TYPED)]
     for step in steps:
         await asyncio.sleep(0)
         ignoring_errors(step)
@@ -69,6 +76,11 @@ def _request(method: str, params: object) -> str:
     return json.dumps({"jsonrpc": "2.0", **identity, "method": method, "params": params})
 
 
-def _analyse(ls: Server) -> None:
+def _complete(ls: Server, analysis: Analysis, offset: int) -> None:
     scope = ls.session.scope("untitled:warm")
-    ls.engine.analyse("untitled:warm", _SCRIPT, "sh", scope.options, scope.workspace, ls.engine.new_cache())
+    ls.engine.complete(analysis, offset, scope.options, scope.workspace)
+
+
+def _analyse(ls: Server) -> Analysis:
+    scope = ls.session.scope("untitled:warm")
+    return ls.engine.analyse("untitled:warm", _SCRIPT, "sh", scope.options, scope.workspace, ls.engine.new_cache())

@@ -35,6 +35,10 @@ def register(ls: Server) -> dict[str, Any]:
         found = session.engine.hover(analysis, offset, name)
         if found is None:
             return None
+        if found.flag:
+            from spec_lsp.analysis.hover import with_help
+
+            found = with_help(found, session.scope(name).workspace.installed_help(name, found.flag))
         markdown = session.client.hover_markdown
         contents = {
             "kind": "markdown" if markdown else "plaintext",

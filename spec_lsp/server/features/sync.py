@@ -22,7 +22,7 @@ class Sync:
     def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         item = params.text_document
         opened = self._ls.session.open(item.uri, str(item.language_id), item.version, item.text)
-        self._ls.diagnostics.changed(opened.name, self._ls.session.edited(opened.name))
+        self._changed(opened.name)
 
     def did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         name = name_of(params.text_document.uri)
@@ -30,7 +30,13 @@ class Sync:
         if text is None:
             return  # a client that edits what it never opened: there is nothing to keep in step
         text.apply(map(_change, params.content_changes), params.text_document.version)
-        self._ls.diagnostics.changed(name, self._ls.session.edited(name))
+        self._changed(name)
+
+    def _changed(self, name: str) -> None:
+        others = self._ls.session.edited(name)
+        self._ls.diagnostics.changed(name, others)
+        if others:
+            self._ls.refreshing.refresh()
 
     def did_close(self, params: types.DidCloseTextDocumentParams) -> None:
         name = name_of(params.text_document.uri)

@@ -1,0 +1,49 @@
+"""Asks the client to ask again for inlay hints and lenses when something other than its document's own text changed them."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Any, Literal
+
+from lsprotocol import types
+
+if TYPE_CHECKING:
+    from spec_lsp.server.server import Server
+
+Kind = Literal["inlay_hint", "code_lens"]
+METHODS: dict[Kind, str] = {
+    "inlay_hint": types.WORKSPACE_INLAY_HINT_REFRESH,
+    "code_lens": types.WORKSPACE_CODE_LENS_REFRESH,
+}
+
+
+class Refreshing:
+    """One round of questions at a time: a client that answers slowly is not asked twice."""
+
+    def __init__(self, ls: Server) -> None:
+        self._ls = ls
+        self._shown: dict[str, None] = {}
+        """The methods of what the client has asked for: only that can be out of date."""
+        self._task: asyncio.Task[None] | None = None
+        self._again = False
+
+    def shown(self, kind: Kind) -> None:
+        """The client was told things of this kind."""
+        if kind in self._ls.client.refreshes:
+            self._shown[METHODS[kind]] = None
+
+    def refresh(self) -> None:
+        """What is shown of some document may be out of date."""
+        self._again = True
+        if self._shown and (self._task is None or self._task.done()):
+            self._task = asyncio.get_running_loop().create_task(self._ask())
+
+    async def _ask(self) -> None:
+        while self._again:
+            self._again = False
+            await asyncio.gather(*(self._ls.ask(method, None) for method in self._shown))
+
+
+def register(ls: Server) -> dict[str, Any]:
+    ls.refreshing = Refreshing(ls)
+    return {}

@@ -1,0 +1,338 @@
+"""Completion, inlay hints, lenses, definitions and links: how the protocol has what analysis says. With the real analysis."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_lsp.server.engine import RealEngine
+from tests.server.fakes import LocalClient, range_
+
+MODELS = Path(__file__).parent.parent / "models"
+HEAD = "# spec-lsp: sglang=0.5.23 gpu=b200\n"
+RUN = f"python -m sglang.launch_server --model-path {MODELS}/llama-3.1-8b"
+ALL: dict[str, Any] = {
+    "general": {"positionEncodings": ["utf-32"]},
+    "workspace": {"inlayHint": {"refreshSupport": True}, "codeLens": {"refreshSupport": True}},
+    "textDocument": {
+        "completion": {
+            "completionItem": {
+                "snippetSupport": True,
+                "deprecatedSupport": True,
+                "tagSupport": {"valueSet": [1]},
+                "documentationFormat": ["markdown"],
+            }
+        },
+        "codeLens": {},
+        "definition": {"linkSupport": True},
+        "documentLink": {"tooltipSupport": True},
+        "inlayHint": {},
+    },
+    "experimental": {"commands": {"commands": ["spec-lsp.showResolved"]}},
+}
+REFRESHES = ("workspace/inlayHint/refresh", "workspace/codeLens/refresh")
+
+
+class Editor:
+    """A client with one open document; `‸` in its text is the cursor."""
+
+    def __init__(self, client: LocalClient, folder: Path) -> None:
+        self.client = client
+        self.folder = folder
+        self.uri = ""
+        self.text = ""
+        self.at: dict[str, int] = {}
+
+    def open(self, text: str, name: str = "run.sh", language: str = "shellscript") -> None:
+        at = text.find("‸")
+        self.text = text.replace("‸", "")
+        before = text[: max(at, 0)]
+        self.at = {"line": before.count("\n"), "character": len(before) - before.rfind("\n") - 1}
+        self.uri = (self.folder / name).as_uri()
+        self.client.open(self.uri, self.text, language)
+
+    async def ask(self, method: str, **more: Any) -> Any:
+        answer = await self.client.request(f"textDocument/{method}", {"textDocument": {"uri": self.uri}, **more})
+        return answer["result"]
+
+    async def ask_here(self, method: str) -> Any:
+        return await self.ask(method, position=self.at)
+
+    async def hints(self) -> list[str]:
+        lines = self.text.count("\n") + 1
+        found = await self.ask("inlayHint", range=range_(0, 0, lines, 0))
+        return ["".join(part["value"] for part in hint["label"]) for hint in found]
+
+    def under(self, span: dict[str, Any]) -> str:
+        assert span["start"]["line"] == span["end"]["line"]
+        line = self.text.split("\n")[int(span["start"]["line"])]
+        return line[int(span["start"]["character"]) : int(span["end"]["character"])]
+
+
+async def editor(folder: Path, capabilities: dict[str, Any] = ALL, **options: Any) -> Editor:
+    client = LocalClient(
+        capabilities,
+        RealEngine(),  # type: ignore[arg-type]
+        workspaceFolders=[{"uri": folder.as_uri(), "name": "w"}],
+        initializationOptions=options,
+    )
+    client.answers = {method: lambda _: None for method in (*REFRESHES, "client/registerCapability")}
+    await client.start()
+    return Editor(client, folder)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path.resolve()
+
+
+async def test_what_is_offered(folder: Path) -> None:
+    client = LocalClient(ALL)
+    offered = (await client.start())["capabilities"]
+    assert offered["completionProvider"] == {"triggerCharacters": ["-", "=", " "], "resolveProvider": True}
+    assert offered["inlayHintProvider"] is True
+    assert offered["definitionProvider"] is True
+    assert offered["codeLensProvider"] == {"resolveProvider": False}
+    assert offered["documentLinkProvider"] == {"resolveProvider": False}
+    assert "codeLensProvider" not in (await LocalClient({}).start())["capabilities"]
+
+
+# --- completion --------------------------------------------------------------------------------------------------------
+
+
+async def test_completion(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.open(f"{HEAD}{RUN} --speculative-algorithm EAGLE3 \\\n  --sp‸\n")
+    found = await ed.ask_here("completion")
+    assert found["isIncomplete"] is False
+    items = {item["label"]: item for item in found["items"]}
+    steps = items["--speculative-num-steps"]
+    assert ed.under(steps["textEdit"]["range"]) == "--sp"
+    assert steps["textEdit"]["newText"] == "--speculative-num-steps $1"
+    assert steps["insertTextFormat"] == 2
+    assert "insertTextFormat" not in items["--enable-metrics"]
+    assert "documentation" not in steps
+    order = sorted(found["items"], key=lambda i: i["sortText"])
+    assert order[0]["label"].startswith("--speculative-")
+    assert all("textEdit" in item for item in found["items"])
+
+
+async def test_completion_without_snippets_and_tags(folder: Path) -> None:
+    ed = await editor(folder, {"general": {"positionEncodings": ["utf-32"]}})
+    ed.open(f"{HEAD.replace('0.5.23', '0.5.12')}{RUN} --‸\n")
+    found = await ed.ask_here("completion")
+    assert all("insertTextFormat" not in i and "tags" not in i and "deprecated" not in i for i in found["items"])
+    assert {i["textEdit"]["newText"] == i["label"] for i in found["items"]} == {True}
+
+
+@pytest.mark.parametrize(
+    ("support", "shown"),
+    [({"tagSupport": {"valueSet": [1]}}, ("tags", [1])), ({"deprecatedSupport": True}, ("deprecated", True))],
+)
+async def test_deprecated_flags_are_marked(folder: Path, support: dict[str, Any], shown: tuple[str, Any]) -> None:
+    ed = await editor(folder, {"textDocument": {"completion": {"completionItem": support}}})
+    ed.open(f"{HEAD.replace('0.5.23', '0.5.12')}{RUN} --‸\n")
+    found = await ed.ask_here("completion")
+    marked = [i for i in found["items"] if shown[0] in i]
+    assert marked
+    assert {str(i[shown[0]]) for i in marked} == {str(shown[1])}
+    assert min(i["sortText"] for i in marked) > max(i["sortText"] for i in found["items"] if i not in marked)
+
+
+@pytest.mark.parametrize("formats", [["markdown", "plaintext"], ["plaintext"]])
+async def test_documentation_comes_when_an_item_is_looked_at(folder: Path, formats: list[str]) -> None:
+    item_support = {"documentationFormat": formats}
+    ed = await editor(folder, {"textDocument": {"completion": {"completionItem": item_support}}})
+    ed.open(f"{HEAD}{RUN} --page‸\n")
+    found = await ed.ask_here("completion")
+    item = next(i for i in found["items"] if i["label"] == "--page-size")
+    resolved = (await ed.client.request("completionItem/resolve", item))["result"]
+    assert {k: v for k, v in resolved.items() if k != "documentation"} == item
+    assert resolved["documentation"]["kind"] == formats[0]
+    assert ("**`--page-size`**" in resolved["documentation"]["value"]) == (formats[0] == "markdown")
+    assert "--page-size" in resolved["documentation"]["value"]
+
+
+@pytest.mark.parametrize("data", [None, 3, {"about": 3}, {"about": ["--page-size"]}, {"other": 1}])
+async def test_items_that_are_not_ours_come_back_as_they_are(folder: Path, data: Any) -> None:
+    ed = await editor(folder)
+    item = {"label": "x", **({"data": data} if data is not None else {})}
+    answer = await ed.client.request("completionItem/resolve", item)
+    assert answer["result"] == item
+
+
+@pytest.mark.parametrize("text", ["‸", "echo ‸\n", f"{HEAD}{RUN}\n--‸\n"])
+async def test_no_completion_outside_of_launches(folder: Path, text: str) -> None:
+    ed = await editor(folder)
+    ed.open(text)
+    assert await ed.ask_here("completion") is None
+
+
+async def test_completion_in_a_document_that_is_not_open(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.uri, ed.at = (folder / "other.sh").as_uri(), {"line": 3, "character": 9}
+    assert await ed.ask_here("completion") is None
+    assert await ed.ask_here("definition") == []
+    assert await ed.ask("codeLens") == []
+    assert await ed.ask("documentLink") == []
+    assert await ed.ask("inlayHint", range=range_(0, 0, 1, 0)) == []
+
+
+async def test_positions_are_in_the_clients_units(folder: Path) -> None:
+    ed = await editor(folder, {**ALL, "general": {"positionEncodings": ["utf-16"]}})
+    ed.open(f"{HEAD}{RUN} --served-model-name 😀 --attention-backend ‸\n")
+    ed.at["character"] += 1
+    found = await ed.ask_here("completion")
+    assert found["items"][0]["textEdit"]["range"] == {"start": ed.at, "end": ed.at}
+
+
+@pytest.mark.parametrize("rest", ["--‸", "--attention-backend ‸", "--page-size ‸"])
+async def test_a_keystroke(folder: Path, rest: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """CPU time from the bytes of an edit and of the question to the bytes of the answer, in a script of fifty launches. The aim is 20 ms;
+    the bound is for machines that are busy."""
+    ed = await editor(folder)
+    ed.open(HEAD + f"{RUN} --page-size 16 \\\n  --tp 2\n" * 50 + f"{RUN} {rest}\n")
+    spent = []
+    for version in range(2, 10):
+        line, character = ed.at["line"], ed.at["character"]
+        start = time.thread_time()
+        ed.client.change(
+            ed.uri, version, (line, character, line, character, " "), (line, character, line, character + 1, "")
+        )
+        assert await ed.ask_here("completion")
+        spent.append(1000 * (time.thread_time() - start))
+    with capsys.disabled():
+        print(f"\n{rest} {min(spent):.1f} ms at best, {sorted(spent)[4]:.1f} as a rule")
+    assert min(spent) < 100
+
+
+# --- inlay hints -------------------------------------------------------------------------------------------------------
+
+HINTED = f"{HEAD}{RUN} --attention-backend trtllm_mha --page-size 1\n{RUN}\n"
+
+
+@pytest.mark.parametrize(
+    ("settings", "expected"),
+    [
+        ({}, ["→ 64", "→ attention trtllm_mha · page size 64"]),
+        ({"changedValueHints": False}, ["→ attention trtllm_mha · page size 64"]),
+        ({"chosenValueHints": False}, ["→ 64"]),
+        ({"inlayHints": False}, []),
+        ({"changedValueHints": False, "chosenValueHints": False}, []),
+    ],
+)
+async def test_inlay_hints(folder: Path, settings: dict[str, Any], expected: list[str]) -> None:
+    ed = await editor(folder, **settings)
+    ed.open(HINTED)
+    assert await ed.hints() == expected
+
+
+async def test_places_and_reasons_of_inlay_hints(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.open(HINTED)
+    changed, chosen = await ed.ask("inlayHint", range=range_(0, 0, 3, 0))
+    lines = HINTED.split("\n")
+    assert changed["position"] == {"line": 1, "character": len(lines[1])}
+    assert chosen["position"] == {"line": 2, "character": len(lines[2])}
+    assert changed["paddingLeft"] is True
+    assert changed["label"][0]["tooltip"]["kind"] == "markdown"
+    assert "tooltip" not in chosen["label"][0]
+    assert await ed.ask("inlayHint", range=range_(0, 0, 1, 5)) == []
+
+
+# --- lenses ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "settings", "shown"),
+    [
+        (ALL, {}, True),
+        (ALL, {"codeLens": "never"}, False),
+        ({"textDocument": {"codeLens": {}}}, {}, False),
+        ({"textDocument": {"codeLens": {}}}, {"codeLens": "always"}, True),
+        ({**ALL, "experimental": {"commands": {"commands": 7}}}, {}, False),
+        ({**ALL, "experimental": [1]}, {}, False),
+    ],
+)
+async def test_who_gets_lenses(
+    folder: Path, capabilities: dict[str, Any], settings: dict[str, Any], shown: bool
+) -> None:
+    ed = await editor(folder, capabilities, **settings)
+    ed.open(HINTED)
+    assert len(await ed.ask("codeLens")) == (2 if shown else 0)
+
+
+async def test_a_lens_runs_the_command_that_shows_the_configuration(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.open(f"docker run --gpus all lmsysorg/sglang:v0.5.19 \\\n  {RUN}\n")
+    (lens,) = await ed.ask("codeLens")
+    title = lens["command"]["title"]
+    assert title.startswith("Show resolved configuration: SGLang 0.5.19 (image tag) · Hopper (H100, H200) (an example)")
+    command = {"command": lens["command"]["command"], "arguments": lens["command"]["arguments"]}
+    shown = (await ed.client.request("workspace/executeCommand", command))["result"]
+    assert shown.startswith("# What SGLang will run")
+
+
+# --- definition and links ----------------------------------------------------------------------------------------------
+
+
+async def test_definition(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.open(f"{HEAD}PAGE=16\n{RUN} --page-size $PA‸GE\n")
+    (link,) = await ed.ask_here("definition")
+    assert ed.under(link["originSelectionRange"]) == "$PAGE"
+    assert link["targetUri"] == ed.uri
+    assert ed.under(link["targetRange"]) == "16"
+    assert link["targetSelectionRange"] == link["targetRange"]
+
+
+async def test_definition_in_a_file_for_clients_without_links(folder: Path) -> None:
+    (folder / "c d.yaml").write_text("# 😀\npage-size: 16\n", "utf-8")
+    ed = await editor(folder, {})
+    ed.open(f"{HEAD}{RUN} --config 'c d.yaml' --page-‸size 32\n")
+    assert await ed.ask_here("definition") == [{"uri": (folder / "c d.yaml").as_uri(), "range": range_(1, 0, 1, 9)}]
+
+
+async def test_document_links(folder: Path) -> None:
+    (folder / "c.yaml").write_text("page-size: 16\n", "utf-8")
+    ed = await editor(folder)
+    ed.open(f"{HEAD}sglang serve Qwen/Qwen3-8B --config c.yaml\n")
+    page, file = await ed.ask("documentLink")
+    assert ed.under(page["range"]) == "Qwen/Qwen3-8B"
+    assert page["target"] == "https://huggingface.co/Qwen/Qwen3-8B"
+    assert page["tooltip"] == "Qwen/Qwen3-8B on Hugging Face"
+    assert ed.under(file["range"]) == "c.yaml"
+    assert file["target"] == (folder / "c.yaml").as_uri()
+
+
+# --- asked again -------------------------------------------------------------------------------------------------------
+
+
+async def test_hints_are_asked_for_again_when_what_they_depend_on_changes(folder: Path) -> None:
+    (folder / "c.yaml").write_text("page-size: 16\n", "utf-8")
+    ed = await editor(folder)
+    ed.open(f"{HEAD}{RUN} --config c.yaml\n")
+    ed.client.server.everything_changed()  # nothing is shown yet
+    await ed.hints()
+    await ed.ask("codeLens")
+    await ed.client.quiet()
+    assert not set(REFRESHES) & set(ed.client.methods())
+    ed.client.open((folder / "c.yaml").as_uri(), "page-size: 16\n", "yaml")
+    ed.client.change((folder / "c.yaml").as_uri(), 2, "page-size: 32\n")
+    await ed.client.quiet()
+    assert [ed.client.methods().count(method) for method in REFRESHES] == [1, 1]
+    await ed.hints()
+    ed.client.change((folder / "c.yaml").as_uri(), 3, "page-size: 64\n")
+    await ed.client.quiet()
+    assert [ed.client.methods().count(method) for method in REFRESHES] == [2, 2]
+
+
+async def test_clients_that_cannot_are_not_asked(folder: Path) -> None:
+    ed = await editor(folder, {})
+    ed.open(HINTED)
+    ed.client.server.everything_changed()
+    await ed.client.quiet()
+    assert not set(REFRESHES) & set(ed.client.methods())
