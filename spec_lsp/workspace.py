@@ -48,6 +48,7 @@ class DiskWorkspace:
         self.overlay = overlay
         self._models: dict[tuple[str, int], ModelFacts | None] = {}
         self._pins: dict[str, tuple[Release, str] | None] = {}
+        self._help: dict[Path, Mapping[str, str]] = {}
 
     def forget(self) -> None:
         """Forget what was read of models and pins; call it when watched files change."""
@@ -141,6 +142,29 @@ class DiskWorkspace:
                 return found, file.name
         return None
 
+    # --- the reader's own SGLang
+
+    def installed_help(self, document: str, spelling: str) -> str | None:
+        """SGLang's own help for a flag, from the installation nearest to the document: a virtual environment in its folders,
+        else the one that is active. Read from the source there and then; None without one."""
+        package = self._installed(document)
+        if package is None:
+            return None
+        if package not in self._help:
+            self._help[package] = _help_of(package)
+        return " ".join(self._help[package].get(spelling, "").split()) or None
+
+    def _installed(self, document: str) -> Path | None:
+        folder = Path(document).parent
+        within = [p for p in (folder, *folder.parents) if any(p == r or r in p.parents for r in self.roots)]
+        environments = [f / name for f in (*within, *self.roots) for name in (".venv", "venv", "env")]
+        active = os.environ.get("VIRTUAL_ENV")
+        for environment in dict.fromkeys([*environments, *([Path(active)] if active else [])]):
+            for package in environment.glob("lib/python3*/site-packages/sglang"):
+                if (package / "srt" / "server_args.py").is_file():
+                    return package
+        return None
+
     # --- settings
 
     def settings(self, document: str) -> tuple[Mapping[str, Any], Path | None, str]:
@@ -176,6 +200,16 @@ def pinned_release(text: str) -> Release | None:
     text = _COMMENT.sub("", text)
     match = _PIN.search(text) or _LOCKED.search(text) or _PIPFILE.search(text)
     return Release.read(match.group(1)) if match else None
+
+
+def _help_of(package: Path) -> Mapping[str, str]:
+    """The help texts of an installed SGLang, by spelling; none where its source cannot be read."""
+    from spec_lsp.catalog.source import read_flags
+
+    try:
+        return read_flags(package).help
+    except Exception:  # somebody else's source, of any release or in any state
+        return {}
 
 
 def _cached_snapshots(model_id: str) -> list[Path]:

@@ -230,3 +230,25 @@ def test_settings_that_do_not_parse(tmp_path: Path) -> None:
     assert dict(found) == {}
     assert path == tmp_path / "spec-lsp.toml"
     assert problem.startswith("spec-lsp.toml cannot be read:")
+
+
+def test_help_comes_from_the_readers_own_sglang(tmp_path: Path) -> None:
+    package = tmp_path / "project" / ".venv" / "lib" / "python3.11" / "site-packages" / "sglang" / "srt"
+    package.mkdir(parents=True)
+    (package / "server_args.py").write_text(
+        "import argparse\n"
+        "class ServerArgs:\n"
+        "    page_size: int = 1\n"
+        "    @staticmethod\n"
+        "    def add_cli_args(parser):\n"
+        "        parser.add_argument('--page-size', type=int, default=ServerArgs.page_size, help='Tokens on\\n a page.')\n"
+    )
+    script = tmp_path / "project" / "scripts" / "run.sh"
+    workspace = DiskWorkspace((tmp_path / "project",))
+    assert workspace.installed_help(str(script), "--page-size") == "Tokens on a page."
+    assert workspace.installed_help(str(script), "--tp-size") is None
+
+
+def test_no_help_where_nothing_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("VIRTUAL_ENV", raising=False)
+    assert DiskWorkspace((tmp_path,)).installed_help(str(tmp_path / "run.sh"), "--page-size") is None

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from types import CodeType
 from typing import Any
@@ -35,10 +35,11 @@ MAX_RULES = 6
 
 @dataclass(frozen=True, slots=True)
 class HoverText:
-    """Markdown, and the characters it is about."""
+    """Markdown, and the characters it is about. `flag` is the flag it is about, as the catalog spells it; empty for anything else."""
 
     markdown: str
     place: Place
+    flag: str = ""
 
 
 def hover(analysis: Analysis, offset: int, name: str) -> HoverText | None:
@@ -51,6 +52,13 @@ def hover(analysis: Analysis, offset: int, name: str) -> HoverText | None:
         if found is not None:
             return found
     return None
+
+
+def with_help(found: HoverText, help_text: str | None) -> HoverText:
+    """The hover with what the reader's own SGLang says of the flag below it."""
+    if not help_text:
+        return found
+    return replace(found, markdown=f"{found.markdown}\n\n---\n\nYour installed SGLang says:\n\n> {help_text}")
 
 
 def _holds(place: Place, offset: int, name: str) -> bool:
@@ -69,7 +77,7 @@ def _of_launch(report: LaunchReport, offset: int, name: str) -> HoverText | None
         for candidate in (setting, *setting.losers):
             place = _place_in(candidate, offset, name)
             if place is not None:
-                return HoverText(_setting_text(candidate, setting, run), place)
+                return HoverText(_setting_text(candidate, setting, run), place, candidate.definition.name)
     return _of_other_branch(report, run, offset, name)
 
 
@@ -101,7 +109,9 @@ def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> 
         flag = run.binding.catalog.flag(spelling)
         if word is not None and flag is not None:
             return HoverText(
-                "\n\n".join([*_flag_text(flag, spelling, run.world.release), _world_text(run.world)]), word.place
+                "\n\n".join([*_flag_text(flag, spelling, run.world.release), _world_text(run.world)]),
+                word.place,
+                flag.name,
             )
         if word is not None and spelling.startswith("--"):
             return _of_unknown_flag(spelling, word, run.world.release)

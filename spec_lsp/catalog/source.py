@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +40,8 @@ class Reading:
 
     flags: tuple[Flag, ...]
     doubts: tuple[str, ...]
+    help: Mapping[str, str] = field(default_factory=dict)
+    """SGLang's own help text by spelling: to be shown from the reader's installation, never to be stored."""
 
 
 def read_flags(root: Path) -> Reading:
@@ -57,6 +59,7 @@ class _Reader:
         self.module = module
         self.flags: list[Flag] = [Flag(("-h", "--help"), "help", "help", 0, default=SUPPRESS)]
         self.doubts: list[str] = []
+        self.help: dict[str, str] = {}
         self.scope: dict[str, Any] = {}
 
     def read(self) -> Reading:
@@ -71,7 +74,7 @@ class _Reader:
         self.fields = list(_fields(self.module, server_args))
         self.scope = {"ServerArgs": Class(self.module, server_args), "_declared_default": _DECLARED_DEFAULT}
         run(self.module, method.body, self.scope, self._on_call)
-        return Reading(tuple(self.flags), tuple(self.doubts))
+        return Reading(tuple(self.flags), tuple(self.doubts), self.help)
 
     def _on_call(self, call: ast.Call) -> bool:
         if isinstance(call.func, ast.Attribute) and call.func.attr == "add_argument":
@@ -81,6 +84,7 @@ class _Reader:
                 flag = field.flag(self._or_doubt)
                 if flag is not None:
                     self.flags.append(flag)
+                    self.help.update(dict.fromkeys(flag.spellings, field.help()))
         else:
             return False
         return True
@@ -91,7 +95,9 @@ class _Reader:
         values = {
             key: self._value(names[0], key, node) for key, node in given.items() if key not in ("help", "metavar")
         }
-        self.flags.append(_flag(names, values, self._help(given.get("help"))))
+        help_text = self._help(given.get("help"))
+        self.help.update(dict.fromkeys(names, help_text))
+        self.flags.append(_flag(names, values, help_text))
 
     def _value(self, name: str, key: str, node: ast.expr) -> Any:
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "_declared_default":
@@ -223,6 +229,11 @@ class _Field:
 
     def default(self) -> Any:
         return _MISSING if self.value is None else _plain(self.module.evaluate(self.value))
+
+    def help(self) -> str:
+        """SGLang's own help text of the field's flag."""
+        metadata = _annotated(self.annotation)[1]
+        return self._metadata(metadata, lambda _, read: None)[1] if metadata is not None else ""
 
     def flag(self, or_doubt: Callable[[str, Callable[[], Any]], Any]) -> Flag | None:
         """The flag that `add_cli_args_from_dataclass` makes of the field, None if it makes none."""

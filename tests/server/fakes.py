@@ -30,6 +30,7 @@ RULES = {
 class FakeHover:
     markdown: str
     place: Place
+    flag: str = ""
 
 
 class FakeCache:
