@@ -183,6 +183,17 @@ class Session:
             return []
         return [text.name for text in self.texts if text.name != name and self._depends(name, made, text.name)]
 
+    def surroundings(self) -> set[str]:
+        """The files that are not open, here or not yet, and whose change may change what is said of those that are."""
+        around: set[str] = set()
+        for text in self.texts:
+            if is_file(text.name):
+                folders = Path(text.name).parents
+                around.update(str(folder / settings) for folder in folders for settings in SETTINGS_FILES)
+        for name, made in self._made.items():
+            around.update(os.path.join(os.path.dirname(name), needed) for needed in made.analysis.depends_on)
+        return {name for name in around if self.texts.get(name) is None}
+
     @staticmethod
     def _depends(other: str, made: _Made, name: str) -> bool:
         needed = made.analysis.depends_on

@@ -45,6 +45,7 @@ class Client:
         diagnostic = {"diagnostic": {}} if pull else {}
         capabilities = {
             "general": {"positionEncodings": ["utf-8"]},
+            "workspace": {"diagnostics": {"refreshSupport": True}},
             "textDocument": {
                 **diagnostic,
                 "publishDiagnostics": {"relatedInformation": True, "dataSupport": True},

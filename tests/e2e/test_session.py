@@ -98,6 +98,7 @@ def client_of(encoding: Encoding, pulls: bool) -> types.ClientCapabilities:
     capabilities.general.position_encodings = [encoding, "utf-16"]
     capabilities.workspace.workspace_edit.document_changes = True
     capabilities.text_document.diagnostic = types.DiagnosticClientCapabilities() if pulls else None
+    capabilities.workspace.diagnostics = types.DiagnosticWorkspaceClientCapabilities(refresh_support=True)
     return capabilities
 
 
@@ -105,6 +106,8 @@ def client_of(encoding: Encoding, pulls: bool) -> types.ClientCapabilities:
 async def connected(request: pytest.FixtureRequest, lsp_client: LanguageClient, tmp_path: Path) -> AsyncIterator[None]:
     encoding, how = request.param.split()
     folder = tmp_path.resolve()
+    for method in (types.WORKSPACE_INLAY_HINT_REFRESH, types.WORKSPACE_CODE_LENS_REFRESH):
+        lsp_client.feature(method)(lambda *_: None)
     params = types.InitializeParams(
         capabilities=client_of(encoding, how == "pull"),
         workspace_folders=[types.WorkspaceFolder(uri=folder.as_uri(), name="w")],

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spec_lsp.server.features import watching
 from tests.server.fakes import LocalClient, range_
 
 PUSH: dict[str, Any] = {
@@ -174,6 +176,46 @@ async def test_watched_files_are_read_again(folder: Path) -> None:
     client.notify("workspace/didChangeWatchedFiles", {"changes": [{"uri": (folder / "x.yaml").as_uri(), "type": 2}]})
     await client.quiet()
     assert len(client.published(script)[-1]["diagnostics"]) == 1
+
+
+async def test_a_client_that_watches_nothing_is_told_of_changed_files(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0)
+    (folder / "x.yaml").write_text("fine")
+    client = await started(PUSH, folder)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, "BAD --config x.yaml")
+    await client.quiet()
+    (folder / "x.yaml").write_text("BAD config")
+    await client.quiet()
+    assert len(client.published(uri)[-1]["diagnostics"]) == 2
+    (folder / "spec-lsp.toml").write_text('gpu = "h100"')
+    await client.quiet()
+    assert client.server.session.scope(str(folder / "a.sh")).settings.gpu == "h100"
+    client.server.wire.send_bytes = None
+    await client.quiet()
+    assert not [task for task in asyncio.all_tasks() if "look_around" in repr(task)]
+
+
+NEOVIM: dict[str, Any] = {
+    "workspace": {"inlayHint": {"refreshSupport": True}},
+    "textDocument": {"diagnostic": {}, "publishDiagnostics": PUSH["textDocument"]["publishDiagnostics"]},
+}
+
+
+async def test_a_client_that_cannot_be_told_to_pull_again_is_pushed_to(folder: Path) -> None:
+    """Neovim 0.11 pulls only what is edited: the finding in the other file would stay."""
+    client = await started(NEOVIM, folder)
+    script, config = (folder / "a.sh").as_uri(), (folder / "x.yaml").as_uri()
+    client.open(script, "--config x.yaml")
+    client.open(config, "BAD", "yaml")
+    await client.quiet()
+    assert client.published(script)[-1]["diagnostics"] != []
+    client.change(config, 2, "fine")
+    await client.quiet()
+    assert client.published(script)[-1]["diagnostics"] == []
+    assert "error" in await client.request("textDocument/diagnostic", {"textDocument": {"uri": script}})
 
 
 async def test_a_config_file_that_is_made_later_is_noticed(folder: Path) -> None:
