@@ -105,9 +105,13 @@ def complete(analysis: Analysis, offset: int, options: Options, workspace: Works
         return None
     world, worlds = _worlds(at, analysis, options, workspace)
     catalog = load(catalog_release(world.release))
-    if isinstance(at, WordSpot):
-        return _in_words(at, catalog, partial(_known, at, world, worlds, analysis.document.name, workspace))
-    return _in_line(at, catalog, partial(_known, at, world, worlds, analysis.document.name, workspace))
+    known = partial(_known, at, world, worlds, analysis.document.name, workspace)
+    found = _in_words(at, catalog, known) if isinstance(at, WordSpot) else _in_line(at, catalog, known)
+    return found if found and _on_a_line(found.place, analysis.document.text) else None
+
+
+def _on_a_line(place: Place, text: str) -> bool:
+    return not {"\n", "\r"} & set(text[place.start : place.end])
 
 
 def _worlds(at: Spot, analysis: Analysis, options: Options, workspace: Workspace) -> tuple[World, tuple[World, ...]]:

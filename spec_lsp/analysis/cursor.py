@@ -101,12 +101,17 @@ def _in_words(launch: Launch, index: int, variant: int, name: str, offset: int) 
     words = launch.variants[variant].words
     for number, word in enumerate(words):
         at = _mark_in(word, name, offset)
-        if at is not None and not word.splat and at < len(word.known_start):
+        if at is not None and not word.splat and at < len(word.known_start) and _in_one_piece(word):
             text = word.known_start
             return WordSpot(
                 launch, index, variant, text[:at], text[at + 1 :], words[:number], words[number + 1 :], word, offset
             )
     return None
+
+
+def _in_one_piece(word: Word) -> bool:
+    """Whether a word is written in one place: no part of it is another's, brought in by an expansion."""
+    return len({fragment.via for fragment in word.fragments}) == 1
 
 
 def _in_files(launch: Launch, index: int, variant: int, name: str, offset: int) -> LineSpot | None:
