@@ -77,7 +77,12 @@ class FakeEngine:
         self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
     ) -> tuple[Fix, ...]:
         return (
-            Fix("Write good", "unsafe", (Edit(diagnostic.place, "good"),), preferred=True),
+            Fix(
+                "Write good",
+                "safe" if diagnostic.rule is RULES["DEAD"] else "unsafe",
+                (Edit(diagnostic.place, "good"),),
+                preferred=True,
+            ),
             Fix("Remove it", "unsafe", (Edit(diagnostic.place, ""),)),
         )
 

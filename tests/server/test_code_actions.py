@@ -138,6 +138,13 @@ async def test_fix_all_is_resolved_late_when_nobody_asked_for_it() -> None:
     assert resolved["edit"]["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 5}
 
 
+@pytest.mark.parametrize("support", [ACTIONS, RESOLVE])
+async def test_a_menu_has_no_fix_all_that_would_do_nothing(support: dict[str, Any]) -> None:
+    client, shown = await opened("BAD\n", capabilities(support))
+    assert {a["kind"] for a in await actions(client, shown)} == {"quickfix"}
+    assert {a["kind"] for a in await actions(client, [])} == set()
+
+
 async def test_resolving_what_is_gone_is_an_error() -> None:
     client, shown = await opened("BAD\n", capabilities(RESOLVE))
     action = (await actions(client, shown, "quickfix"))[-1]

@@ -45,8 +45,9 @@ class CodeActions:
         version = text.version
         only = params.context.only
         actions: list[dict[str, Any]] = []
+        chosen = self._chosen(name, params)
         if _wanted(QUICKFIX, only):
-            for shown, analysis, diagnostic in self._chosen(name, params):
+            for shown, analysis, diagnostic in chosen:
                 await asyncio.sleep(0)  # somebody may be typing
                 if text.version != version or self._session.text(name) is not text:
                     raise ContentModified
@@ -55,7 +56,8 @@ class CodeActions:
             await asyncio.sleep(0)
             if text.version != version:
                 raise ContentModified
-            actions += self._fix_all(name, explicit=only is not None)
+            if only is not None or any(self._goes_with_all(name, a, d) for _, a, d in chosen):
+                actions += self._fix_all(name, explicit=only is not None)
         return sorted(actions, key=lambda a: not a.get("isPreferred", False))
 
     def resolve(self, data: Any) -> dict[str, Any] | None:
@@ -148,6 +150,11 @@ class CodeActions:
         return ignore_here(self._session, analysis, diagnostic, text)
 
     # fix all
+
+    def _goes_with_all(self, name: str, analysis: Analysis, diagnostic: Diagnostic) -> bool:
+        """Whether fix-all would repair this finding: in a menu it is not offered where it would do nothing."""
+        allowed = ("safe", "unsafe") if self._session.scope(name).settings.unsafe_fixes else ("safe",)
+        return any(fix.applicability in allowed for fix in self._fixes_of(analysis, diagnostic)[:1])
 
     def _fix_all(self, name: str, *, explicit: bool) -> list[dict[str, Any]]:
         analysis = self._session.analysis(name)
