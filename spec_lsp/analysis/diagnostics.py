@@ -56,7 +56,11 @@ def _diagnostic(launch: Launch, index: int, merged: Merged, binding_of: Callable
             (name, place) for name in names if (place := _named_place(name, binding, variant.env, launch)) is not None
         ]
         place = places[0][1] if places else launch.place
-        related = [Related(p, f"`{name}` takes part") for name, p in places[1:] if p != place]
+        related = [
+            Related(p, f"`{_as_written(name, binding, variant.env)}` takes part")
+            for name, p in places[1:]
+            if p != place
+        ]
         related += [r for name in names if name in binding.settings for r in _origins(binding.settings[name])]
     elif found.error is not None:
         error = binding.errors[found.error]
@@ -91,6 +95,15 @@ def _named_place(name: str, binding: Binding, env: object, launch: Launch) -> Pl
     return word.place if isinstance(word, Word) else None
 
 
+def _as_written(name: str, binding: Binding, env: object) -> str:
+    """A field as its flag is written (`--page-size 64`), an environment variable as it is assigned (`SGLANG_X=1`)."""
+    if name in binding.settings:
+        spelled = binding.settings[name].spelled
+        return spelled if len(spelled) <= MAX_SHOWN else binding.settings[name].spelling
+    word = env.get(name) if hasattr(env, "get") else None
+    return f"{name}={word.text}" if isinstance(word, Word) and word.text and len(word.text) <= MAX_SHOWN else name
+
+
 def setting_place(setting: Setting) -> Place:
     """The flag with its values where they stand together in one file, else the flag alone."""
     places = [w.place for w in (setting.flag, *setting.values)]
@@ -98,6 +111,9 @@ def setting_place(setting: Setting) -> Place:
     covered = hull(together)
     return covered if covered.end - covered.start <= MAX_UNDERLINE else places[0]
 
+
+MAX_SHOWN = 60
+"""Characters of a flag with its value, or of a variable, beyond which only its name is shown."""
 
 MAX_UNDERLINE = 400
 """Characters beyond which only the flag is underlined: its value stands far away or is very long."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
+from spec_lsp.analysis.judge import _where
 from spec_lsp.analysis.messages import when_of
 from spec_lsp.analysis.report import Options, Target
 from spec_lsp.catalog.release import Release
@@ -94,3 +97,30 @@ def test_who_names_the_release(text: str, part: str) -> None:
 )
 def test_nobody_needs_to_hear_it(text: str) -> None:
     assert "This launch runs" not in messages(text + "\n")
+
+
+def test_a_finding_of_runs_without_hardware_names_no_hardware() -> None:
+    launch = check(f"{PINNED}{SERVER}").launches[0]
+    assert launch.verdict is not None
+    (run,) = launch.verdict.runs
+    bare = replace(run, world=replace(run.world, hardware=None))
+    assert _where([bare], [bare, run]) == ""
+    assert _where([run], [bare, run]) == "on H100"
+
+
+RELATED = [
+    ("--page-size 64", "`--page-size 64` takes part"),
+    ("--page-size=64", "`--page-size=64` takes part"),
+    ("--page-siz 64", "`--page-siz 64` takes part"),
+]
+
+
+@pytest.mark.parametrize(("typed", "note"), RELATED)
+def test_what_takes_part_is_named_as_typed(typed: str, note: str) -> None:
+    tree = (
+        "--speculative-num-steps 5 --speculative-eagle-topk 8 --speculative-num-draft-tokens 16 --attention-backend fa4"
+    )
+    text = f"{PINNED}{SERVER} --speculative-algorithm EAGLE --speculative-draft-model-path d {tree} {typed}\n"
+    notes = [r.message for d in check(text).diagnostics for r in d.related]
+    assert note in notes
+    assert "`--attention-backend fa4` takes part" in notes

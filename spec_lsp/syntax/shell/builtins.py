@@ -167,6 +167,9 @@ def run_read(run: Interpreter, node: ast.Simple, source: Source) -> None:
     if body is not None and whole and len(names) == 1:
         value = run.value_of(lambda x: Scalar(without_last_newlines(x.scalar(body, source))))
         run.state.vars[names[0]] = value
+    elif any(re.fullmatch(r"-[A-Za-z]*a", w.literal or "") for w in node.words[1:]):
+        for name in names[-1:]:
+            run.state.vars[name] = Array((unknown(place, "read while it runs", splat=True),))
     else:
         for name in names:
             run.assign_unknown(name, place, "read while it runs")

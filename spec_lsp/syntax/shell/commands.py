@@ -7,10 +7,11 @@ wrappers, and no flag of SGLang's.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.launch import Clue, Program
+from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
 MODULES: dict[str, Program] = {
@@ -126,12 +127,20 @@ class Called:
     args: tuple[Word, ...]
 
 
-Action = Started | Embedded | StandardInput | Called
+@dataclass(frozen=True, slots=True)
+class CalledByPart:
+    """One of these functions of the script is called, or none: only a part of the name is known (`preset_$1`, `"$1"`)."""
+
+    names: tuple[str, ...]
+    args: tuple[Word, ...]
+
+
+Action = Started | Embedded | StandardInput | Called | CalledByPart
 
 
 @dataclass(slots=True)
 class _Reader:
-    is_function: Callable[[str], bool]
+    functions: Collection[str]
     steps: int = field(default=0)
 
     def read(self, words: Sequence[Word], around: Surroundings, certain: bool = True) -> Action | None:
@@ -142,8 +151,8 @@ class _Reader:
         first = words[0]
         name = command_name(first)
         if name is None:
-            return self.unknown_command(words, around)
-        if certain and first.text is not None and self.is_function(first.text):
+            return self.unknown_command(words, around) or (self.called_by_part(words) if certain else None)
+        if certain and first.text is not None and first.text in self.functions:
             return Called(first.text, tuple(words[1:]))
         if PYTHON.match(name):
             return self.python(words, around)
@@ -163,6 +172,18 @@ class _Reader:
         if len(words) >= 2 and words[1].text == "serve" and (words[0].fragments[-1].text or "").endswith("sglang"):
             return started("serve", words, 2, around)
         return self.scan(words, 1, around, True) if len(words) > 1 else None
+
+    def called_by_part(self, words: Sequence[Word]) -> Action | None:
+        """`preset_$1` calls one of the functions whose names fit; `"$1"` any, if the command line says it."""
+        first = words[0]
+        if not any(f.text for f in first.fragments) and first.reason != FROM_COMMAND_LINE:
+            return None
+        pattern = (
+            ".*" if first.splat else "".join(".*" if f.text is None else re.escape(f.text) for f in first.fragments)
+        )
+        names = tuple(name for name in self.functions if re.fullmatch(pattern, name))
+        args = words if first.splat and not first.scalar else words[1:]
+        return CalledByPart(names, tuple(args)) if names else None
 
     def python(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         i = 1
@@ -218,7 +239,7 @@ class _Reader:
                 found = self.read(words[i:], _pins(words[:i], around), False)
                 if found is not None:
                     return found
-            elif wrapper and i == start and words[i].text is not None and self.is_function(words[i].text or ""):
+            elif wrapper and i == start and words[i].text is not None and words[i].text in self.functions:
                 return Called(words[i].text or "", tuple(words[i + 1 :]))
         return None
 
@@ -402,9 +423,9 @@ HANDLERS: dict[str, Handler] = {
 }
 
 
-def recognise(words: Sequence[Word], is_function: Callable[[str], bool]) -> Action | None:
+def recognise(words: Sequence[Word], functions: Collection[str]) -> Action | None:
     """What a command starts, None if nothing that matters here."""
-    return _Reader(is_function).read(words, Surroundings())
+    return _Reader(functions).read(words, Surroundings())
 
 
 def started(program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0) -> Started:

@@ -27,6 +27,7 @@ from spec_lsp.syntax.shell.values import (
     Unset,
     Value,
     World,
+    leaves,
 )
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
@@ -207,6 +208,8 @@ class Expander:
     world: World
     kept: dict[tuple[int, int], list[Word]] | None = None
     """Words of the present command that are the same in every world, if they are to be kept."""
+    generous: bool = False
+    """Takes a variable that this way leaves unset, but others set to a plain value, for one that the environment brings."""
 
     # Words.
 
@@ -368,6 +371,8 @@ class Expander:
         self.value_into(fields, p, leaf, here, join)
 
     def value_into(self, fields: Fields, p: Param, leaf: Leaf, here: Place, join: bool) -> None:
+        if self.generous and isinstance(leaf, Unset) and not p.op and p.index is None and self.is_plain_elsewhere(p):
+            leaf = Outside(FROM_ENVIRONMENT)
         if isinstance(leaf, (Unset, Table)):
             if p.quoted and p.index is None:
                 fields.expanded((), True)
@@ -388,6 +393,13 @@ class Expander:
                     fields.end(split=True)
                 fields.expanded(through(word.fragments, here), False)
                 fields.many = True
+
+    def is_plain_elsewhere(self, p: Param) -> bool:
+        """Whether every value that the script gives a variable is one word and no flag: `if …; then SIZE=8192; fi`."""
+        tree = self.variables.lookup(p.name) if not p.indirect else None
+        texts = [leaf.text for _, leaf in leaves(tree) if isinstance(leaf, Scalar)] if tree is not None else []
+        known = [text for text in texts if text is not None]
+        return bool(known) and all(text and text[0] != "-" and not re.search(r"\s", text) for text in known)
 
     def unknown_words(self, fields: Fields, p: Param, here: Place, reason: str) -> None:
         fields.array((unknown(here, reason, splat=True),), here) if p.quoted else fields.expanded(

@@ -71,6 +71,8 @@ from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 MAX_STEPS = 12_000
 MAX_ROUNDS = 64
 MAX_CALLS = 24
+MAX_NAMED_CALLS = 24
+"""Functions that one call with a half-known name is followed into."""
 MAX_EVALUATIONS = 12_000
 MAX_EMBEDDED_CHARACTERS = 300_000
 MAX_EMBEDDED = 6
@@ -879,7 +881,12 @@ class Interpreter:
         assert written is not None
         if written.literal is not None:
             return Scalar(Expander(self, World({})).scalar(written, source))
-        return self.value_of(lambda x: Scalar(x.scalar(written, source)))
+
+        def build(x: Expander) -> Value:
+            x.generous = len(written.parts) > 1
+            return Scalar(x.scalar(written, source))
+
+        return self.value_of(build)
 
     def present(self, name: str, x: Expander) -> Any:
         tree = self.lookup(name)
@@ -893,6 +900,7 @@ class Interpreter:
             before = self.present(node.name, x) if node.append else UNSET
             if isinstance(before, Table) or (keyed and any(is_key(e) for e in elements)):
                 return self.table(before, elements, x, source)
+            x.generous = True
             words = x.words([e.value for e in elements], source)
             place = source.place(node.start, node.end)
             if before is None:
@@ -938,6 +946,7 @@ class Interpreter:
         def build(x: Expander) -> Value:
             assert node.value is not None
             before = self.present(node.name, x)
+            x.generous = len(node.value.parts) > 1
             more = x.scalar(node.value, source)
             if isinstance(before, Array):
                 if not before.words:
@@ -1022,8 +1031,9 @@ class Interpreter:
 
     def see(self, node: ast.Simple, source: Source, x: Expander) -> Seen:
         """What a command does in one world."""
+        x.generous = True
         words = x.words(without_escaped_blank(node), source)
-        action = commands.recognise(words, self.state.functions.__contains__) if words else None
+        action = commands.recognise(words, self.state.functions) if words else None
         if not isinstance(action, commands.Started):
             return Seen(action)
         env = self.environment(node, source, x, action.around)
@@ -1129,6 +1139,8 @@ class Interpreter:
             self.set_status(None)
         elif isinstance(action, commands.Called):
             self.call(node, source, action)
+        elif isinstance(action, commands.CalledByPart):
+            self.call_one(node, source, action)
         elif isinstance(action, commands.Embedded):
             self.run_embedded(node, source, action.script, action.args, action.same, action.around)
         elif isinstance(action, commands.StandardInput):
@@ -1160,6 +1172,22 @@ class Interpreter:
         self.frames.pop()
         self.settle(frame, ("return",))
         self.restore({**given, **outer, **frame.saved})
+
+    def call_one(self, node: ast.Simple, source: Source, action: commands.CalledByPart) -> None:
+        """A call whose function only the command line decides: each of them may run, or a command of that name."""
+        if self.calls or len(action.names) > MAX_NAMED_CALLS:
+            place = source.place(node.start, node.end)
+            for name in action.names:
+                for assigned in assigned_names(self.state.functions[name][0].body):
+                    self.assign_unknown(assigned, place, "set in a function")
+            self.set_status(None)
+            return
+        text = shown(source, node.words[0].start, node.words[0].end)
+        labels = [f"`{text}` is {name}" for name in action.names]
+        point = self.new_point(source.place(node.start, node.end), labels)
+        decision = Fork(point, tuple(range(len(labels)))) if len(labels) > 1 else 0
+        calls = [commands.Called(name, action.args) for name in action.names]
+        self.branch(decision, [lambda c=c: self.call(node, source, c) for c in calls])  # type: ignore[misc]
 
     def restore(self, saved: dict[str, Any]) -> None:
         for name, value in saved.items():

@@ -608,7 +608,7 @@ class _Parser:
             return None
         index = None
         if m.group(2) == "[":
-            close = self.text.find("]", m.end(), self.end)
+            close = closing_bracket(self.text, m.end(), self.end)
             if close < 0 or not re.compile(r"\+?=").match(self.text, close + 1, self.end):
                 return None
             index = self.inner_text(m.end(), close)
@@ -1175,3 +1175,15 @@ def _ansi(m: re.Match[str]) -> str:
     if control:
         return chr(ord(control) & 0x1F)
     return "\\" + other
+
+
+def closing_bracket(text: str, start: int, end: int) -> int:
+    """Where the `]` of an index stands that begins at `start`: `A[${#A[@]}]`; -1 if its line has none."""
+    depth = 1
+    for i in range(start, end):
+        if text[i] == "\n":
+            break
+        depth += {"[": 1, "]": -1}.get(text[i], 0)
+        if not depth:
+            return i
+    return -1
