@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from ipaddress import ip_address
 from typing import Any
 
 from spec_lsp.facts.known import NotKnown
@@ -62,6 +63,47 @@ def negative_media_size_limit(c: Config) -> Refusal | None:
             message=f"{c.shown('media_url_max_file_size_mb')} is no size: SGLang wants 0 or more MiB.",
             fixes=(dropping("media_url_max_file_size_mb"),),
         )
+    return None
+
+
+def _media_domain_conflict(typed: str) -> str | None:
+    """Why SGLang cannot read a host name (utils/common.py, _normalize_media_domain); None when it can."""
+    domain = typed.strip().rstrip(".")
+    if not domain:
+        return "it is empty"
+    if any(sign in domain for sign in "/?#@"):
+        return "a host name stands there, without scheme, path or user"
+    try:
+        ip_address(domain[1:-1] if domain.startswith("[") and domain.endswith("]") else domain)
+    except ValueError:
+        if ":" in domain:
+            return "a host name stands there, without a port"
+        try:
+            domain.encode("idna")
+        except UnicodeError:
+            return "it is no host name"
+    return None
+
+
+@handle_media_url_security.refuses(
+    "SPC709", "unreadable-media-domain", raises="ValueError", sglang="utils/common.py:_normalize_media_domain",
+    bad=("--allowed-media-domains https://example.com", "--allowed-media-domains example.com:8080"),
+    good="--allowed-media-domains example.com cdn.example.com 10.0.0.1",
+)  # fmt: skip
+def unreadable_media_domain(c: Config) -> Refusal | None:
+    """An allowed media domain is a bare host name.
+
+    `--allowed-media-domains` names the hosts that images, videos and audio of requests may be fetched from: host names or IP
+    addresses, without scheme, port, path or user.
+    """
+    for domain in c.allowed_media_domains or ():
+        why = _media_domain_conflict(str(domain))
+        if why is not None:
+            return Refusal(
+                at="allowed_media_domains",
+                message=f"`{domain}` cannot be an allowed media domain: {why}.",
+                fixes=(dropping("allowed_media_domains"),),
+            )
     return None
 
 
