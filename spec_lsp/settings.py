@@ -58,6 +58,11 @@ class Settings:
     unsafe_fixes: bool = _setting(
         False, "Let fix-all apply fixes that change what runs, not only those that keep it.", {"type": "boolean"}
     )
+    python: str = _setting(
+        "",
+        "The Python interpreter whose SGLang's own help is shown on hover; by default that of a virtual environment in the workspace.",
+        {"type": "string"},
+    )
     models: tuple[str, ...] = _setting(
         (),
         "Folders that hold model folders (each with a config.json), looked at before the Hugging Face cache.",

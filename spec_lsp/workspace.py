@@ -144,22 +144,24 @@ class DiskWorkspace:
 
     # --- the reader's own SGLang
 
-    def installed_help(self, document: str, spelling: str) -> str | None:
-        """SGLang's own help for a flag, from the installation nearest to the document: a virtual environment in its folders,
-        else the one that is active. Read from the source there and then; None without one."""
-        package = self._installed(document)
+    def installed_help(self, document: str, spelling: str, python: str = "") -> str | None:
+        """SGLang's own help for a flag: from the environment of the interpreter `python`, else from the installation nearest to
+        the document (a virtual environment in its folders), else from the active one. Read from the source there and then; None
+        without one."""
+        package = self._installed(document, python)
         if package is None:
             return None
         if package not in self._help:
             self._help[package] = _help_of(package)
         return " ".join(self._help[package].get(spelling, "").split()) or None
 
-    def _installed(self, document: str) -> Path | None:
+    def _installed(self, document: str, python: str) -> Path | None:
         folder = Path(document).parent
+        chosen = [Path(os.path.expanduser(python)).parent.parent] if python else []
         within = [p for p in (folder, *folder.parents) if any(p == r or r in p.parents for r in self.roots)]
         environments = [f / name for f in (*within, *self.roots) for name in (".venv", "venv", "env")]
         active = os.environ.get("VIRTUAL_ENV")
-        for environment in dict.fromkeys([*environments, *([Path(active)] if active else [])]):
+        for environment in dict.fromkeys([*chosen, *environments, *([Path(active)] if active else [])]):
             for package in environment.glob("lib/python3*/site-packages/sglang"):
                 if (package / "srt" / "server_args.py").is_file():
                     return package

@@ -247,6 +247,9 @@ def test_help_comes_from_the_readers_own_sglang(tmp_path: Path) -> None:
     workspace = DiskWorkspace((tmp_path / "project",))
     assert workspace.installed_help(str(script), "--page-size") == "Tokens on a page."
     assert workspace.installed_help(str(script), "--tp-size") is None
+    elsewhere = DiskWorkspace((tmp_path / "other",))
+    python = tmp_path / "project" / ".venv" / "bin" / "python"
+    assert elsewhere.installed_help("/nowhere/run.sh", "--page-size", str(python)) == "Tokens on a page."
 
 
 def test_no_help_where_nothing_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,7 @@ EXAMPLES = {
     "rules": 'rules = { overridden-value = "off", SPC021 = "warning" }',
     "exclude": 'exclude = ["third_party/", "*.generated.sh", "!keep.generated.sh"]',
     "unsafe_fixes": "unsafe-fixes = true",
+    "python": 'python = ".venv/bin/python"',
     "models": 'models = ["models", "/data/checkpoints"]',
     "inlay_hints": "inlay-hints = false",
     "changed_value_hints": "changed-value-hints = false",

@@ -38,7 +38,8 @@ def register(ls: Server) -> dict[str, Any]:
         if found.flag:
             from spec_lsp.analysis.hover import with_help
 
-            found = with_help(found, session.scope(name).workspace.installed_help(name, found.flag))
+            scope = session.scope(name)
+            found = with_help(found, scope.workspace.installed_help(name, found.flag, scope.settings.python))
         markdown = session.client.hover_markdown
         contents = {
             "kind": "markdown" if markdown else "plaintext",
