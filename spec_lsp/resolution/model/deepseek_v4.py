@@ -231,6 +231,12 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
             fixes=(
                 setting(speculative_algorithm="EAGLE"),
                 setting(speculative_algorithm="EAGLE", speculative_eagle_topk=1),
+                setting(
+                    speculative_algorithm="EAGLE",
+                    speculative_num_steps=3,
+                    speculative_eagle_topk=1,
+                    speculative_num_draft_tokens=4,
+                ),
                 dropping("speculative_algorithm"),
             ),
         )
