@@ -24,6 +24,8 @@ OTHER_NAMES = re.compile(
     r"|(?:^|/)(?:Dockerfile|Containerfile|Makefile|GNUmakefile|justfile)[^/]*$|\.(?:Dockerfile|mk|just)$",
     re.I,
 )
+MAX_LINE = 500_000
+"""Characters of a line beyond which a script is not read."""
 SHEBANG = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(bash|sh|zsh|dash|ksh|python[\d.]*|fish|perl|node)\b")
 
 
@@ -49,11 +51,16 @@ def parse(
         kind = kind_of(name, text, language)
         if kind == "yaml":
             return read_yaml(name, text, looks_like_config)
-        if kind == "shell" and "sglang" in text:
+        if kind == "shell" and "sglang" in text and not has_huge_line(text):
             return read_shell(name, text, read)
     except RecursionError:
         pass
     return Document(name, text)
+
+
+def has_huge_line(text: str) -> bool:
+    """Whether a line is longer than any person or program writes a command: data, which would take seconds to read as words."""
+    return len(text) > MAX_LINE and any(len(line) > MAX_LINE for line in text.split("\n"))
 
 
 def kind_of(name: str, text: str, language: str | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import time
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,18 @@ def test_reading_again_is_reading_anew(text: str, seed: int) -> None:
         cold = parse("x.sh", text)
         assert warm == cold
         parse("x.sh", text)
+
+
+@pytest.mark.parametrize(
+    "filling", ["--x y ", "$X ", "a", "'", '"a" ', "{a,b}", "`", "$(", "((", "; ", "\\ ", "|a", "{", "<<E "]
+)
+def test_a_line_of_ten_million_characters_is_left_alone_at_once(filling: str) -> None:
+    text = f"python -m sglang.launch_server --tp 2 {filling * (10_000_000 // len(filling))}\n"
+    began = time.monotonic()
+    assert parse("run.sh", text).launches == ()
+    assert time.monotonic() - began < 2
+
+
+def test_a_file_of_many_long_lines_is_read() -> None:
+    text = f"python -m sglang.launch_server --tp 2 # {'x' * 100_000}\n" * 8
+    assert len(parse("run.sh", text).launches) == 8

@@ -34,6 +34,7 @@ ONE: list[tuple[str, list[str]]] = [
     (f"({P} a)", ["a"]),
     (f"{P} a # why", ["a"]),
     (f"{P} a#b c", ["a#b", "c"]),
+    (f"{P} \\ '#' \\ \"#\" \\ \\# a", [" #", " #", " #", "a"]),
     (f"{P} a &> log", ["a"]),
     (f"{P} a > >(tee log) 2>&1", ["a"]),
     # Quotes.

@@ -87,8 +87,9 @@ def hidden_comment(node: Simple, base: int = 0) -> int | None:
     """Where the first word starts that is an escaped blank with `#` behind it: `--tp 8 \\ # why` has no comment."""
     for word in node.words:
         if word.literal is not None and word.literal[:2] in (" #", "\t#"):
-            first = word.parts[0]
-            if isinstance(first, Lit) and not first.verbatim and first.start == word.start:
+            first, second = word.parts[0], word.parts[min(1, len(word.parts) - 1)]
+            bare = isinstance(second, Lit) and second.verbatim and second.start == word.start + 2
+            if bare and isinstance(first, Lit) and not first.verbatim and first.start == word.start:
                 return base + word.start
     return None
 
