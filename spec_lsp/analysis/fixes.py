@@ -42,15 +42,20 @@ class Candidate:
     """None: decided by what verification sees."""
 
 
-def fixes_for(analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace) -> tuple[Fix, ...]:
-    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred."""
+def fixes_for(
+    analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Cache | None = None
+) -> tuple[Fix, ...]:
+    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred.
+
+    `cache`: the one that `analysis` was made with, so that only launches which a fix changes are judged again.
+    """
     fixes: list[Fix] = []
     naming = document_names(analysis.document, workspace)
     for candidate in _candidates(analysis, diagnostic, workspace):
         edits = tuple(Edit(named(e.place, naming), e.text) for e in candidate.edits)
         candidate = replace(candidate, edits=edits)
         if not any(f.edits == candidate.edits for f in fixes):
-            applicability = _verified(analysis, diagnostic, candidate, options, workspace)
+            applicability = _verified(analysis, diagnostic, candidate, options, workspace, cache)
             if applicability is not None:
                 fixes.append(Fix(candidate.title, applicability, candidate.edits))
     return tuple(replace(f, preferred=i == 0) for i, f in enumerate(fixes))
@@ -194,6 +199,7 @@ def _verified(
     candidate: Candidate,
     options: Options,
     workspace: Workspace,
+    cache: Cache | None,
 ) -> Applicability | None:
     """How far the candidate may be applied by itself, or None when it does not help or does harm."""
     document = analysis.document
@@ -205,6 +211,7 @@ def _verified(
         read_document(document.name, texts.get(document.name, document.text), edited, document.language),
         options,
         edited,
+        cache,
     )
     if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
         return None
@@ -297,7 +304,7 @@ def fix_all(
     for _ in range(MAX_ROUNDS):
         edited = Edited(workspace, texts)
         analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
-        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name])
+        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache)
         if fix is None:
             break
         changed = _texts_after(analysis.document, fix.edits, edited)
@@ -314,13 +321,14 @@ def _next_fix(
     unsafe: bool,
     tried: set[tuple[str, str]],
     text: str,
+    cache: Cache,
 ) -> Fix | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
         if attempt in tried:
             continue
         tried.add(attempt)
-        for fix in fixes_for(analysis, diagnostic, options, workspace)[:1]:
+        for fix in fixes_for(analysis, diagnostic, options, workspace, cache)[:1]:
             if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
                 return fix
     return None

@@ -28,7 +28,7 @@ class Engine(Protocol):
         """All that is said of one document."""
 
     def fixes(
-        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
+        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Any
     ) -> tuple[Fix, ...]:
         """The verified fixes of one diagnostic, best first."""
 
@@ -78,11 +78,11 @@ class RealEngine:
         return analyse(read_document(name, text, workspace, language), options, workspace, cache)
 
     def fixes(
-        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
+        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Any
     ) -> tuple[Fix, ...]:
         from spec_lsp.analysis import fixes_for
 
-        return fixes_for(analysis, diagnostic, options, workspace)
+        return fixes_for(analysis, diagnostic, options, workspace, cache)
 
     def fix_all(
         self, name: str, text: str, language: str, options: Options, workspace: Workspace, unsafe: bool

@@ -74,7 +74,7 @@ class FakeEngine:
         return Analysis(Document(name, text), tuple(found), launches, ignored, frozenset(needs))
 
     def fixes(
-        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace
+        self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Any
     ) -> tuple[Fix, ...]:
         return (
             Fix(

@@ -123,7 +123,9 @@ class CodeActions:
             if len(self._fixes) > 256:
                 self._fixes.clear()
             scope = self._session.scope(name)
-            self._fixes[key] = self._session.engine.fixes(analysis, diagnostic, scope.options, scope.workspace)
+            self._fixes[key] = self._session.engine.fixes(
+                analysis, diagnostic, scope.options, scope.workspace, self._session.cache
+            )
         return self._fixes[key]
 
     # ignore here
