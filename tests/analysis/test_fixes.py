@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis import fix_all
+from spec_lsp.analysis import fix_all, fixes_for
 from spec_lsp.analysis.fixes import apply, title_of
 from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.report import Options
@@ -12,7 +12,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
-from tests.analysis.support import NAME, PINNED, SERVER, Memory, check, offered, repaired
+from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check, offered, repaired
 
 
 @pytest.mark.parametrize(
@@ -153,3 +153,24 @@ def test_title(change: Change, title: str) -> None:
     launch = check(f"{PINNED}{SERVER} --tp 2 --page-size 16").document.launches[0]
     binding = bind_variant(launch, 0, Release.parse("0.5.23"), lambda _: None)
     assert title_of(change, binding) == title
+
+
+@pytest.mark.parametrize("model", ["/models/private", "llama-3.1-8b"])
+@pytest.mark.parametrize(
+    ("backend", "page_one", "chain"),
+    [("fa4", True, True), ("flashmla", False, True), ("torch_native", False, False), ("wave", False, False)],
+)
+def test_a_tree_on_pages_is_not_led_to_a_launch_that_dies_later(
+    model: str, backend: str, page_one: bool, chain: bool
+) -> None:
+    text = (
+        f"# spec-lsp: sglang=0.5.23 gpu=h100\npython -m sglang.launch_server --model-path {model} --speculative-algorithm EAGLE "
+        "--speculative-draft-model-path d --speculative-num-steps 5 --speculative-eagle-topk 8 "
+        f"--speculative-num-draft-tokens 16 --page-size 64 --attention-backend {backend}\n"
+    )
+    analysis = check(text)
+    (found,) = [d for d in analysis.diagnostics if d.rule.name == "tree-drafting-on-paged-backend"]
+    titles = [f.title for f in fixes_for(analysis, found, Options(), NOTHING)]
+    assert ("Set `--page-size` to `1`" in titles) == page_one
+    assert ("Set `--speculative-eagle-topk` to `1`" in titles) == chain
+    assert "Set `--attention-backend` to `fa3`" in titles

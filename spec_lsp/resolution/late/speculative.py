@@ -17,14 +17,7 @@ from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.late.attention import LATENT_ONLY, PLAIN_ONLY, fa3_runs
 from spec_lsp.resolution.late.capture import DFLASH, DSPARK, EAGLE3, SERVED
-from spec_lsp.resolution.speculative.common import DRAFT_SHAPE, is_eagle
-
-DRAFT_BACKENDS = {
-    "flashinfer": "", "triton": "", "aiter": "", "fa3": "", "hybrid_linear_attn": "", "flashmla": "", "trtllm_mha": "",
-    "trtllm_mla": "", "nsa": "", "ascend": "", "fa4": "0.5.10", "dsv4": "0.5.12", "tokenspeed_mla": "0.5.12", "dsa": "0.5.13",
-    "cutedsl_mla": "0.5.13", "intel_amx": "0.5.16", "intel_xpu": "0.5.20",
-}  # fmt: skip
-"""The backends with a draft implementation, and since when."""
+from spec_lsp.resolution.speculative.common import DRAFT_BACKENDS, DRAFT_SHAPE, is_eagle
 
 CHAIN_ONLY = ("flashmla", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
 """Backends whose multi-step draft is a chain; flashinfer's is too when the draft has latent attention."""

@@ -16,6 +16,14 @@ RUNNING_REQUESTS = 48
 DRAFT_SHAPE = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
 
 
+DRAFT_BACKENDS = {
+    "flashinfer": "", "triton": "", "aiter": "", "fa3": "", "hybrid_linear_attn": "", "flashmla": "", "trtllm_mha": "",
+    "trtllm_mla": "", "nsa": "", "ascend": "", "fa4": "0.5.10", "dsv4": "0.5.12", "tokenspeed_mla": "0.5.12", "dsa": "0.5.13",
+    "cutedsl_mla": "0.5.13", "intel_amx": "0.5.16", "intel_xpu": "0.5.20",
+}  # fmt: skip
+"""The backends with a draft implementation, and since when."""
+
+
 def is_eagle(c: Config) -> bool:
     """Whether the EAGLE family handles the algorithm."""
     return c.speculative_algorithm in ("EAGLE", "EAGLE3", "STANDALONE")

@@ -10,6 +10,7 @@ from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
 from spec_lsp.resolution.speculative.common import (
+    DRAFT_BACKENDS,
     DRAFT_SHAPE,
     ONE_METHOD,
     cap_running_requests,
@@ -592,6 +593,8 @@ def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
         return None
     at = "speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm"
     steps = c.speculative_num_steps
+    # without a draft implementation the launch would only die later
+    drafts = c.given("speculative_draft_attention_backend") or c.attention_backend in DRAFT_BACKENDS
     return Refusal(
         at=at,
         with_=("page_size", "attention_backend"),
@@ -599,9 +602,13 @@ def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
         f"{c.shown('attention_backend') if c.attention_backend else 'no attention backend named'}: only "
         f"{', '.join(allowed)} keep a draft tree on pages of several tokens.",
         fixes=(
-            setting(speculative_eagle_topk=1) if at == "speculative_eagle_topk" else _chain(steps),
+            *(
+                (setting(speculative_eagle_topk=1) if at == "speculative_eagle_topk" else _chain(steps),)
+                if drafts
+                else ()
+            ),
             *(setting(attention_backend=name) for name in _for_gpu(c, allowed)),
-            page_one(c),
+            *((page_one(c),) if drafts else ()),
         ),
     )
 
