@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -261,20 +260,3 @@ def test_documentation(about: tuple[str, ...], says: list[str]) -> None:
 @pytest.mark.parametrize("about", [(), ("--page-size",), ("--no-such", "0.5.23"), ("--page-size", "x")])
 def test_no_documentation(about: tuple[str, ...]) -> None:
     assert document(about) == ""
-
-
-@pytest.mark.parametrize("rest", ["--‸", "--attention-backend ‸", "--page-size ‸"])
-def test_a_keystroke_is_quick(rest: str) -> None:
-    """CPU time of a completion in a script of fifty launches: 20 ms is the aim, the margin is for slow machines."""
-    text = HEAD + f"{RUN}--page-size 16 \\\n  --tp 2\n" * 50 + RUN + rest
-    offset = text.index("‸")
-    text = text.replace("‸", "")
-    workspace = DiskWorkspace()
-    analysis = analyse(read_document("/w/run.sh", text, workspace), Options(), workspace)
-    spent = []
-    for _ in range(6):
-        start = time.thread_time()
-        assert complete(analysis, offset, Options(), workspace) is not None
-        spent.append(time.thread_time() - start)
-    print(f"{rest}: {1000 * min(spent):.1f} ms")
-    assert min(spent) < 0.06

@@ -1,4 +1,3 @@
-import time
 from typing import Any
 
 import pytest
@@ -64,14 +63,7 @@ def test_a_release_that_is_not_shipped_takes_the_nearest_older_one(asked: str, g
     assert str(store.nearest(Release.parse(asked))) == given
 
 
-def test_loading_one_release_is_quick_and_the_data_small() -> None:
-    took = []
-    for _ in range(3):
-        store.forget()
-        start = time.perf_counter()
-        store.load(Release.parse("0.5.23"))
-        took.append(time.perf_counter() - start)
-    assert min(took) < 0.05  # 5 ms on an idle laptop; generous for a busy one
+def test_the_data_is_small() -> None:
     assert sum(f.stat().st_size for f in store.DATA.iterdir()) < 400_000
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -187,26 +186,6 @@ async def test_positions_are_in_the_clients_units(folder: Path) -> None:
     ed.at["character"] += 1
     found = await ed.ask_here("completion")
     assert found["items"][0]["textEdit"]["range"] == {"start": ed.at, "end": ed.at}
-
-
-@pytest.mark.parametrize("rest", ["--‸", "--attention-backend ‸", "--page-size ‸"])
-async def test_a_keystroke(folder: Path, rest: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """CPU time from the bytes of an edit and of the question to the bytes of the answer, in a script of fifty launches. The aim is 20 ms;
-    the bound is for machines that are busy."""
-    ed = await editor(folder)
-    ed.open(HEAD + f"{RUN} --page-size 16 \\\n  --tp 2\n" * 50 + f"{RUN} {rest}\n")
-    spent = []
-    for version in range(2, 10):
-        line, character = ed.at["line"], ed.at["character"]
-        start = time.thread_time()
-        ed.client.change(
-            ed.uri, version, (line, character, line, character, " "), (line, character, line, character + 1, "")
-        )
-        assert await ed.ask_here("completion")
-        spent.append(1000 * (time.thread_time() - start))
-    with capsys.disabled():
-        print(f"\n{rest} {min(spent):.1f} ms at best, {sorted(spent)[4]:.1f} as a rule")
-    assert min(spent) < 100
 
 
 # --- inlay hints -------------------------------------------------------------------------------------------------------
