@@ -118,7 +118,7 @@ class Protocol(LanguageServerProtocol):
         try:
             structured = self.structure_message(message)
         except JsonRpcException as error:
-            log.warning("%s: %s", method, error)
+            log.warning("invalid parameters of %s: %s", method, _cause(error))
             if id_ is not None:
                 self._answer_error(id_, INVALID_PARAMS, f"invalid parameters of {method}: {_cause(error)}")
             return
