@@ -17,7 +17,7 @@ def message_of(merged: Merged, launch: Launch) -> str:
         message = binding.errors[found.error].message
     else:
         message = binding.notes[found.note or 0].message
-    if found.rule.late:
+    if found.rule.late and "weights" not in message:
         message += " The server finds out only after loading the weights."
     message += _named_by(merged)
     if merged.without_effect:

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from spec_lsp.facts.model import ModelFacts
 
 Guard = Callable[["Config"], bool]
+P = ParamSpec("P")
 
 
 # --- what a step says --------------------------------------------------------------------------------------------------
@@ -60,6 +61,19 @@ def setting_env(**variables: str) -> Change:
 def dropping_env(*variables: str) -> Change:
     """Do not set these environment variables."""
     return Change(drop_env=variables)
+
+
+def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[Change, ...]]:
+    """For functions that make candidate fixes: none where what they go by is not known. A refusal does not hang on its fixes."""
+
+    @wraps(make)
+    def fixes(*args: P.args, **kwargs: P.kwargs) -> tuple[Change, ...]:
+        try:
+            return make(*args, **kwargs)
+        except NotKnown:
+            return ()
+
+    return fixes
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from spec_lsp.resolution.attention.common import IN_POST_INIT, any_backend_is, backend_field, field_naming
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import (
+    Change,
+    Config,
+    Handler,
+    Refusal,
+    as_far_as_known,
+    dropping,
+    dropping_env,
+    setting,
+)
 
 handler = Handler("attention_hook.py:handle_attention_backend_compatibility", earlier=IN_POST_INIT)
 
@@ -32,6 +41,7 @@ def trtllm_mha_off_sm100(c: Config) -> Refusal | None:
     )
 
 
+@as_far_as_known
 def _other_plain_backends(c: Config, at: str) -> tuple[Change, ...]:
     names = ("fa3", "flashinfer") if c.gpu.sm90 else ("aiter", "triton") if c.gpu.is_hip else ("flashinfer", "triton")
     return (dropping(at), *(setting(**{at: name}) for name in names))

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, as_far_as_known, dropping, setting
 from spec_lsp.resolution.parallel import attention_tp_size
 
 LATENT_ONLY = ("trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "flashmla", "cutlass_mla")
@@ -34,6 +34,7 @@ def runs(c: Config, backend: str | tuple[str, ...]) -> tuple[str, str] | None:
     return None
 
 
+@as_far_as_known
 def other_backends(c: Config, field: str, facts: ModelFacts) -> tuple[Change, ...]:
     """Other backends for this field, the hardware's best first."""
     own: tuple[str, ...]

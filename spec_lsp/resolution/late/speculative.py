@@ -14,7 +14,17 @@ from __future__ import annotations
 
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import (
+    Change,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    as_far_as_known,
+    dropping,
+    dropping_env,
+    setting,
+)
 from spec_lsp.resolution.late.attention import LATENT_ONLY, PLAIN_ONLY, fa3_runs
 from spec_lsp.resolution.late.capture import DFLASH, DSPARK, EAGLE3, SERVED
 from spec_lsp.resolution.speculative.common import DRAFT_BACKENDS, DRAFT_SHAPE, is_eagle
@@ -59,6 +69,7 @@ def draft_runner_backends(c: Config) -> tuple[tuple[str, str], ...]:
     )
 
 
+@as_far_as_known
 def other_draft_backends(c: Config) -> tuple[Change, ...]:
     """Backends that a draft of this kind can run on, on this hardware."""
     if draft_model(c).uses_mla:

@@ -16,7 +16,7 @@ from typing import Any
 from spec_lsp.facts import quantization
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import cuda_graph, parallel
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
 from spec_lsp.resolution.model.common import all_backends_unset, cp_field, cp_mode_field, no_prefill_cuda_graph
 from spec_lsp.resolution.model.config import quant_method, quantization_unset
 
@@ -569,6 +569,7 @@ def _dsa_field(c: Config, backend: str) -> str:
     return prefill if getattr(c, prefill) == backend else decode
 
 
+@as_far_as_known
 def _other_sparse_kernels(c: Config) -> tuple[Change, ...]:
     given = tuple(name for name in dsa_fields(c) if c.given(name))
     return (*(dropping(name) for name in given), dropping(*given)) if given else ()
