@@ -473,6 +473,9 @@ finalize_cuda_graph_prefill_max_context = Handler(
 
 
 def _max_context(c: Config) -> int | None:
+    """The context length that was asked for; nothing but a flag ever sets it."""
+    if not c.given("cuda_graph_prefill_max_context") and not c.given("cuda_graph_config"):
+        return None
     value: int | None = c.cuda_graph_config[PREFILL].get("max_context_size")
     return value
 

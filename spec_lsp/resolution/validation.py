@@ -626,6 +626,10 @@ def colon_in_served_name(c: Config) -> Refusal | None:
 # --- after the adapters -----------------------------------------------------------------------------------------------
 
 
+SMALLEST_DEFAULT_CHUNK = 2048
+"""Every chunk size that SGLang chooses by memory is a multiple of this (memory_hook.py:handle_gpu_memory_settings)."""
+
+
 @_features.refuses(
     "SPC751", "prefill-chunk-not-divisible-by-page", raises="AssertionError",
     bad="--chunked-prefill-size 1000 --page-size 64", good="--chunked-prefill-size 1024 --page-size 64",
@@ -636,7 +640,11 @@ def prefill_chunk_not_divisible_by_page(c: Config) -> Refusal | None:
     Chunks are cut at `--chunked-prefill-size` tokens, shared out over attention-DP ranks; that has to be a multiple of
     the page size.
     """
-    chunk, page = c.chunked_prefill_size, c.page_size
+    page = c.page_size
+    if not c.known("chunked_prefill_size") and not c.given("chunked_prefill_size") and not attention_dp(c):
+        if SMALLEST_DEFAULT_CHUNK % page == 0:
+            return None
+    chunk = c.chunked_prefill_size
     if chunk <= 0 or c.disaggregation_mode == "decode" or chunk % page == 0:
         return None
     shared = attention_dp(c)
