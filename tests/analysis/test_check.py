@@ -33,7 +33,7 @@ DRAFT = "--speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-dr
         ("--config=none.yaml", "warning", "config-ignored", "--config=none.yaml", ""),
         # resolution
         ("--tp 3", "error", "", "--tp 3", ""),
-        ("--speculative-algorithm EAGLE3", "error", "draft-of-another-kind", "--speculative-algorithm EAGLE3", "after loading the weights"),
+        ("--speculative-algorithm EAGLE3", "error", "draft-of-another-kind", "--speculative-algorithm EAGLE3", "weights"),
     ],
 )  # fmt: skip
 def test_one_finding(words: str, severity: str, rule: str, place: str, part: str) -> None:
