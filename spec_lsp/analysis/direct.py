@@ -10,6 +10,7 @@ from spec_lsp.analysis.judge import OLDEST_MODELLED, Judged, Merged, ModelSource
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
+from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import FAMILIES, Hardware
 from spec_lsp.syntax.launch import Launch, Program, Variant
@@ -67,14 +68,11 @@ def resolve_argv(
 
 
 def _launch(argv: Sequence[str], env: Mapping[str, str], program: Program) -> Launch:
-    words = []
-    position = 0
-    for text in argv:
-        words.append(literal(text, Place(ARGV, position, position + len(text))))
-        position += len(text) + 1
+    words = words_from(argv, ARGV)
     nowhere = Place(ARGV, 0, 0)
     variables = {name: literal(value, nowhere) for name, value in env.items()}
-    return Launch(program, nowhere, Place(ARGV, 0, max(position - 1, 0)), (Variant(tuple(words), variables),))
+    extent = Place(ARGV, 0, words[-1].place.end if words else 0)
+    return Launch(program, nowhere, extent, (Variant(words, variables),))
 
 
 def _file(path: str, files: Callable[[str], str | None]) -> tuple[str, str] | None:

@@ -19,6 +19,7 @@ from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Workspace
 from spec_lsp.catalog.binding import BindError, Binding, Note
 from spec_lsp.resolution.engine import Change
+from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Document, Edit, Problem
 from spec_lsp.syntax.word import Place
 
@@ -277,14 +278,7 @@ def _text_of(name: str, workspace: Workspace) -> str | None:
 
 def apply(text: str, edits: Sequence[Edit]) -> str | None:
     """The text with edits of one document applied; None when they overlap."""
-    ordered = sorted(edits, key=lambda e: (e.place.start, e.place.end))
-    parts, position = [], 0
-    for edit in ordered:
-        if edit.place.start < position:
-            return None
-        parts += [text[position : edit.place.start], edit.text]
-        position = edit.place.end
-    return "".join([*parts, text[position:]])
+    return apply_edits(text, edits[0].place.document, edits) if edits else text
 
 
 # --- fix-all -----------------------------------------------------------------------------------------------------------
