@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spec_lsp.analysis.reading import read_with
 from spec_lsp.analysis.report import Workspace
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import Flag
@@ -183,7 +184,7 @@ class Printer:
             for place in (word.place, *(f.place for f in word.fragments))
         } - {self.document.name}
         texts = {name: text for name in others if (text := self._text(name)) is not None}
-        return edit.WordEditor(self.document, self.launch, self.variant, read, texts)
+        return edit.WordEditor(self.document, self.launch, self.variant, read, read_with, texts)
 
     # --- config files
 

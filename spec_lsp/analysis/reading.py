@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 
@@ -28,6 +29,11 @@ def read_document(name: str, text: str, workspace: Workspace, language: str | No
         found = workspace.read(name, path)
         return found[1] if found else None
 
+    return read_with(name, text, read, language)
+
+
+def read_with(name: str, text: str, read: Callable[[str], str | None], language: str | None) -> Document:
+    """All that can be read of a text, with other files from `read`."""
     return replace(parse(name, text, read, language, looks_like_config), language=language)
 
 

@@ -6,6 +6,7 @@ maps compose: the text of `bash -c "…"` is a word, whose characters stand in t
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,28 +41,54 @@ class FileSource:
         return (Fragment(self.text[start:end], Place(self.document, self.base + start, self.base + end)),)
 
 
-@dataclass(slots=True, eq=False)
 class WordSource:
-    """A text that a word carries."""
+    """A statement of a text that a word carries: offset 0 of its nodes is character `base` of `whole`. `text` is the statement's own."""
 
-    word: Word
-    text: str
+    __slots__ = ("base", "starts", "text", "whole", "word")
+
+    def __init__(self, word: Word, whole: str, base: int = 0, text: str | None = None, starts: list[int] | None = None):
+        self.word = word
+        self.whole = whole
+        self.base = base
+        self.text = whole if text is None else text
+        self.starts = _starts(word) if starts is None else starts
+
+    def statement(self, base: int, text: str) -> WordSource:
+        """A statement of the same text that starts at character `base`."""
+        return WordSource(self.word, self.whole, base, text, self.starts)
 
     def place(self, start: int, end: int) -> Place:
         if start == end:
-            behind = self.word.slice(start, start + 1)
+            behind = self.fragments(start, start + 1)
             if behind:
                 return Place(behind[0].place.document, behind[0].place.start, behind[0].place.start)
-            before = self.word.slice(start - 1, start) if start else ()
+            before = self.fragments(start - 1, start) if self.base + start else ()
             at = before[-1].place if before else self.word.place
             return Place(at.document, at.end, at.end)
-        found = self.word.slice(start, end)
+        found = self.fragments(start, end)
         if not found:
             return self.word.place
         return hull(f.place for f in found)
 
     def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
-        return self.word.slice(start, end)
+        start, end = self.base + start, self.base + end
+        first = max(bisect_right(self.starts, start) - 1, 0)
+        while first and self.starts[first] >= start:
+            first -= 1
+        last = bisect_left(self.starts, end, first) + 1
+        shift = self.starts[first] if self.starts else 0
+        part = Word(self.word.fragments[first:last], self.word.place)
+        return part.slice(start - shift, end - shift)
+
+
+def _starts(word: Word) -> list[int]:
+    """Where in the text each fragment starts, an unknown one counting as one character."""
+    starts = []
+    position = 0
+    for fragment in word.fragments:
+        starts.append(position)
+        position += 1 if fragment.text is None else len(fragment.text)
+    return starts
 
 
 def embedded(word: Word) -> WordSource:

@@ -10,9 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit.change import Change, apply_edits
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
-from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.word import Place, Word, hull
 
 BARE = re.compile(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
@@ -24,14 +24,15 @@ MAX_CANDIDATES = 16
 class WordEditor:
     """Edits one variant of one launch of a document.
 
-    `texts` holds the text of other documents that the launch's words stand in (sourced scripts), by the name their places carry; `read` is
-    what the document was parsed with.
+    `texts` holds the text of other documents that the launch's words stand in (sourced scripts), by the name their places carry; `read`
+    and `parse` are what the document was parsed with.
     """
 
     document: Document
     launch: int
     variant: int = 0
     read: Callable[[str], str | None] = lambda path: None
+    parse: Callable[[str, str, Callable[[str], str | None], str | None], Document] = parse
     texts: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -253,10 +254,11 @@ class WordEditor:
             if text is None:
                 return None
             changed[name] = text
-        after = read_shell(
+        after = self.parse(
             self.document.name,
             changed.get(self.document.name, self.document.text),
             lambda path: changed.get(path) if path in changed else self.read(path),
+            self.document.language,
         )
         if len(after.launches) != len(self.document.launches) or len(after.problems) > len(self.document.problems):
             return None

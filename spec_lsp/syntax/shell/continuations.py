@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from spec_lsp.syntax.launch import Edit, Problem
 from spec_lsp.syntax.shell.ast import Lit, Simple
-from spec_lsp.syntax.source import FileSource, Source
+from spec_lsp.syntax.source import FileSource, Source, WordSource
 from spec_lsp.syntax.word import Place
 
 FLAGS_AFTER_COMMENT = "flags-after-comment"
@@ -80,7 +80,9 @@ def _text_of(node: Simple, source: Source, texts: Mapping[str, str]) -> tuple[in
     if isinstance(source, FileSource):
         text = texts.get(source.document, "")
         return source.base + node.start, source.base + node.end, text, _Placed(source, source.document)
-    return node.start, node.end, source.text, _Placed(source, None)
+    assert isinstance(source, WordSource)
+    whole = source.statement(0, source.whole)
+    return source.base + node.start, source.base + node.end, source.whole, _Placed(whole, None)
 
 
 def hidden_comment(node: Simple, base: int = 0) -> int | None:

@@ -26,7 +26,6 @@ from spec_lsp.syntax.shell.expand import (
 )
 from spec_lsp.syntax.shell.launches import Found, Seen
 from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
-from spec_lsp.syntax.shell.parser import parse_script
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.shell.questions import (
     PIP,
@@ -42,6 +41,7 @@ from spec_lsp.syntax.shell.questions import (
     shown,
     without_escaped_blank,
 )
+from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,
@@ -65,7 +65,7 @@ from spec_lsp.syntax.shell.values import (
     leaves,
     transform,
 )
-from spec_lsp.syntax.source import FileSource, Source, embedded
+from spec_lsp.syntax.source import FileSource, Source, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
 MAX_STEPS = 12_000
@@ -1112,16 +1112,18 @@ class Interpreter:
         return tuple(found)
 
     def note(self, node: ast.Simple, source: Source, pins: dict[Point, int], seen: Seen) -> None:
-        """Notes one variant of a launch."""
+        """Notes one variant of a launch that a statement starts."""
+        key = self.note_at(source.place(node.start, node.end), pins, seen)
+        self.commands.setdefault(key, (node, source))
+
+    def note_at(self, extent: Place, pins: dict[Point, int], seen: Seen) -> tuple[Place, Place]:
+        """Notes one variant of the launch whose words stand in `extent`; gives the launch's key."""
         assert isinstance(seen.action, commands.Started)
-        entry = seen.action.entry
-        extent = source.place(node.start, node.end)
-        place = written_at_words(entry, extent)
+        place = written_at_words(seen.action.entry, extent)
         key = (place, extent)
         found = self.launches.get(key)
         if found is None:
             found = self.launches[key] = Found(seen.action.program, place, extent)
-            self.commands[key] = (node, source)
         for clue in (*self.around, *seen.action.around.clues):
             found.clues[clue] = None
         devices = next((word for name, word in seen.env if name == "CUDA_VISIBLE_DEVICES"), None)
@@ -1131,6 +1133,7 @@ class Interpreter:
         choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
         if len(found.visits) < MAX_VARIANTS:
             found.visits.append((seen, tuple(dict.fromkeys(choices))))
+        return key
 
     def act(self, node: ast.Simple, source: Source, seen: Seen) -> None:
         action = seen.action
@@ -1207,29 +1210,39 @@ class Interpreter:
     ) -> None:
         """A text that a shell reads: `eval "$CMD"`, `bash -c '…'`, `ssh host '…'`."""
         inner = embedded(text)
-        self.embedded_characters += len(inner.text)
+        self.embedded_characters += len(inner.whole)
         affordable = (
             self.calls < MAX_CALLS
             and self.embedded < MAX_EMBEDDED
             and self.embedded_characters < MAX_EMBEDDED_CHARACTERS
         )
-        script = parse_script(inner.text) if affordable else None
-        if script is None:
+        if not affordable:
             self.set_status(None)
             return
         self.embedded += 1
         self.calls += 1
         outer_clues, self.around = self.around, (*self.around, *around.clues)
         if same:
-            self.run(script, inner)
+            self.run_text(inner)
         else:
             with self.subshell():
                 self.enter_process(node, source, around)
                 self.state.vars[ARGUMENTS] = Array(args[1:])
-                self.run(script, inner)
+                self.run_text(inner)
         self.around = outer_clues
         self.calls -= 1
         self.embedded -= 1
+
+    def run_text(self, source: WordSource) -> None:
+        """A script that a word carries. One that bash would refuse is read as far as its lines go, even behind an `exit`."""
+        located = list(statements(source.whole))
+        broken = any(one.broken for one in located)
+        for one in located:
+            if broken:
+                self.state.alive = True
+            elif not self.state.alive:
+                break
+            self.run(one.statement.script, source.statement(one.start, one.text))
 
     def enter_process(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
         """A new shell sees exported variables only, in a container or on another host not even these."""

@@ -1,0 +1,122 @@
+"""Commands that another document holds: a script in a YAML scalar or a Markdown fence, the argument list of a container.
+
+The reader of that document makes words of what it holds, each character with its place in the file; what is found carries these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem
+from spec_lsp.syntax.shell import ast, commands
+from spec_lsp.syntax.shell.builtins import BUILTINS
+from spec_lsp.syntax.shell.continuations import broken_continuations
+from spec_lsp.syntax.shell.expand import Expander
+from spec_lsp.syntax.shell.interpreter import FILE, Interpreter, plain_path
+from spec_lsp.syntax.shell.launches import Seen, tell
+from spec_lsp.syntax.shell.memory import Memory
+from spec_lsp.syntax.shell.statements import assigned_in, statements
+from spec_lsp.syntax.shell.values import Scalar, World
+from spec_lsp.syntax.source import FileSource, Source, embedded
+from spec_lsp.syntax.word import Word, hull
+
+MAX_SOURCED = 40
+MAX_CHARACTERS = 300_000
+"""Characters of an embedded script beyond which it is not read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Around:
+    """What the document around a command says of the process that runs it.
+
+    `env` are the variables it is given (exported), `clues` what tells its release and hardware. `files` are those that the document
+    puts on its disk (a mounted ConfigMap); a launch that names one has it in `Variant.files`. `read` is that of `parse`.
+    """
+
+    env: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
+    clues: tuple[Clue, ...] = ()
+    files: tuple[EmbeddedFile, ...] = ()
+    read: Callable[[str], str | None] = lambda path: None
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a command starts."""
+
+    launches: tuple[Launch, ...] = ()
+    problems: tuple[Problem, ...] = ()
+    depends_on: frozenset[str] = frozenset()
+
+
+def read_script(document: str, script: Word, around: Around = Around()) -> Found:
+    """The launches of a script that `document` holds; unknown parts of the word are unknown to the script."""
+    source = embedded(script)
+    if len(source.whole) > MAX_CHARACTERS:
+        return Found()
+    run = _Run(document, around, lambda: assigned_in(statements(source.whole)))
+    run.interpreter.run_text(source)
+    return run.found()
+
+
+def read_arguments(document: str, words: Sequence[Word], around: Around = Around()) -> Found:
+    """The launches of a command given as its list of arguments, entry point and all; wrappers and shells are looked through."""
+    if not words:
+        return Found()
+    action = commands.recognise(words, ())
+    if action is None:
+        return Found()
+    run = _Run(document, around, frozenset)
+    run.act(action, words)
+    found = run.found()
+    if not isinstance(action, commands.Started):
+        return found
+    return replace(found, launches=tuple(replace(one, syntax="yaml-words") for one in found.launches))
+
+
+class _Run:
+    """An interpreter that starts from what a document gives a process."""
+
+    def __init__(self, document: str, around: Around, assigns: Callable[[], frozenset[str]]) -> None:
+        self.document = document
+        self.clues = around.clues
+        self.texts: dict[str, str] = {}
+        self.read = around.read
+        self.interpreter = Interpreter(document, self.texts, self.load, Memory(), assigns, BUILTINS)
+        state = self.interpreter.state
+        state.vars.update((name, Scalar(word.fragments)) for name, word in around.env.items())
+        state.exported = frozenset(around.env)
+        state.vars.update((FILE + plain_path(f.name), Scalar(f.content.fragments)) for f in around.files)
+        self.interpreter.wrote_files = bool(around.files)
+
+    def load(self, path: str) -> list[tuple[ast.Script, Source]] | None:
+        if len(self.texts) > MAX_SOURCED:
+            return None
+        content = self.texts.get(path)
+        if content is None:
+            content = self.read(path)
+        if content is None:
+            return None
+        self.texts[path] = content
+        return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(content)]
+
+    def act(self, action: commands.Action, words: Sequence[Word]) -> None:
+        extent = hull(w.place for w in words)
+        node = ast.Simple(0, 0, (), (), ())
+        source = embedded(Word((), extent))
+        if isinstance(action, commands.Started):
+            x = Expander(self.interpreter, World({}))
+            env = self.interpreter.environment(node, source, x, action.around)
+            seen = Seen(action, env, self.interpreter.files_named(action.args, x))
+            self.interpreter.note_at(extent, {}, seen)
+        elif isinstance(action, commands.Embedded):
+            self.interpreter.run_embedded(node, source, action.script, action.args, action.same, action.around)
+
+    def found(self) -> Found:
+        ran = self.interpreter
+        clues = (*self.clues, *ran.clues)
+        return Found(
+            tuple(tell(one, clues, None).launch for one in ran.launches.values()),
+            broken_continuations(ran.commands, self.texts),
+            frozenset(ran.sourced),
+        )
