@@ -22,7 +22,7 @@ def scalar_word(value: str, style: str | None, start: int, end: int, source: Sou
     """The text of a scalar node that spans [start, end) of the source, quotes included."""
     place = source.place(start, end)
     raw = source.text[start:end]
-    runs = list(_runs(value, style, raw))
+    runs = [run for run in _runs(value, style, raw) if run[0]]
     if "".join(run[0] for run in runs) != value:
         runs = [(value, 0, len(raw), False)] if value else []
     fragments: list[Fragment] = []
