@@ -32,6 +32,9 @@ MAX_CHOICES = 24
 MAX_RULES = 6
 """Rules that are listed one by one."""
 
+MAX_COLUMN = 40
+"""Characters of a table's cell beyond which others are not padded to its width."""
+
 
 @dataclass(frozen=True, slots=True)
 class HoverText:
@@ -160,7 +163,7 @@ def _flag_text(flag: Flag, spelling: str, release: Release) -> Iterator[str]:
         yield described
     if flag.deprecated:
         yield _deprecated_text(spelling, release)
-    yield _table(_facts(flag, spelling))
+    yield _fact_list(_facts(flag, spelling))
 
 
 def _deprecated_text(name: str, release: Release) -> str:
@@ -174,7 +177,7 @@ def _deprecated_text(name: str, release: Release) -> str:
 def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
     yield "type", _type_of(flag)
     if flag.default != SUPPRESS and flag.takes_value:
-        yield "default", "unset: SGLang decides" if flag.default is None else _value(flag.default)
+        yield "default", "unset (SGLang decides)" if flag.default is None else _value(flag.default)
     if flag.choices:
         shown = ", ".join(_value(c) for c in flag.choices[:MAX_CHOICES])
         more = len(flag.choices) - MAX_CHOICES
@@ -286,10 +289,10 @@ def resolved_text(report: LaunchReport) -> str:
     rows = [_row(name, run.binding.settings.get(name), config) for name in fields]
     refused = [f"- **{f.rule.name}**: {f.said.message}" for f in run.resolution.findings if f.rule.severity == "error"]
     parts = [head, *(["SGLang refuses it:\n\n" + "\n".join(refused)] if refused else [])]
-    return "\n\n".join([*parts, "| setting | value | why |\n|---|---|---|\n" + "\n".join(rows)]) + "\n"
+    return "\n\n".join([*parts, _table(("setting", "value", "why"), rows)]) + "\n"
 
 
-def _row(name: str, setting: Setting | None, config: Config) -> str:
+def _row(name: str, setting: Setting | None, config: Config) -> tuple[str, str, str]:
     decisions = config.history.get(name, ())
     try:
         value = _value(getattr(config, name))
@@ -298,8 +301,8 @@ def _row(name: str, setting: Setting | None, config: Config) -> str:
         why = lacking.why or f"depends on {lacking.what}"
     else:
         typed = f"`{_short(setting.spelled)}`" if setting else ""
-        why = "; ".join([*([typed] if typed else []), *(d.step.reason for d in decisions)])
-    return " | ".join(("| " + name.replace("_", "-"), value.replace("|", "\\|"), why.replace("|", "\\|") + " |"))
+        why = "; ".join(filter(None, (typed, " ".join(d.step.reason for d in decisions))))
+    return name.replace("_", "-"), value, why
 
 
 # --- environment variables ---------------------------------------------------------------------------------------------
@@ -326,7 +329,7 @@ def _variable_text(name: str, worlds: Sequence[World]) -> str:
         parts.append(f"SGLang {release} does not read it ({gone}).")
     elif known.deprecated:
         parts.append(_deprecated_text(name, release))
-    parts.append(_table(_variable_facts(known, span)))
+    parts.append(_fact_list(_variable_facts(known, span)))
     return "\n\n".join(parts)
 
 
@@ -411,9 +414,25 @@ def _names_used(function: Any, depth: int) -> set[str]:
 # --- words -------------------------------------------------------------------------------------------------------------
 
 
-def _table(rows: Iterable[tuple[str, str]]) -> str:
-    lines = [f"| {name} | {value.replace('|', chr(92) + '|')} |" for name, value in rows]
-    return "\n".join(["| | |", "|---|---|", *lines]) if lines else ""
+def _fact_list(facts: Iterable[tuple[str, str]]) -> str:
+    """A list, no table: terminal editors show Markdown's text as it is, and a table without a head is noise there."""
+    return "\n".join(f"- {name}: {value}" for name, value in facts)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """A table that is one in the text too: the columns but the last are as wide as their widest usual cell."""
+    cells = [tuple(cell.replace("|", "\\|") for cell in row) for row in rows]
+    widths = [
+        max((len(row[column]) for row in (head, *cells) if len(row[column]) <= MAX_COLUMN), default=0)
+        for column in range(len(head) - 1)
+    ]
+
+    def line(row: Sequence[str]) -> str:
+        padded = (cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True))
+        return f"| {' | '.join(padded)} |"
+
+    rule = "|" + "|".join("-" * (width + 2) for width in (*widths, 3)) + "|"
+    return "\n".join([line(head), rule, *map(line, cells)])
 
 
 def _value(value: Any) -> str:

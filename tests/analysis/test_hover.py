@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -28,11 +29,11 @@ def at_caret(text: str, name: str = "/w/run.sh") -> tuple[HoverText | None, str]
 @pytest.mark.parametrize(
     ("rest", "about", "says"),
     [
-        ("--page-‸size 16", "--page-size", ["**`--page-size`**", "| type | integer |", "| releases |", "**Resolved**"]),
+        ("--page-‸size 16", "--page-size", ["**`--page-size`**", "- type: integer\n", "- releases: ", "**Resolved**"]),
         ("--page-size 1‸6", "16", ["**`--page-size`**"]),
         ("--page-size=‸16", "--page-size=16", ["**`--page-size`**"]),
-        ("--sampling-back‸end pytorch", "--sampling-backend", ["| choices |", "`flashinfer`", "`pytorch`"]),
-        ("--enable-metri‸cs", "--enable-metrics", ["| type | switch |", "**Resolved** on"]),
+        ("--sampling-back‸end pytorch", "--sampling-backend", ["- choices: ", "`flashinfer`", "`pytorch`"]),
+        ("--enable-metri‸cs", "--enable-metrics", ["- type: switch\n", "**Resolved** on"]),
         ("--t‸p 2", "--tp", ["`--tp-size`", "**Resolved** `2`"]),
         ("--page-size 1‸6 --page-size 32", "16", ["Given again later: `--page-size 32` is what counts."]),
         ("--page-size 16", "", []),
@@ -95,12 +96,24 @@ def test_an_environment_variable() -> None:
 def test_a_key_of_a_config_file() -> None:
     found, _ = at_caret("page-si‸ze: 16\nmem-fraction-static: 0.8\nchunked-prefill-size: 2048\n", "/w/config.yaml")
     assert found is not None
-    assert "| type | integer |" in found.markdown
+    assert "- type: integer\n" in found.markdown
 
 
 def test_the_resolved_configuration() -> None:
     text = f"{HEAD}{LAUNCH}--page-size 16\n"
     analysis = analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace())
     table = resolved_text(analysis.launches[0])
-    assert "| page-size | `16` | `--page-size 16` |" in table
-    assert "| attention-backend |" in table
+    assert re.search(r"^\| page-size +\| `16` +\| `--page-size 16` \|$", table, re.MULTILINE)
+    assert re.search(r"^\| attention-backend +\| ", table, re.MULTILINE)
+
+
+def test_the_table_reads_well_as_text_and_no_hover_has_a_table_without_a_head() -> None:
+    """Terminal editors show Markdown as it is written."""
+    text = f"{HEAD}{LAUNCH}--page-size 16\n"
+    analysis = analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace())
+    rows = [line for line in resolved_text(analysis.launches[0]).split("\n") if line.startswith("|")]
+    assert len({row.index("|", 1) for row in rows}) == 1, "the first column is as wide in every row"
+    for flag in ("--page-size", "--model-path"):
+        found = hover(analysis, text.index(flag), "/w/a.sh")
+        assert found is not None
+        assert "|" not in found.markdown
