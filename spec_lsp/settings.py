@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from spec_lsp.analysis.report import Options, Target
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts import hardware
-from spec_lsp.resolution.engine import RULES, Severity
+from spec_lsp.resolution.engine import Severity
 
 SEVERITIES: tuple[str, ...] = ("error", "warning", "information", "hint", "off")
 
@@ -117,7 +118,7 @@ def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
     """What analysis needs of the settings."""
-    by_code = {rule.code: rule.name for rule in RULES.values()}
+    by_code = {rule.code: rule.name for rule in all_rules()} if settings.rules else {}
     severities: dict[str, Any] = {by_code.get(name, name): severity for name, severity in settings.rules.items()}
     otherwise = Target() if settings.targets else _target({"sglang": settings.sglang, "gpu": settings.gpu})
     return Options(tuple(_target(t) for t in settings.targets), severities, honour_ignores, otherwise)
@@ -186,7 +187,7 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
 
 
 def _rules_misfit(rules: Mapping[str, Any]) -> str:
-    names = set(RULES) | {rule.code for rule in RULES.values()}
+    names = {name for rule in all_rules() for name in (rule.name, rule.code)}
     for rule, severity in rules.items():
         if rule not in names:
             return f"there is no rule {rule!r} (see `spec-lsp rules`)"

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 from dataclasses import fields
 
 import pytest
 
 from spec_lsp.analysis.report import Target
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.settings import Settings, json_schema, merge, options, read_settings, severity_of, targets
@@ -145,3 +149,13 @@ def test_severity_of() -> None:
 )
 def test_a_target_in_words(target: Target, text: str) -> None:
     assert str(target) == text
+
+
+def test_every_rule_can_be_named_before_anything_else_is_loaded() -> None:
+    program = (
+        "import sys, json; from spec_lsp.settings import read_settings\n"
+        'print(json.dumps(read_settings({"rules": json.loads(sys.argv[1])})[1]))'
+    )
+    named = json.dumps({rule.name: "off" for rule in all_rules()})
+    done = subprocess.run([sys.executable, "-c", program, named], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []

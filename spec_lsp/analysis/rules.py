@@ -5,8 +5,12 @@ Codes 1–99. A rule of `catalog.binding` or `syntax` names itself by its `kind`
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+from importlib.util import find_spec
+
 from spec_lsp.catalog.binding import BindError
-from spec_lsp.resolution.engine import Rule, Severity, declare
+from spec_lsp.resolution.engine import RULES, Rule, Severity, declare
 
 
 def _rule(
@@ -230,3 +234,23 @@ def rule_of(error: BindError) -> Rule:
     if error.kind == "config-not-mapping" and error.typed:
         return CONFIG_KEY
     return _BY_KIND[error.kind]
+
+
+# --- all of them -------------------------------------------------------------------------------------------------------
+
+
+@cache
+def all_rules() -> tuple[Rule, ...]:
+    """Every rule, by code. Rules are declared where they are checked, so every module of every release's order is imported."""
+    from spec_lsp.resolution import pipeline
+
+    orders = "\n".join([*(order for _, order in pipeline.ORDERS), pipeline.LATE])
+    for module in sorted({line.partition(".")[0] for line in orders.splitlines() if line}):
+        if find_spec(f"{pipeline.__package__}.{module}"):
+            import_module(f"{pipeline.__package__}.{module}")
+    return tuple(sorted(RULES.values(), key=lambda rule: rule.code))
+
+
+def find_rule(name: str) -> Rule | None:
+    """A rule by name or code, however the code is written (`SPC103`, `spc103`)."""
+    return next((r for r in all_rules() if name in (r.name, r.code) or name.upper() == r.code), None)

@@ -11,6 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.checker import Checker, Task
 from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
 from spec_lsp.cli.files import UnreadableError, write_text
@@ -21,7 +22,7 @@ from spec_lsp.cli.report import FileReport, Found, Totals
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.walk import Candidate, candidates
-from spec_lsp.cli.worlds import all_rules, read_gpu, read_release
+from spec_lsp.cli.worlds import read_gpu, read_release
 from spec_lsp.patterns import Patterns
 from spec_lsp.workspace import MAX_BYTES, decode
 

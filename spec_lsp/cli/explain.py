@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
+from spec_lsp.analysis.explained import facts
+from spec_lsp.analysis.rules import all_rules, find_rule
 from spec_lsp.catalog import SUPPRESS, Flag, Release, nearest, releases
 from spec_lsp.catalog.suggest import suggest_flag
 from spec_lsp.cli.errors import UsageError, did_you_mean
 from spec_lsp.cli.flags import abbreviated, find_flag, readers, releases_with, span, spellings
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
-from spec_lsp.cli.worlds import all_rules, find_rule, read_release
+from spec_lsp.cli.worlds import read_release
 from spec_lsp.resolution.engine import Rule
 
 MANY = 12
@@ -61,24 +63,6 @@ def explain_rule(rule: Rule, style: Style) -> Iterator[str]:
                 yield from (f"    {line}" for line in fold(example, width() - 4))
     yield ""
     yield style.prose(f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`")
-
-
-def facts(rule: Rule) -> Iterator[tuple[str, str]]:
-    """What a table says of a rule."""
-    yield "topic", rule.topic
-    yield "releases", _bounds(rule.since, rule.until)
-    if rule.sglang:
-        yield "SGLang", rule.sglang + (f" raises {rule.raises}" if rule.raises else "")
-    for earlier in rule.earlier:
-        yield f"before {earlier.before}", earlier.sglang + (f" raises {earlier.raises}" if earlier.raises else "")
-    if rule.late:
-        yield "when", "late: after the weights are loaded, minutes after start"
-
-
-def _bounds(since: str, until: str) -> str:
-    if since and until:
-        return f"since {since}, before {until}"
-    return f"since {since}" if since else f"before {until}" if until else "all"
 
 
 # --- flags -----------------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog import Flag, Release, load, releases
-from spec_lsp.cli.worlds import all_rules
 from spec_lsp.resolution.engine import Rule, Step
 from spec_lsp.resolution.pipeline import pipeline
 

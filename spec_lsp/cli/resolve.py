@@ -16,6 +16,7 @@ from typing import Any
 from spec_lsp.analysis.direct import Answer, Said, resolve_argv
 from spec_lsp.analysis.judge import Judged
 from spec_lsp.analysis.report import World
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest
 from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
@@ -23,7 +24,7 @@ from spec_lsp.cli.formats.text import headline
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.table import fold, table, width
-from spec_lsp.cli.worlds import all_rules, read_gpu, read_release
+from spec_lsp.cli.worlds import read_gpu, read_release
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.syntax.launch import Program

@@ -8,9 +8,9 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.style import style_for
 from spec_lsp.cli.table import table
-from spec_lsp.cli.worlds import all_rules
 from spec_lsp.resolution.engine import Rule
 
 TOPICS = ("shell", "arguments", "spec-lsp")

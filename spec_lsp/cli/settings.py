@@ -9,9 +9,9 @@ import sys
 from dataclasses import fields
 from pathlib import Path
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.errors import CLEAN, FAILED
 from spec_lsp.cli.surroundings import Folders
-from spec_lsp.cli.worlds import all_rules
 from spec_lsp.settings import Settings, json_schema
 
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.resolve import entry_point
-from spec_lsp.cli.worlds import all_rules
 from tests.cli.conftest import Ran
 
 Run = Callable[..., Ran]

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
-from spec_lsp.cli.worlds import all_rules
 from spec_lsp.resolution.engine import in_release
 from tests.docs.coverage import PAGE, coverage, differences, late_rules, left_out_late, page, resolution_rules
 from tests.docs.sites import sites_in

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.docs import EXAMPLES, main, pages
-from spec_lsp.cli.worlds import all_rules
 from spec_lsp.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[2]

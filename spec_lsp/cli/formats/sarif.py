@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from spec_lsp import __version__
+from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.report import FileReport, Found, Location, OfferedFix
-from spec_lsp.cli.worlds import all_rules
 from spec_lsp.resolution.engine import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"

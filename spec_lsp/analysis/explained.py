@@ -1,0 +1,56 @@
+"""A rule, explained whole: for the rules page, the command line and the editor."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from spec_lsp.resolution.engine import Rule
+
+
+def facts(rule: Rule) -> Iterator[tuple[str, str]]:
+    """What a table says of a rule: labels and values."""
+    yield "topic", rule.topic
+    yield "releases", _bounds(rule.since, rule.until)
+    if rule.sglang:
+        yield "SGLang", rule.sglang + (f" raises {rule.raises}" if rule.raises else "")
+    for earlier in rule.earlier:
+        yield f"before {earlier.before}", earlier.sglang + (f" raises {earlier.raises}" if earlier.raises else "")
+    if rule.late:
+        yield "when", "late: after the weights are loaded, minutes after start"
+
+
+def _bounds(since: str, until: str) -> str:
+    if since and until:
+        return f"since {since}, before {until}"
+    return f"since {since}" if since else f"before {until}" if until else "all"
+
+
+def severity(rule: Rule) -> str:
+    """The severity, and whether the rule speaks of what happens late."""
+    return f"{rule.severity}, late" if rule.late else rule.severity
+
+
+def lines(rule: Rule) -> Iterator[str]:
+    """All that is to be said of a rule below its name, as lines of Markdown."""
+    yield from (f"{rule.code} · {severity(rule)}", "", rule.summary)
+    if rule.explanation:
+        yield from ("", rule.explanation)
+    shown = [f"{label}: {_code(value, label)}" for label, value in facts(rule) if label not in ("topic", "when")]
+    yield from ("", " · ".join(shown))
+    for words, examples in (("Refused" if rule.severity == "error" else "Reported", rule.bad), ("Accepted", rule.good)):
+        written = [e for e in examples if e]
+        if written:
+            yield from ("", f"{words}:", "", "```text", *written, "```")
+
+
+def _code(value: str, label: str) -> str:
+    place, raises, error = value.partition(" raises ")
+    if label == "releases":
+        return value
+    return f"`{place}`" + (f" raises `{error}`" if raises else "")
+
+
+def page(rule: Rule) -> str:
+    """A page of its own on a rule, in Markdown."""
+    silence = f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`"
+    return "\n".join([f"# {rule.name}", "", *lines(rule), "", silence]) + "\n"
