@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 import spec_lsp.resolution.late
-from spec_lsp.catalog.release import Release
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Rule, plan_of
 from spec_lsp.resolution.pipeline import pipeline
 from tests.docs.sites import Site, sites_of
