@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spec_lsp.analysis.judge import Judged
-from spec_lsp.analysis.report import Analysis, LaunchReport, Run
+from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Setting, Unknown
 from spec_lsp.facts.known import NotKnown
@@ -215,9 +215,14 @@ def written(value: Any) -> str:
 # --- the lens ----------------------------------------------------------------------------------------------------------
 
 
+def likeliest(report: LaunchReport) -> World:
+    """The world that a launch's resolved configuration is worked out for."""
+    return report.verdict.main.world if report.verdict else report.main().world
+
+
 def assumed(report: LaunchReport) -> str:
     """What a launch's resolved configuration is worked out for, and who says so: `SGLang 0.5.23 · H100 (image tag)`."""
-    world = report.verdict.main.world if report.verdict else report.main().world
+    world = likeliest(report)
     release, hardware = _source(world.release_from, "newest"), _source(world.hardware_from, "an example")
     if world.hardware is None:
         return f"SGLang {world.release} ({release})"

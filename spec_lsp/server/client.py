@@ -44,6 +44,8 @@ class Client:
     code_lens: bool = False
     commands: frozenset[str] = frozenset()
     """Commands whose results the client shows (`experimental.commands.commands`)."""
+    wants_changed: bool = False
+    """Whether it wants to be told that the results of commands may be others (`experimental["spec-lsp"].changed`)."""
     initialization_options: Any = None
     folders: tuple[str, ...] = field(default=())
     """Workspace folders, as URIs."""
@@ -87,6 +89,7 @@ def read_client(params: types.InitializeParams) -> Client:
         link_tooltips=bool(_get(has, "text_document.document_link.tooltip_support")),
         code_lens=_get(has, "text_document.code_lens") is not None,
         commands=_commands(_get(has, "experimental")),
+        wants_changed=_table(_table(_get(has, "experimental")).get("spec-lsp")).get("changed") is True,
         initialization_options=params.initialization_options,
         folders=_folders(params),
         process_id=params.process_id,
@@ -137,9 +140,12 @@ def _values(offered: Any) -> frozenset[int]:
 
 def _commands(experimental: Any) -> frozenset[str]:
     """The commands of `{"commands": {"commands": [...]}}`; what is there may be anything."""
-    table = experimental.get("commands") if isinstance(experimental, dict) else None
-    names = table.get("commands") if isinstance(table, dict) else None
+    names = _table(_table(experimental).get("commands")).get("commands")
     return frozenset(n for n in names if isinstance(n, str)) if isinstance(names, (list, tuple)) else frozenset()
+
+
+def _table(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _takes_markdown(formats: Any) -> bool:

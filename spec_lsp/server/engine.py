@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from spec_lsp.analysis.hints import Hint, Kind
     from spec_lsp.analysis.hover import HoverText
     from spec_lsp.analysis.navigation import Link, Origin
-    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Options, Workspace
+    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Options, Workspace, World
     from spec_lsp.syntax.launch import Edit
 
 
@@ -45,6 +45,15 @@ class Engine(Protocol):
 
     def assumed(self, report: LaunchReport) -> str:
         """The release and hardware that configuration is worked out for, in a few words."""
+
+    def likeliest(self, report: LaunchReport) -> World:
+        """The world that configuration is worked out for."""
+
+    def rule_page(self, name: str) -> str | None:
+        """All that is to be said of a rule, named by name or code, as Markdown; None when there is none."""
+
+    def choices(self) -> dict[str, list[dict[str, str]]]:
+        """The releases (newest first), hardware and rules that settings may name."""
 
     def complete(self, analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
         """What may be typed at an offset."""
@@ -105,6 +114,33 @@ class RealEngine:
         from spec_lsp.analysis.hints import assumed
 
         return assumed(report)
+
+    def likeliest(self, report: LaunchReport) -> World:
+        from spec_lsp.analysis.hints import likeliest
+
+        return likeliest(report)
+
+    def rule_page(self, name: str) -> str | None:
+        from spec_lsp.analysis.explained import page
+        from spec_lsp.analysis.rules import find_rule
+
+        rule = find_rule(name)
+        return page(rule) if rule else None
+
+    def choices(self) -> dict[str, list[dict[str, str]]]:
+        from spec_lsp.analysis.explained import severity
+        from spec_lsp.analysis.rules import all_rules
+        from spec_lsp.catalog.store import releases
+        from spec_lsp.facts.hardware import DEVICES, FAMILIES
+
+        hardware = [*FAMILIES.values(), *DEVICES.values()]
+        return {
+            "releases": [{"name": str(release)} for release in reversed(releases())],
+            "hardware": [{"name": h.name, "title": h.title, "family": h.family} for h in hardware],
+            "rules": [
+                {"name": r.name, "code": r.code, "severity": severity(r), "summary": r.summary} for r in all_rules()
+            ],
+        }
 
     def complete(self, analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
         from spec_lsp.analysis.completion import complete

@@ -25,6 +25,7 @@ from spec_lsp.server.features import (
     hover,
     inlay_hints,
     launches,
+    reference,
     refreshing,
     sync,
     watching,
@@ -51,6 +52,7 @@ FEATURES = (
     definition,
     document_links,
     launches,
+    reference,
     configuration,
     watching,
     refreshing,
@@ -91,6 +93,7 @@ class Server(LanguageServer):
         capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding}
         for feature in FEATURES:
             capabilities.update(feature.register(self))
+        capabilities["executeCommandProvider"] = {"commands": list(self.wire.fm.commands)}
 
         @self.feature(types.INITIALIZED)
         def initialized(_: types.InitializedParams) -> None:

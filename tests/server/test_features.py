@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from spec_lsp.catalog.release import Release
 from spec_lsp.server.engine import RealEngine
+from spec_lsp.settings import read_settings
 from tests.server.fakes import LocalClient, range_
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -253,6 +255,78 @@ async def test_a_lens_runs_the_command_that_shows_the_configuration(folder: Path
     command = {"command": lens["command"]["command"], "arguments": lens["command"]["arguments"]}
     shown = (await ed.client.request("workspace/executeCommand", command))["result"]
     assert shown.startswith("# What SGLang will run")
+
+
+# --- what is assumed, and what there is to choose from -------------------------------------------------------------------
+
+
+async def ask_command(ed: Editor, command: str, *arguments: Any) -> Any:
+    answer = await ed.client.request("workspace/executeCommand", {"command": command, "arguments": list(arguments)})
+    return answer["result"]
+
+
+async def test_commands_are_offered(folder: Path) -> None:
+    offered = (await LocalClient(ALL).start())["capabilities"]["executeCommandProvider"]["commands"]
+    assert set(offered) == {"spec-lsp.showResolved", "spec-lsp.assumed", "spec-lsp.choices", "spec-lsp.rulePage"}
+
+
+async def test_what_is_assumed_of_the_launch_at_a_line(folder: Path) -> None:
+    ed = await editor(folder, gpu="h200")
+    ed.open(f"# spec-lsp: sglang=0.5.23\n{RUN}\n")
+    assumed = await ask_command(ed, "spec-lsp.assumed", ed.uri, 1)
+    assert assumed == {
+        "text": "SGLang 0.5.23 (directive) · H200 (settings)",
+        "release": "0.5.23",
+        "releaseFrom": "directive",
+        "hardware": "h200",
+        "hardwareTitle": "H200",
+        "hardwareFrom": "settings",
+    }
+
+
+async def test_nothing_is_assumed_where_nothing_is_launched(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.open("echo sglang\n")
+    assert await ask_command(ed, "spec-lsp.assumed", ed.uri, 0) is None
+    assert await ask_command(ed, "spec-lsp.assumed", "file:///not/open.sh", 0) is None
+    assert await ask_command(ed, "spec-lsp.showResolved", ed.uri, 0) is None
+
+
+async def test_every_choice_is_a_setting(folder: Path) -> None:
+    choices = await ask_command(await editor(folder), "spec-lsp.choices")
+    for key, setting in (("releases", "sglang"), ("hardware", "gpu")):
+        for choice in choices[key]:
+            assert read_settings({setting: choice["name"]})[1] == []
+    assert read_settings({"rules": {rule["name"]: "off" for rule in choices["rules"]}})[1] == []
+    newest, *_ = choices["releases"]
+    assert newest["name"] == max((c["name"] for c in choices["releases"]), key=Release.parse)
+    assert {"name": "h200", "title": "H200", "family": "hopper"} in choices["hardware"]
+
+
+@pytest.mark.parametrize("name", ["tree-drafting-on-trtllm-mha", "SPC123"])
+async def test_a_rule_is_explained(folder: Path, name: str) -> None:
+    page = await ask_command(await editor(folder), "spec-lsp.rulePage", name)
+    assert page.startswith("# tree-drafting-on-trtllm-mha\n\nSPC123 · error")
+
+
+async def test_a_rule_that_does_not_exist_has_no_page(folder: Path) -> None:
+    assert await ask_command(await editor(folder), "spec-lsp.rulePage", "no-such-rule") is None
+
+
+@pytest.mark.parametrize(
+    ("experimental", "told"),
+    [({"spec-lsp": {"changed": True}}, True), ({"spec-lsp": {"changed": "yes"}}, False), ({"spec-lsp": []}, False)],
+)
+async def test_a_client_that_asks_is_told_that_answers_may_be_others(
+    folder: Path, experimental: dict[str, Any], told: bool
+) -> None:
+    ed = await editor(folder, {**ALL, "experimental": experimental})
+    ed.open(f"{RUN}\n")
+    await ed.client.quiet()
+    assert "spec-lsp/changed" not in ed.client.methods()
+    ed.client.notify("workspace/didChangeConfiguration", {"settings": {"gpu": "b200"}})
+    await ed.client.quiet()
+    assert ("spec-lsp/changed" in ed.client.methods()) is told
 
 
 # --- definition and links ----------------------------------------------------------------------------------------------

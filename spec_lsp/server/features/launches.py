@@ -1,4 +1,5 @@
-"""The launches of a document: as symbols, and the command that shows the configuration one will run with."""
+"""The launches of a document: as symbols, and the commands that show the configuration one will run with, and what it is worked
+out for."""
 
 from __future__ import annotations
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from spec_lsp.server.server import Server
 
 SHOW_RESOLVED = "spec-lsp.showResolved"
+ASSUMED = "spec-lsp.assumed"
 EVENT = 24
 """SymbolKind.Event: a thing that happens."""
 
@@ -54,14 +56,34 @@ def register(ls: Server) -> dict[str, Any]:
                 found.append({**symbol, "location": {"uri": text.uri, "range": whole}})
         return found
 
-    @ls.command(SHOW_RESOLVED)
-    def show_resolved(uri: str, line: int) -> str | None:
-        """The configuration of the launch at a line, or the next one above, as Markdown; None if the document has none."""
+    def launch_at(uri: str, line: int) -> LaunchReport | None:
+        """The launch at a line, or the next one above; None if the document has none."""
         name = name_of(uri)
         text, analysis = session.text(name), session.analysis(name)
-        if text is None or analysis is None:
-            return None
-        report = _nearest(analysis, name, text.lines.span(line)[1])
+        return _nearest(analysis, name, text.lines.span(line)[1]) if text and analysis else None
+
+    @ls.command(SHOW_RESOLVED)
+    async def show_resolved(uri: str, line: int) -> str | None:
+        """The configuration of the launch at a line, as Markdown."""
+        await session.ready()
+        report = launch_at(uri, line)
         return session.engine.resolved(report) if report else None
 
-    return {"documentSymbolProvider": True, "executeCommandProvider": {"commands": [SHOW_RESOLVED]}}
+    @ls.command(ASSUMED)
+    async def assumed(uri: str, line: int) -> dict[str, str] | None:
+        """The release and hardware that configuration is worked out for, and who named them."""
+        await session.ready()
+        report = launch_at(uri, line)
+        if report is None:
+            return None
+        world = session.engine.likeliest(report)
+        return {
+            "text": session.engine.assumed(report),
+            "release": str(world.release),
+            "releaseFrom": world.release_from,
+            "hardware": world.hardware.name if world.hardware else "",
+            "hardwareTitle": world.hardware.title if world.hardware else "",
+            "hardwareFrom": world.hardware_from,
+        }
+
+    return {"documentSymbolProvider": True}

@@ -1,4 +1,8 @@
-"""Asks the client to ask again for inlay hints and lenses when something other than its document's own text changed them."""
+"""Asks the client to ask again for inlay hints and lenses when something other than its document's own text changed them.
+
+A client that shows the answers to our commands is told that they may be others now (`spec-lsp/changed`, if it asks for that with
+`experimental: {"spec-lsp": {"changed": true}}`).
+"""
 
 from __future__ import annotations
 
@@ -15,6 +19,8 @@ METHODS: dict[Kind, str] = {
     "inlay_hint": types.WORKSPACE_INLAY_HINT_REFRESH,
     "code_lens": types.WORKSPACE_CODE_LENS_REFRESH,
 }
+
+CHANGED = "spec-lsp/changed"
 
 
 class Refreshing:
@@ -34,6 +40,8 @@ class Refreshing:
 
     def refresh(self) -> None:
         """What is shown of some document may be out of date."""
+        if self._ls.client.wants_changed:
+            self._ls.wire.notify_plain(CHANGED, {})
         self._again = True
         if self._shown and (self._task is None or self._task.done()):
             self._task = asyncio.get_running_loop().create_task(self._ask())
