@@ -70,5 +70,5 @@ def check_maps(document: Document) -> None:
 
 def forget() -> None:
     """Empties what readers keep from one reading to the next."""
-    shell_reader._memories.clear()
+    shell_reader._readings.clear()
     _cache.__init__()  # type: ignore[misc]

@@ -13,7 +13,8 @@ from spec_lsp.syntax.shell.continuations import broken_continuations
 from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.launches import tell
 from spec_lsp.syntax.shell.memory import Memory
-from spec_lsp.syntax.shell.statements import assigned_in, statements
+from spec_lsp.syntax.shell.rereading import Reading, run_again
+from spec_lsp.syntax.shell.statements import Located, Restated, assigned_in, restate, statements
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import FileSource, Source
 
@@ -22,64 +23,63 @@ __all__ = ["MAX_VARIANTS", "read_shell"]
 MAX_SOURCED = 40
 MAX_REMEMBERED = 64
 
-_memories: dict[str, Memory] = {}
+_readings: dict[str, Reading] = {}
 
 
-def _keep(name: str, memory: Memory) -> None:
-    """Keeps what a run came to for the next run over the same document, for the documents seen last."""
-    _memories.pop(name, None)
-    _memories[name] = memory
-    while len(_memories) > MAX_REMEMBERED:
-        del _memories[next(iter(_memories))]
+def _keep(name: str, reading: Reading) -> None:
+    """Keeps a reading for the next one of the same document, for the documents seen last."""
+    _readings.pop(name, None)
+    _readings[name] = reading
+    while len(_readings) > MAX_REMEMBERED:
+        del _readings[next(iter(_readings))]
 
 
 def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Document:
     """All launches of a script, with those of files it sources where these start one."""
-    texts: dict[str, str] = {name: text}
+    files: dict[str, str | None] = {}
+
+    def content(path: str) -> str | None:
+        if path not in files and len(files) < MAX_SOURCED:
+            files[path] = read(path)
+        return files.get(path)
 
     def load(path: str) -> list[tuple[Script, Source]] | None:
-        if len(texts) > MAX_SOURCED:
+        found = content(path)
+        if found is None:
             return None
-        content = texts.get(path) if path != name else None
-        if content is None:
-            content = read(path)
-        if content is None:
-            return None
-        texts[path] = content
-        return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(content)]
+        return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(found)]
 
-    located = list(statements(text))
-    memory = _memories.get(name) or Memory()
-    interpreter = Interpreter(name, texts, load, memory, lambda: assigned_in(located), BUILTINS)
-    broken = any(s.broken for s in located)
-    for statement in located:
-        if broken:
-            interpreter.state.alive = True
-        elif not interpreter.state.alive:
-            break
-        interpreter.run(statement.statement.script, FileSource(name, statement.start, statement.text))
-    _keep(name, interpreter.memory_left)
-    clues = (*script_clues(name, text), *interpreter.clues)
-    told = {key: tell(found, clues, memory.launches.get(key)) for key, found in interpreter.launches.items()}
-    interpreter.memory_left.launches = told
-    launches = tuple(one.launch for one in told.values())
+    last = _readings.get(name)
+    restated = Restated(list(statements(text))) if last is None else restate(text, last.text, last.located)
+    located = restated.located
+    run = Interpreter(name, load, Memory(), lambda: assigned_in(located), BUILTINS)
+    reading = Reading(text, located, run, content, files, any(s.broken for s in located))
+    run_again(reading, last, restated, name)
+    clues = (*script_clues(name, text), *run.clues)
+    memory = last.run.memory_left if last is not None else Memory()
+    told = {key: tell(found, clues, memory.launches.get(key)) for key, found in run.launches.items()}
+    run.memory_left.launches = told
+    _keep(name, reading)
+    texts = {path: found for path, found in files.items() if found is not None}
     return Document(
         name,
         text,
-        launches,
-        broken_continuations(interpreter.commands, texts),
+        tuple(one.launch for one in told.values()),
+        broken_continuations(run.starting, {**texts, name: text}),
         _directives(name, text, located),
-        frozenset(interpreter.sourced),
+        frozenset(run.sourced),
     )
 
 
-def _directives(name: str, text: str, located: Sequence[object]) -> tuple[Directive, ...]:
+def _directives(name: str, text: str, located: Sequence[Located]) -> tuple[Directive, ...]:
+    """The directives in comments, which stand between statements or inside them."""
     if "spec-lsp" not in text:
         return ()
     found: list[Directive] = []
     position = 0
-    for statement in statements(text):
-        found.extend(directives_in(name, text, position, statement.start))
+    for statement in located:
+        if position < statement.start:
+            found.extend(directives_in(name, text, position, statement.start))
         for start, end in statement.statement.comments:
             found.extend(directives_in(name, text, statement.start + start, statement.start + end))
         position = statement.start + len(statement.text)

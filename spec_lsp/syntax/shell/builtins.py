@@ -95,7 +95,7 @@ def run_source(run: Interpreter, node: ast.Simple, source: Source) -> None:
     if not isinstance(path, str) or not path:
         return
     path = plain_path(path)
-    run.sourced.add(path)
+    run.sourced.append(path)
     statements = run.load(path)
     run.calls += 1
     frame = Frame("function", len(run.state.constraints))

@@ -5,7 +5,7 @@ The reader of that document makes words of what it holds, each character with it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem
@@ -42,11 +42,13 @@ class Around:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What a command starts."""
+    """What a command starts. `files` are those it writes and `clues` what it tells (a pin), for what runs after it."""
 
     launches: tuple[Launch, ...] = ()
     problems: tuple[Problem, ...] = ()
     depends_on: frozenset[str] = frozenset()
+    files: tuple[EmbeddedFile, ...] = ()
+    clues: tuple[Clue, ...] = ()
 
 
 def read_script(document: str, script: Word, around: Around = Around()) -> Found:
@@ -82,7 +84,7 @@ class _Run:
         self.clues = around.clues
         self.texts: dict[str, str] = {}
         self.read = around.read
-        self.interpreter = Interpreter(document, self.texts, self.load, Memory(), assigns, BUILTINS)
+        self.interpreter = Interpreter(document, self.load, Memory(), assigns, BUILTINS)
         state = self.interpreter.state
         state.vars.update((name, Scalar(word.fragments)) for name, word in around.env.items())
         state.exported = frozenset(around.env)
@@ -117,6 +119,13 @@ class _Run:
         clues = (*self.clues, *ran.clues)
         return Found(
             tuple(tell(one, clues, None).launch for one in ran.launches.values()),
-            broken_continuations(ran.commands, self.texts),
+            broken_continuations(ran.starting, self.texts),
             frozenset(ran.sourced),
+            tuple(self.files()),
+            tuple(ran.clues),
         )
+
+    def files(self) -> Iterator[EmbeddedFile]:
+        for name, value in self.interpreter.state.vars.items():
+            if name.startswith(FILE) and isinstance(value, Scalar) and value.fragments:
+                yield EmbeddedFile(name[len(FILE) :], Word(value.fragments, value.fragments[0].place))

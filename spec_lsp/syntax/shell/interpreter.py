@@ -24,7 +24,7 @@ from spec_lsp.syntax.shell.expand import (
     bounded_array,
     written_at,
 )
-from spec_lsp.syntax.shell.launches import Found, Seen
+from spec_lsp.syntax.shell.launches import Found, Key, Note, Seen, gather
 from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.shell.questions import (
@@ -120,7 +120,7 @@ MISSING: Any = object()
 
 
 class Interpreter:
-    """Runs statements in order. `launches` and `clues` are what it found; `sourced` the files it asked for.
+    """Runs statements in order. `notes` (its visits to launches) and `clues` are what it found; `sourced` the files it asked for.
 
     `memory` is that of the last run over the same document; `memory_left` is for the next.
     """
@@ -128,22 +128,19 @@ class Interpreter:
     def __init__(
         self,
         document: str,
-        texts: dict[str, str],
         load: Callable[[str], list[tuple[ast.Script, Source]] | None],
         memory: Memory,
         assigns: Callable[[], frozenset[str]],
         builtins: Mapping[str, Callable[[Interpreter, ast.Simple, Source], None]],
     ) -> None:
         self.document = document
-        self.texts = texts
         self.load = load
         self.assigns = assigns
         self.builtins = builtins
         self.state = State({})
-        self.launches: dict[tuple[Place, Place], Found] = {}
-        self.commands: dict[tuple[Place, Place], tuple[ast.Simple, Source]] = {}
-        self.clues: dict[Clue, None] = {}
-        self.sourced: set[str] = set()
+        self.notes: list[Note] = []
+        self.clues: list[Clue] = []
+        self.sourced: list[str] = []
         self.memory = memory
         self.memory_left = Memory()
         self.reads: dict[str, Any] | None = None
@@ -261,12 +258,17 @@ class Interpreter:
         shown = f"`${name}`" if name.isdigit() else f"`{name}`"
         return self.kept_point(name, Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"))
 
-    def sets(self, name: str) -> bool:
+    def all_assigned(self) -> frozenset[str]:
+        """The variables that the script sets somewhere."""
         if self.assigned is None:
             self.assigned = self.assigns()
+        return self.assigned
+
+    def sets(self, name: str) -> bool:
+        assigned = self.all_assigned()
         if self.reads is not None:
-            self.reads["=" + name] = name in self.assigned
-        return name in self.assigned
+            self.reads["=" + name] = name in assigned
+        return name in assigned
 
     def new_point(self, place: Place, labels: Sequence[str]) -> Point:
         turn = (place, tuple(labels))
@@ -1113,27 +1115,42 @@ class Interpreter:
 
     def note(self, node: ast.Simple, source: Source, pins: dict[Point, int], seen: Seen) -> None:
         """Notes one variant of a launch that a statement starts."""
-        key = self.note_at(source.place(node.start, node.end), pins, seen)
-        self.commands.setdefault(key, (node, source))
+        self.note_at(source.place(node.start, node.end), pins, seen, node, source)
 
-    def note_at(self, extent: Place, pins: dict[Point, int], seen: Seen) -> tuple[Place, Place]:
-        """Notes one variant of the launch whose words stand in `extent`; gives the launch's key."""
+    def note_at(
+        self,
+        extent: Place,
+        pins: dict[Point, int],
+        seen: Seen,
+        node: ast.Simple | None = None,
+        source: Source | None = None,
+    ) -> None:
+        """Notes one variant of the launch whose words stand in `extent`."""
         assert isinstance(seen.action, commands.Started)
         place = written_at_words(seen.action.entry, extent)
-        key = (place, extent)
-        found = self.launches.get(key)
-        if found is None:
-            found = self.launches[key] = Found(seen.action.program, place, extent)
-        for clue in (*self.around, *seen.action.around.clues):
-            found.clues[clue] = None
+        clues = (*self.around, *seen.action.around.clues)
         devices = next((word for name, word in seen.env if name == "CUDA_VISIBLE_DEVICES"), None)
         if devices is not None and devices.text:
-            found.clues[Clue("gpu-count", f"CUDA_VISIBLE_DEVICES={devices.text}", devices.place)] = None
-        ways = sorted(pins.items(), key=lambda item: _order(item[0]))
+            clues = (*clues, Clue("gpu-count", f"CUDA_VISIBLE_DEVICES={devices.text}", devices.place))
+        ways = sorted(pins.items(), key=lambda item: _order(item[0])) if pins else ()
         choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
-        if len(found.visits) < MAX_VARIANTS:
-            found.visits.append((seen, tuple(dict.fromkeys(choices))))
-        return key
+        if len(choices) > 1:
+            choices = tuple(dict.fromkeys(choices))
+        self.notes.append(Note(seen.action.program, place, extent, node, source, clues, seen, choices))
+
+    @property
+    def launches(self) -> dict[Key, Found]:
+        """The launches found, in the order in which they are come to first."""
+        return gather(self.notes)
+
+    @property
+    def starting(self) -> dict[Key, tuple[ast.Simple, Source]]:
+        """The statements that start SGLang."""
+        found: dict[Key, tuple[ast.Simple, Source]] = {}
+        for note in self.notes:
+            if note.node is not None and note.source is not None:
+                found.setdefault((note.place, note.extent), (note.node, note.source))
+        return found
 
     def act(self, node: ast.Simple, source: Source, seen: Seen) -> None:
         action = seen.action
@@ -1335,7 +1352,7 @@ class Interpreter:
         for word in words if isinstance(words, tuple) else ():
             m = commands.PIN.match(word.known_start)
             if m:
-                self.clues[Clue("pin", word.text or word.known_start, word.place)] = None
+                self.clues.append(Clue("pin", word.text or word.known_start, word.place))
 
 
 EXECUTE: dict[type, Callable[[Interpreter, Any, Source], None]] = {

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
-from spec_lsp.syntax.shell import commands
+from spec_lsp.syntax.shell import ast, commands
+from spec_lsp.syntax.shell.values import MAX_VARIANTS
+from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Place, Word
 
+Key = tuple[Place, Place]
 Choices = tuple[Choice, ...]
 Visit = tuple["Seen", Choices]
 
@@ -20,30 +24,58 @@ class Seen:
     action: commands.Action | None
     env: tuple[tuple[str, Word], ...] = ()
     files: tuple[EmbeddedFile, ...] = ()
-    _told: object = field(default=None, compare=False, repr=False)
+    kept_told: object = field(default=None, compare=False, repr=False)
 
     def told(self) -> object:
-        """What the launch runs with, however it came about."""
-        if self._told is None:
+        """What the launch runs with, however it came about and wherever it stands."""
+        if self.kept_told is None:
             args = self.action.args if isinstance(self.action, commands.Started) else ()
             env = tuple((name, _told(word)) for name, word in self.env)
-            self._told = (tuple(map(_told, args)), env, tuple((f.name, _told(f.content)) for f in self.files))
-        return self._told
+            self.kept_told = (tuple(map(_told, args)), env, tuple((f.name, _told(f.content)) for f in self.files))
+        return self.kept_told
 
     def variant(self, choices: Choices) -> Variant:
         args = self.action.args if isinstance(self.action, commands.Started) else ()
         return Variant(args, dict(self.env), choices, self.files)
 
 
+class Note(NamedTuple):
+    """One visit of a run to a command that starts SGLang. `node` and `source`, where a statement starts it."""
+
+    program: Program
+    place: Place
+    extent: Place
+    node: ast.Simple | None
+    source: Source | None
+    clues: tuple[Clue, ...]
+    seen: Seen
+    choices: Choices
+
+
 @dataclass(slots=True, eq=False)
 class Found:
-    """A launch, as visits to it add the ways it is run."""
+    """A launch, with all visits to it."""
 
     program: Program
     place: Place
     extent: Place
     visits: list[Visit] = field(default_factory=list)
     clues: dict[Clue, None] = field(default_factory=dict)
+
+
+def gather(notes: Iterable[Note]) -> dict[Key, Found]:
+    """The launches that a run came to, in the order in which it did."""
+    launches: dict[Key, Found] = {}
+    for note in notes:
+        key = (note.place, note.extent)
+        found = launches.get(key)
+        if found is None:
+            found = launches[key] = Found(note.program, note.place, note.extent)
+        for clue in note.clues:
+            found.clues[clue] = None
+        if len(found.visits) < MAX_VARIANTS:
+            found.visits.append((note.seen, note.choices))
+    return launches
 
 
 @dataclass(slots=True, eq=False)

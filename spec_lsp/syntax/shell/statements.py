@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from spec_lsp.syntax.shell.ast import Script
@@ -85,9 +86,76 @@ def assigned_in(located: Iterable[Located]) -> frozenset[str]:
     return frozenset(found)
 
 
-def statements(text: str) -> Iterator[Located]:
-    """The statements of a script, in order. A statement that bash would refuse is read as far as its first line goes."""
-    position = 0
+@dataclass(frozen=True, slots=True)
+class Restated:
+    """The statements of a changed text beside those of the text before.
+
+    The characters [start, end) of the old text were replaced, which moves what is behind by `shift`. Statements [0, first) are the
+    old ones; those from `behind` on are the old ones from `behind_before` on, moved.
+    """
+
+    located: Sequence[Located]
+    first: int = 0
+    behind: int = 0
+    behind_before: int = 0
+    start: int = 0
+    end: int = 0
+    shift: int = 0
+
+
+def restate(text: str, old: str, before: Sequence[Located]) -> Restated:
+    """The statements of `text`, where those of `old` were `before`."""
+    start = common_start(old, text)
+    tail = common_end(old, text, min(len(old), len(text)) - start)
+    end, shift = len(old) - tail, len(text) - len(old)
+    broken = [i for i, one in enumerate(before) if one.broken]
+    first = bisect_right(before, start, key=lambda one: one.start + len(one.text))
+    first = min([first, *broken[:1]])
+    if first and not before[first - 1].text.endswith("\n"):
+        first -= 1
+    located = list(before[:first])
+    position = located[-1].start + len(located[-1].text) if located else 0
+    for one in statements(text, position):
+        same = bisect_left(before, one.start - shift, key=lambda other: other.start)
+        known = one.start >= end + shift and same < len(before) and before[same].start == one.start - shift
+        if known and (not broken or same > broken[-1]):
+            behind = len(located)
+            located += before[same:] if not shift else [_moved(other, shift) for other in before[same:]]
+            return Restated(located, first, behind, same, start, end, shift)
+        located.append(one)
+    return Restated(located, first, len(located), len(before), start, end, shift)
+
+
+def _moved(one: Located, shift: int) -> Located:
+    return Located(one.statement, one.start + shift, one.text, one.broken)
+
+
+def common_start(a: str, b: str) -> int:
+    """How many characters two texts have in common at their start."""
+    low, high = 0, min(len(a), len(b))
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[low:middle] == b[low:middle]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def common_end(a: str, b: str, most: int) -> int:
+    """How many of their last `most` characters two texts have in common."""
+    low, high = 0, most
+    while low < high:
+        middle = (low + high + 1) // 2
+        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def statements(text: str, position: int = 0) -> Iterator[Located]:
+    """The statements of a script from `position` on, in order. One that bash would refuse is read as far as its first line goes."""
     failed = 0
     size = len(text)
     while position < size:
