@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cache as once
 from functools import partial
@@ -16,6 +16,7 @@ from spec_lsp.analysis.judge import ConfigSource, Judged, ModelSource, Verdict, 
 from spec_lsp.analysis.moved import moved
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
+from spec_lsp.analysis.together import findings_together
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
@@ -87,10 +88,17 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
         main = partial(_main_run, launch, verdict, models, configs)
         reports.append(LaunchReport(launch, assumed.worlds, main, verdict, partial(_resolved, launch, models)))
     diagnostics += filter(None, unknown.values())
+    diagnostics += findings_together(document, reports, partial(_binder, document, workspace))
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(document, in_order(kept), tuple(reports), ignored, frozenset(depends_on))
+
+
+def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
+    """Binds the words of a launch's variants."""
+    _, configs = _sources(document, workspace, set())
+    return partial(bind_variant, launch, release=release, configs=configs)
 
 
 def document_names(document: Document, workspace: Workspace) -> Naming:

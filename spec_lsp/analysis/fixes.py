@@ -16,8 +16,9 @@ from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.judge import ConfigSource, Merged, bind_variant
 from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Workspace
+from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Repair, Workspace
 from spec_lsp.catalog.binding import BindError, Binding, Note
+from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Document, Edit, Problem
@@ -72,25 +73,35 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace
         yield from (Candidate(r.title, r.edits, applicability=r.applicability) for r in source if isinstance(r, Remedy))
     elif isinstance(source, Merged) and diagnostic.launch is not None:
         yield from _changes(analysis, diagnostic.launch, source, workspace)
+    elif isinstance(source, Repair) and diagnostic.launch is not None:
+        printer = _printer(analysis.document, diagnostic.launch, 0, source.release, workspace)
+        yield from _printed(source.changes, printer, ())
+
+
+def _printer(document: Document, launch: int, variant: int, release: Release, workspace: Workspace) -> Printer:
+    configs: ConfigSource = partial(workspace.read, document.name)
+    binding = bind_variant(document.launches[launch], variant, release, configs)
+    return Printer(document, launch, variant, binding, workspace)
+
+
+def _printed(changes: Iterable[Change], printer: Printer, near: Sequence[str]) -> Iterator[Candidate]:
+    """The changes that can be written, the smallest first."""
+    for change in sorted(changes, key=lambda c: c.size):
+        edits = printer.print(change, near)
+        if edits is not None:
+            yield Candidate(title_of(change, printer.binding), edits, change.size)
 
 
 def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspace) -> Iterator[Candidate]:
     """Candidates for a finding of a launch: those that its rule names, or what is usually meant by a mistake of arguments."""
-    document = analysis.document
-    configs: ConfigSource = partial(workspace.read, document.name)
-    binding = bind_variant(document.launches[launch], merged.run.variant, merged.run.world.release, configs)
-    printer = Printer(document, launch, merged.run.variant, binding, workspace)
+    printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
     found = merged.found
     if found.said is not None:
-        near = (found.said.at, *found.said.with_)
-        for change in sorted(found.said.fixes, key=lambda c: c.size):
-            edits = printer.print(change, near)
-            if edits is not None:
-                yield Candidate(title_of(change, binding), edits, change.size)
+        yield from _printed(found.said.fixes, printer, (found.said.at, *found.said.with_))
     elif found.error is not None:
-        yield from _for_error(binding.errors[found.error], printer)
+        yield from _for_error(printer.binding.errors[found.error], printer)
     elif found.note is not None:
-        yield from _for_note(binding.notes[found.note], printer)
+        yield from _for_note(printer.binding.notes[found.note], printer)
 
 
 def title_of(change: Change, binding: Binding) -> str:

@@ -10,7 +10,7 @@ from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution.engine import Resolution, Rule, Severity
+from spec_lsp.resolution.engine import Change, Resolution, Rule, Severity
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
 from spec_lsp.syntax.word import Place
 
@@ -115,6 +115,14 @@ class Remedy:
     title: str
     edits: tuple[Edit, ...]
     applicability: Applicability
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """Changes of a launch's settings that may be a way out, before they are printed and verified. `release` binds the launch's words."""
+
+    changes: tuple[Change, ...]
+    release: Release
 
 
 @dataclass(frozen=True, slots=True)

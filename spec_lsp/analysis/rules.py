@@ -198,6 +198,66 @@ MISSING_BACKSLASH = _rule(
     "shell", severity="error",
 )  # fmt: skip
 
+# --- launches that run together ----------------------------------------------------------------------------------------
+
+
+def _together(code: int, name: str, summary: str, explanation: str, topic: str, function: str = "") -> Rule:
+    return _rule(code, name, summary, explanation, topic, severity="warning", sglang=function)
+
+
+PAGE_SIZES_DIFFER = _together(
+    50, "page-sizes-differ", "A decode server and its prefill server have different page sizes.",
+    "The KV cache is sent page by page, so both servers need the same `--page-size`; attention backends may change it, and the resolved "
+    "sizes count. Since SGLang 0.5.8 the decode server compares them at its first request and refuses.",
+    "disaggregation", "disaggregation/common/conn.py:try_ensure_parallel_info",
+)  # fmt: skip
+KV_CACHE_DTYPES_DIFFER = _together(
+    51, "kv-cache-dtypes-differ", "A decode server and its prefill server keep the KV cache in different types.",
+    "The KV cache is sent as it lies in memory, so both servers need the same `--kv-cache-dtype`. Since SGLang 0.5.10 the decode server "
+    "compares them at its first request and refuses.",
+    "disaggregation", "disaggregation/common/conn.py:try_ensure_parallel_info",
+)  # fmt: skip
+PIPELINE_SIZES_DIFFER = _together(
+    52, "pipeline-sizes-differ", "A decode server has more pipeline stages than one, and not as many as its prefill server.",
+    "A decode server takes the layers of a prefill server stage by stage, or all of them with one stage of its own: its `--pp-size` is 1 "
+    "or the prefill server's.",
+    "disaggregation", "disaggregation/common/conn.py:_resolve_rank_mapping",
+)  # fmt: skip
+TRANSFER_BACKENDS_DIFFER = _together(
+    53, "transfer-backends-differ", "A decode server and its prefill server send the KV cache by different means.",
+    "Each `--disaggregation-transfer-backend` has a protocol of its own; a Mooncake server cannot send to a NIXL one, and requests wait "
+    "until they time out.",
+    "disaggregation", "disaggregation/utils.py:get_kv_class",
+)  # fmt: skip
+DRAFT_MODELS_DIFFER = _together(
+    54, "draft-models-differ", "A decode server and its prefill server draft with different models.",
+    "The prefill server fills the draft's KV cache too and sends it along; the decode server's draft reads it as its own.",
+    "disaggregation", "disaggregation/prefill.py:PrefillBootstrapQueue",
+)  # fmt: skip
+TREE_WIDER_THAN_PREFILLS = _together(
+    55, "tree-wider-than-prefills", "A decode server drafts wider trees than its prefill server.",
+    "The prefill server sends the first candidates along with the prompt's KV cache, as many as its own `--speculative-eagle-topk`; a "
+    "decode server that wants more finds zeros.",
+    "disaggregation", "speculative/eagle_disaggregation.py",
+)  # fmt: skip
+RANKS_DIFFER = _together(
+    56, "ranks-differ", "A rank of a launch on several nodes runs with another value than rank 0.",
+    "All ranks compute in step: each waits for the others in the same collectives. SGLang does not compare what they were given; where "
+    "layouts, sizes, backends or speculation differ it hangs, or fails far from the cause.",
+    "parallel",
+)  # fmt: skip
+RANKS_DO_NOT_MEET = _together(
+    57, "ranks-do-not-meet", "A rank of a launch on several nodes waits at another address than rank 0.",
+    "`--dist-init-addr` is one address for all ranks: that of the node with `--node-rank 0`. Ranks at different addresses wait until "
+    "they time out.",
+    "parallel", "server_args.py:PortArgs.init_new",
+)  # fmt: skip
+MORE_GPUS_TOGETHER = _together(
+    58, "more-gpus-together", "The ranks of one launch need more GPUs together than they are given.",
+    "Ranks of a launch run at the same time. Where several of them run on one node, they share the GPUs that it is given.",
+    "parallel",
+)  # fmt: skip
+
 # --- spec-lsp's own comments -------------------------------------------------------------------------------------------
 
 UNUSED_IGNORE = _rule(
