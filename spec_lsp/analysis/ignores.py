@@ -67,6 +67,8 @@ def _ignores(directive: Directive, document: Document) -> list[Ignore]:
 def _scope(directive: Directive, document: Document) -> Place:
     """The comment's line; for a comment alone on its line the next one, or the whole command that starts on it."""
     text = document.text
+    if directive.scope is not None:
+        return directive.scope
     if not directive.own_line:
         start, end = _line(text, directive.place.start)
         return Place(document.name, start, end)

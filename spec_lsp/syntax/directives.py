@@ -18,3 +18,14 @@ def directives_in(document: str, text: str, start: int, end: int) -> list[Direct
         own_line = not text[line : m.start()].strip(" \t#")
         found.append(Directive(m.group(1).strip(), Place(document, m.start(), m.end()), own_line))
     return found
+
+
+def directives_of(document: str, text: str) -> tuple[Directive, ...]:
+    """The directives of a text in which `#` starts a comment at the start of a line or behind a blank."""
+    if "spec-lsp" not in text:
+        return ()
+    found: list[Directive] = []
+    for m in DIRECTIVE.finditer(text):
+        if m.start() == 0 or text[m.start() - 1] in " \t\n":
+            found.extend(directives_in(document, text, m.start(), m.end()))
+    return tuple(found)

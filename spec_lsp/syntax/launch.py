@@ -63,6 +63,10 @@ Program = Literal["launch_server", "serve", "bench", "router", "dynamo", "engine
 `sglang.bench_one_batch` and its like; `engine`: keyword arguments; `config`: a `--config` file that no launch names."""
 
 
+Syntax = Literal["shell", "yaml-words", "yaml-mapping", "list-words", "keywords"]
+"""`list-words`: items between brackets and commas, each in quotes (JSON, Python); `keywords`: arguments of a Python call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
     """One place in a document that starts SGLang.
@@ -76,7 +80,7 @@ class Launch:
     place: Place
     extent: Place
     variants: tuple[Variant, ...]
-    syntax: Literal["shell", "yaml-words", "yaml-mapping"] = "shell"
+    syntax: Syntax = "shell"
     clues: tuple[Clue, ...] = ()
 
 
@@ -108,12 +112,13 @@ class Directive:
     """A comment to spec-lsp: `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: sglang=0.5.19 gpu=b200`.
 
     `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the
-    comment stands on its line.
+    comment stands on its line. `scope` is what an ignore speaks for, where that is more than its line and the next command.
     """
 
     text: str
     place: Place
     own_line: bool
+    scope: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.syntax import kind_of, parse
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place
 from tests.syntax.support import START
@@ -17,15 +18,35 @@ KINDS = [
     ("c.yml", "", None, "yaml"),
     ("serve", "#!/usr/bin/env bash\n", None, "shell"),
     ("serve", "#!/bin/sh -e\n", None, "shell"),
-    ("serve", "#!/usr/bin/env python3\n", None, ""),
+    ("serve", "#!/usr/bin/env python3\n", None, "python"),
     ("serve", START, None, "shell"),
     ("serve", "hello", None, ""),
-    ("a.py", START, None, ""),
-    ("README.md", START, None, ""),
-    ("Dockerfile", START, None, ""),
+    ("a.py", START, None, "python"),
+    ("README.md", START, None, "markdown"),
+    ("docs/page.mdx", START, None, "markdown"),
+    ("docs/page.rst", START, None, "markdown"),
+    ("Dockerfile", START, None, "dockerfile"),
+    ("docker/Dockerfile.gb200", START, None, "dockerfile"),
+    ("serve.Dockerfile", START, None, "dockerfile"),
+    ("Containerfile", START, None, "dockerfile"),
+    ("sglang.service", START, None, "systemd"),
+    ("sglang.service.d/override.conf", START, None, "systemd"),
+    ("nginx.conf.txt", "", None, ""),
+    ("Makefile", START, None, "makefile"),
+    ("rules/serve.mk", START, None, "makefile"),
+    ("GNUmakefile", START, None, "makefile"),
+    ("justfile", START, None, "justfile"),
+    (".justfile", START, None, "justfile"),
+    ("serve.just", START, None, "justfile"),
+    ("demo.ipynb", START, None, "notebook"),
+    ("a.json", START, None, ""),
+    ("untitled:Untitled-1", "", "dockerfile", "dockerfile"),
+    ("untitled:Untitled-1", "", "mdx", "markdown"),
+    ("untitled:Untitled-1", "", "makefile", "makefile"),
     ("untitled:Untitled-1", "", "shellscript", "shell"),
     ("untitled:Untitled-1", "", "yaml", "yaml"),
-    ("x.sh", START, "python", ""),
+    ("x.sh", START, "python", "python"),
+    ("x.sh", START, "rust", ""),
     ("x.sh", "#!/usr/bin/fish\n", None, ""),
     ("file:///a/b%20c/run.sh", "", None, "shell"),
 ]
@@ -34,6 +55,11 @@ KINDS = [
 @pytest.mark.parametrize(("name", "text", "language", "kind"), KINDS, ids=range(len(KINDS)))
 def test_kind(name: str, text: str, language: str | None, kind: str) -> None:
     assert kind_of(name, text, language) == kind
+
+
+def test_names_that_may_hold_launches() -> None:
+    assert all(map(may_hold_launches, ["run.sh", "serve", "a.yaml", "Dockerfile", "x.md", "x.py", "x.service", "x.mk"]))
+    assert not any(map(may_hold_launches, ["a.ts", "a.css", "uv.lock", "a.log", "a.json"]))
 
 
 def test_directives() -> None:

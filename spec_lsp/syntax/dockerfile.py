@@ -1,0 +1,433 @@
+"""Dockerfiles: what their stages run, with what `ENV`, `ARG`, `FROM` and the files they write tell.
+
+Follows the Dockerfile reference: line continuation and comments in it, the parser directive `escape`, here-documents, the exec and shell
+forms, `ENTRYPOINT` before `CMD`, and that a stage starts from what another one left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from spec_lsp.syntax.directives import directives_of
+from spec_lsp.syntax.launch import Clue, Document, EmbeddedFile, Launch, Problem
+from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.source import WordSource, embedded
+from spec_lsp.syntax.strings import json_strings
+from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+
+Read = Callable[[str], str | None]
+
+ESCAPE_DIRECTIVE = re.compile(r"(?:#[^\n]*\n)*?#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*\r?(?:\n|\Z)", re.I)
+INSTRUCTION = re.compile(r"[ \t]*([A-Za-z]+)(?=[ \t]|\Z)[ \t]*")
+OPTION = re.compile(r"--[\w-]+(?:=\S*)?[ \t]+")
+HEREDOC = re.compile(r"(?<!<)<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")
+STAGE = re.compile(r"(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
+NAME = re.compile(r"[A-Za-z_]\w*")
+BLANKS = re.compile(r"[ \t]*")
+SHELL = ("/bin/sh", "-c")
+BUILD_ARGUMENT = "a build argument"
+BASE_IMAGE = "from the base image"
+AT_RUN = "given to the container"
+MAX_DEPTH = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """`name` in capitals; `body` is what follows it, lines joined; `documents` are the bodies of its here-documents, each with whether
+    Docker expands variables in it."""
+
+    name: str
+    body: Word
+    documents: tuple[tuple[Word, bool], ...] = ()
+
+
+@dataclass(slots=True)
+class Stage:
+    """What a stage has said so far."""
+
+    env: dict[str, Word] = field(default_factory=dict)
+    args: dict[str, Word] = field(default_factory=dict)
+    files: dict[str, EmbeddedFile] = field(default_factory=dict)
+    clues: tuple[Clue, ...] = ()
+    entrypoint: Instruction | None = None
+    command: Instruction | None = None
+    own: bool = False
+    """Whether this stage itself says what runs."""
+    own_command: bool = False
+
+
+def read_dockerfile(name: str, text: str, read: Read) -> Document:
+    """All launches of a Dockerfile: what its stages build with, and what each of them runs."""
+    reader = _Reader(name, read)
+    for instruction in instructions(name, text):
+        reader.take(instruction)
+    reader.finish()
+    return Document(
+        name, text, tuple(reader.launches), tuple(reader.problems), directives_of(name, text), frozenset(reader.asked)
+    )
+
+
+# --- instructions ------------------------------------------------------------------------------------------------------
+
+
+def instructions(name: str, text: str) -> Iterator[Instruction]:
+    """The instructions in order, with here-documents and without comments."""
+    chosen = ESCAPE_DIRECTIVE.match(text)
+    escape = chosen.group(1) if chosen else "\\"
+    goes_on = re.compile(re.escape(escape) + r"[ \t]*\r?(?:\n|\Z)")
+    at = 0
+    while at < len(text):
+        pieces, at, start = _logical_line(name, text, at, goes_on)
+        body = Word(
+            tuple(pieces), Place(name, start, max(start, pieces[-1].place.end)) if pieces else Place(name, start, start)
+        )
+        whole = body.text or ""
+        head = INSTRUCTION.match(whole)
+        if head is None:
+            continue
+        keyword = head.group(1).upper()
+        rest = Word(body.slice(head.end(), len(whole)), body.place)
+        documents: list[tuple[Word, bool]] = []
+        if keyword in ("RUN", "COPY", "ADD"):
+            for m in HEREDOC.finditer(whole, head.end()):
+                content, at = _here_document(name, text, at, m.group(3), m.group(1) == "-")
+                documents.append((content, not m.group(2)))
+        yield Instruction(keyword, rest, tuple(documents))
+
+
+def _logical_line(name: str, text: str, at: int, goes_on: re.Pattern[str]) -> tuple[list[Fragment], int, int]:
+    """The pieces of the instruction at an offset without what joins them, where the next one starts, and where this one does."""
+    pieces: list[Fragment] = []
+    start = at
+    while at < len(text):
+        newline = text.find("\n", at)
+        after = len(text) if newline < 0 else newline + 1
+        line = text[at:after].rstrip("\r\n")
+        end = at + len(line)
+        stripped = line.lstrip(" \t")
+        if stripped.startswith("#") or (not stripped and pieces):
+            at = after
+            continue
+        joint = goes_on.search(text, at, after) if line.strip() else None
+        content_end = joint.start() if joint else end
+        if not pieces:
+            start = at + len(line) - len(stripped)
+        if content_end > at:
+            pieces.append(Fragment(text[at:content_end], Place(name, at, content_end)))
+        at = after
+        if joint is None:
+            break
+    return pieces, at, start
+
+
+def _here_document(name: str, text: str, at: int, delimiter: str, strip: bool) -> tuple[Word, int]:
+    """The body that starts at an offset, and where the line behind its delimiter starts."""
+    pieces: list[Fragment] = []
+    start = at
+    while at < len(text):
+        newline = text.find("\n", at)
+        after = len(text) if newline < 0 else newline + 1
+        line = text[at:after].rstrip("\r\n")
+        if (line.lstrip("\t") if strip else line) == delimiter:
+            return Word(tuple(pieces), Place(name, start, at)), after
+        tabs = len(line) - len(line.lstrip("\t")) if strip else 0
+        pieces.append(Fragment(text[at + tabs : after], Place(name, at + tabs, after)))
+        at = after
+    return Word(tuple(pieces), Place(name, start, at)), at
+
+
+# --- stages ------------------------------------------------------------------------------------------------------------
+
+
+class _Reader:
+    def __init__(self, name: str, read: Read) -> None:
+        self.name = name
+        self.read = read
+        self.stages: dict[str, Stage] = {}
+        self.global_args: dict[str, Word] = {}
+        self.stage: Stage | None = None
+        self.launches: list[Launch] = []
+        self.problems: list[Problem] = []
+        self.asked: set[str] = set()
+
+    def take(self, instruction: Instruction) -> None:
+        handler = HANDLERS.get(instruction.name)
+        if handler is not None:
+            handler(self, instruction)
+
+    def finish(self) -> None:
+        """What the stage that ends here runs; a stage that only takes another one over says nothing new."""
+        if self.stage is not None and self.stage.own:
+            self.note(self.run(self.stage))
+
+    def note(self, found: Found) -> None:
+        self.launches.extend(found.launches)
+        self.problems.extend(found.problems)
+        self.asked |= found.depends_on
+
+    def around(self, stage: Stage, building: bool = False) -> Around:
+        env = {**stage.args, **stage.env} if building else stage.env
+        return Around(env, stage.clues, tuple(stage.files.values()), self.read)
+
+    # What each instruction does.
+
+    def start_stage(self, instruction: Instruction) -> None:
+        self.finish()
+        source = _without_options(instruction.body)
+        m = STAGE.match(source.text)
+        stage = Stage()
+        self.stage = stage
+        if m is None:
+            return
+        image = expanded(source, m.start(1), m.end(1), self.global_args, BUILD_ARGUMENT)
+        base = self.stages.get((image.text or "").lower())
+        if base is not None:
+            stage.env, stage.files, stage.clues = dict(base.env), dict(base.files), base.clues
+            stage.entrypoint, stage.command = base.entrypoint, base.command
+        elif image.text:
+            stage.clues = (Clue("image", image.text, image.place),)
+        if m.group(2):
+            self.stages[m.group(2).lower()] = stage
+
+    def set_argument(self, instruction: Instruction) -> None:
+        source = embedded(instruction.body)
+        scope = self.global_args if self.stage is None else self.stage.args
+        known = {
+            **self.global_args,
+            **(self.stage.args if self.stage else {}),
+            **(self.stage.env if self.stage else {}),
+        }
+        for start, end in words_in(source.text):
+            m = NAME.match(source.text, start, end)
+            if m is None:
+                continue
+            if m.end() < end and source.text[m.end()] == "=":
+                scope[m.group()] = expanded(source, m.end() + 1, end, known, BUILD_ARGUMENT)
+            elif self.stage is not None and m.group() in self.global_args:
+                scope[m.group()] = self.global_args[m.group()]
+            else:
+                scope[m.group()] = unknown(source.place(start, end), BUILD_ARGUMENT)
+
+    def set_environment(self, instruction: Instruction) -> None:
+        if self.stage is None:
+            return
+        source = embedded(instruction.body)
+        text = source.text
+        known = {**self.stage.args, **self.stage.env}
+        first = NAME.match(text)
+        if first is None:
+            return
+        if not text.startswith("=", first.end()):
+            blanks = BLANKS.match(text, first.end())
+            start = blanks.end() if blanks else first.end()
+            self.stage.env[first.group()] = expanded(source, start, len(text.rstrip()), known, BASE_IMAGE)
+            return
+        for start, end in words_in(text):
+            m = NAME.match(text, start, end)
+            if m is not None and text.startswith("=", m.end()):
+                self.stage.env[m.group()] = expanded(source, m.end() + 1, end, known, BASE_IMAGE)
+
+    def build(self, instruction: Instruction) -> None:
+        """`RUN`: what it starts, the files it writes and the releases it pins."""
+        if self.stage is None:
+            return
+        source = _without_options(instruction.body)
+        words = json_strings(source)
+        around = self.around(self.stage, building=True)
+        if words is not None:
+            found = read_arguments(self.name, words, around)
+        elif instruction.documents and HEREDOC.fullmatch(source.text.strip()):
+            found = read_script(self.name, instruction.documents[0][0], around)
+        else:
+            found = read_script(self.name, _with_documents(source, instruction), around)
+        self.note(found)
+        self.stage.clues = tuple(dict.fromkeys((*self.stage.clues, *found.clues)))
+        self.stage.files.update((f.name, f) for f in found.files)
+
+    def copy(self, instruction: Instruction) -> None:
+        """`COPY <<EOF /entry.sh`."""
+        if self.stage is None or not instruction.documents:
+            return
+        source = _without_options(instruction.body)
+        targets = source.text.split()
+        if len(targets) < 2 or len(instruction.documents) != 1:
+            return
+        content, expands = instruction.documents[0]
+        if expands:
+            known = {**self.stage.args, **self.stage.env}
+            content = expanded(embedded(content), 0, len(content.text or ""), known, BASE_IMAGE, quotes=False)
+        self.stage.files[targets[-1]] = EmbeddedFile(targets[-1], content)
+
+    def set_entrypoint(self, instruction: Instruction) -> None:
+        if self.stage is not None:
+            self.stage.entrypoint, self.stage.own = instruction, True
+            if not self.stage.own_command:
+                self.stage.command = None
+
+    def set_command(self, instruction: Instruction) -> None:
+        if self.stage is not None:
+            self.stage.command, self.stage.own, self.stage.own_command = instruction, True, True
+
+    def on_build(self, instruction: Instruction) -> None:
+        source = embedded(instruction.body)
+        head = INSTRUCTION.match(source.text)
+        if head is not None:
+            body = Word(source.fragments(head.end(), len(source.text)), instruction.body.place)
+            self.take(replace(instruction, name=head.group(1).upper(), body=body))
+
+    # What runs.
+
+    def run(self, stage: Stage) -> Found:
+        """`ENTRYPOINT` with `CMD` behind it, as the container starts them."""
+        around = self.around(stage)
+        entry, command = stage.entrypoint, stage.command
+        if entry is None:
+            return self.start(command, around) if command is not None else Found()
+        words = json_strings(embedded(entry.body))
+        if words is None:
+            return read_script(self.name, entry.body, around)
+        more = json_strings(embedded(command.body)) if command is not None else ()
+        if more is None and command is not None:
+            at = Place(self.name, command.body.place.start, command.body.place.start)
+            more = (*(literal_at(text, at) for text in SHELL), command.body)
+        if not more:
+            more = (unknown(Place(self.name, entry.body.place.end, entry.body.place.end), AT_RUN, splat=True),)
+        return self.arguments((*words, *more), around)
+
+    def start(self, command: Instruction, around: Around) -> Found:
+        words = json_strings(embedded(command.body))
+        if words is None:
+            return read_script(self.name, command.body, around)
+        return self.arguments(words, around)
+
+    def arguments(self, words: Sequence[Word], around: Around) -> Found:
+        """An argument list; one that starts a script which the Dockerfile writes is that script with these arguments."""
+        written = {f.name: f for f in around.files}
+        for i, word in enumerate(words[:2]):
+            file = written.get(word.text or "")
+            if file is not None:
+                shell = literal_at("bash", word.place), literal_at("-c", word.place)
+                return read_arguments(self.name, (*shell, file.content, word, *words[i + 1 :]), around)
+        found = read_arguments(self.name, words, around)
+        launches = tuple(
+            replace(one, syntax="list-words") if one.syntax == "yaml-words" else one for one in found.launches
+        )
+        return replace(found, launches=launches)
+
+
+HANDLERS: Mapping[str, Callable[[_Reader, Instruction], None]] = {
+    "FROM": _Reader.start_stage,
+    "ARG": _Reader.set_argument,
+    "ENV": _Reader.set_environment,
+    "RUN": _Reader.build,
+    "COPY": _Reader.copy,
+    "ADD": _Reader.copy,
+    "ENTRYPOINT": _Reader.set_entrypoint,
+    "CMD": _Reader.set_command,
+    "ONBUILD": _Reader.on_build,
+}
+
+
+def literal_at(text: str, place: Place) -> Word:
+    """A word that Docker itself adds."""
+    return Word((Fragment(text, place, False, fixed=True),), place)
+
+
+def _without_options(body: Word) -> WordSource:
+    """The body behind `--platform=…`, `--mount=…`."""
+    source = embedded(body)
+    at = 0
+    while m := OPTION.match(source.text, at):
+        at = m.end()
+    return embedded(Word(source.fragments(at, len(source.text)), body.place)) if at else source
+
+
+def _with_documents(source: WordSource, instruction: Instruction) -> Word:
+    """The command line with its here-documents below, as the shell gets them."""
+    fragments = list(source.fragments(0, len(source.text)))
+    end = Place(instruction.body.place.document, instruction.body.place.end, instruction.body.place.end)
+    for m, (content, _) in zip(HEREDOC.finditer(source.text), instruction.documents, strict=False):
+        fragments.append(Fragment("\n", end, False, fixed=True))
+        fragments.extend(content.fragments)
+        fragments.append(Fragment(m.group(3), end, False, fixed=True))
+    return Word(tuple(fragments), instruction.body.place)
+
+
+# --- Docker's own words and variables ----------------------------------------------------------------------------------
+
+
+def words_in(text: str) -> Iterator[tuple[int, int]]:
+    """The words of `ENV` and `ARG`: quotes and backslashes keep blanks in a word."""
+    for m in re.finditer(r"(?:\\.|\"(?:\\.|[^\"\\])*\"?|'[^']*'?|[^\s\\\"']|\\\Z)+", text, re.S):
+        yield m.span()
+
+
+TOKEN = re.compile(
+    r"\$\{(?P<braced>[A-Za-z_]\w*)(?:(?P<op>:?[-+?])(?P<word>(?:[^{}\\]|\\.)*))?\}|\$(?P<bare>[A-Za-z_]\w*)|\\(?P<escaped>.)|(?P<quote>[\"'])",
+    re.S,
+)
+
+
+def expanded(
+    source: WordSource,
+    start: int,
+    end: int,
+    known: Mapping[str, Word],
+    reason: str,
+    quotes: bool = True,
+    depth: int = 0,
+) -> Word:
+    """The characters [start, end) as Docker expands them: variables, and unless it is a here-document also quotes.
+
+    A variable that the file does not set may be set elsewhere; `reason` says where.
+    """
+    text = source.text
+    fragments: list[Fragment] = []
+    quote = ""
+    at = start
+
+    def keep(stop: int) -> None:
+        if at < stop:
+            fragments.extend(source.fragments(at, stop))
+
+    for m in TOKEN.finditer(text, start, end):
+        if m.start() < at:
+            continue
+        mark = m.group("quote")
+        if mark:
+            if not quotes or (quote and quote != mark):
+                continue
+            keep(m.start())
+            quote = "" if quote else mark
+            at = m.end()
+        elif quote == "'":
+            continue
+        elif m.group("escaped") is not None:
+            if not quotes and m.group("escaped") != "$":
+                continue
+            keep(m.start())
+            at = m.end() - 1
+        else:
+            keep(m.start())
+            fragments.extend(_variable(source, m, known, reason, depth))
+            at = m.end()
+    keep(end)
+    return Word(tuple(fragments), source.place(start, end))
+
+
+def _variable(
+    source: WordSource, m: re.Match[str], known: Mapping[str, Word], reason: str, depth: int
+) -> tuple[Fragment, ...]:
+    name = m.group("braced") or m.group("bare")
+    here = source.place(*m.span())
+    value = known.get(name)
+    op = m.group("op") or ""
+    if op.endswith("+"):
+        value = None
+    elif op.endswith("-") and value is None and depth < MAX_DEPTH:
+        return expanded(source, m.start("word"), m.end("word"), known, reason, False, depth + 1).fragments
+    if value is None:
+        return (Fragment(None, here, False, reason),)
+    return tuple(f._replace(via=(here, *f.via)) for f in value.fragments)

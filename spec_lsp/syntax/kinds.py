@@ -1,0 +1,91 @@
+"""Which reader a text is for: by the language that a client names, else by the file's name, else by what the text looks like."""
+
+from __future__ import annotations
+
+import re
+
+Kind = str
+"""The name of a reader: "shell", "yaml", "dockerfile", "systemd", "makefile", "justfile", "markdown", "python", "notebook"; "" for none."""
+
+LANGUAGES: dict[str, Kind] = {
+    **dict.fromkeys(("shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), "shell"),
+    **dict.fromkeys(("dockerfile", "containerfile", "docker"), "dockerfile"),
+    **dict.fromkeys(("systemd", "systemd-unit-file", "systemd-conf"), "systemd"),
+    **dict.fromkeys(("makefile", "make"), "makefile"),
+    **dict.fromkeys(("just", "justfile"), "justfile"),
+    **dict.fromkeys(("markdown", "mdx", "restructuredtext", "rst", "quarto", "rmd"), "markdown"),
+    **dict.fromkeys(("python", "py"), "python"),
+    **dict.fromkeys(("jupyter", "notebook", "ipynb"), "notebook"),
+}
+NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
+    (re.compile(pattern, re.I), kind)
+    for pattern, kind in (
+        (r"\.ya?ml$", "yaml"),
+        (r"(?:^|[/\\])(?:Dockerfile|Containerfile)(?:[.\-_][^/\\]*)?$|\.(?:dockerfile|containerfile)$", "dockerfile"),
+        (r"\.service$|\.service\.d[/\\][^/\\]+\.conf$", "systemd"),
+        (r"(?:^|[/\\])(?:GNUmakefile|Makefile)(?:[.\-_][^/\\]*)?$|\.(?:mk|mak)$", "makefile"),
+        (r"(?:^|[/\\])\.?justfile$|\.just$", "justfile"),
+        (r"\.(?:md|mdx|markdown|rst|qmd)$", "markdown"),
+        (r"\.pyi?$", "python"),
+        (r"\.ipynb$", "notebook"),
+    )
+)
+SHELL_NAMES = re.compile(
+    r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I
+)
+OTHER_NAMES = re.compile(
+    r"\.(?:txt|json|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|j2|nix|lock|log|ini|cfg|fish|ps1|bat)$", re.I
+)
+SHEBANG = re.compile(
+    r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(bash|sh|zsh|dash|ksh|python[\d.]*|just|make|fish|perl|node)\b"
+)
+SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
+STARTS_LIKE_SHELL = re.compile(
+    r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", re.M
+)
+
+
+def kind_of(name: str, text: str, language: str | None) -> Kind:
+    """Which reader a text is for, "" for none."""
+    if language:
+        lowered = language.lower()
+        found = LANGUAGES.get(lowered)
+        if found == "shell":
+            return "shell" if _interpreter(text) in ("", "shell") else ""
+        if found is not None:
+            return found
+        if lowered.startswith("yaml") or lowered.endswith("yaml") or lowered == "dockercompose":
+            return "yaml"
+        if lowered not in ("plaintext", "text"):
+            return ""
+    found = _by_name(name)
+    if found is not None:
+        return found
+    interpreter = _interpreter(text)
+    if interpreter:
+        return "" if interpreter == "other" else interpreter
+    if SHELL_NAMES.search(name):
+        return "shell"
+    if OTHER_NAMES.search(name):
+        return ""
+    return "shell" if STARTS_LIKE_SHELL.search(text) else ""
+
+
+def _by_name(name: str) -> Kind | None:
+    return next((kind for pattern, kind in NAMES if pattern.search(name)), None)
+
+
+def _interpreter(text: str) -> Kind:
+    """What a shebang names: a reader, "other", or "" without one."""
+    shebang = SHEBANG.match(text)
+    if shebang is None:
+        return ""
+    program = shebang.group(1)
+    if program in SHELLS:
+        return "shell"
+    return {"just": "justfile", "make": "makefile"}.get(program, "python" if program.startswith("python") else "other")
+
+
+def may_hold_launches(name: str) -> bool:
+    """Whether a file of this name is one that some reader reads, as far as the name tells: one without a telling name may be."""
+    return _by_name(name) is not None or not OTHER_NAMES.search(name)

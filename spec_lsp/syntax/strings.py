@@ -1,0 +1,63 @@
+"""JSON string literals, and where each of their characters stands."""
+
+from __future__ import annotations
+
+import json
+import re
+
+from spec_lsp.syntax.source import Source
+from spec_lsp.syntax.word import Fragment, Word
+
+JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
+_ESCAPE = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.)")
+_BLANKS = re.compile(r"[ \t\r\n]*")
+
+
+def json_string(source: Source, start: int, end: int) -> Word | None:
+    """The word that the literal in [start, end) of the source stands for, quotes and all; None if JSON refuses it."""
+    fragments: list[Fragment] = []
+    at = start + 1
+    for escape in _ESCAPE.finditer(source.text, start + 1, end - 1):
+        if at < escape.start():
+            fragments.extend(source.fragments(at, escape.start()))
+        try:
+            text = json.loads(f'"{escape.group()}"')
+        except ValueError:
+            return None
+        fragments.append(Fragment(text, source.place(*escape.span()), False))
+        at = escape.end()
+    if at < end - 1:
+        fragments.extend(source.fragments(at, end - 1))
+    return Word(tuple(fragments), source.place(start, end))
+
+
+def json_strings(source: Source, start: int = 0) -> tuple[Word, ...] | None:
+    """The items of the JSON list of strings that the source holds from `start` on; None if it is none.
+
+    A list that is not closed, as it is while somebody types, gives the items before its end.
+    """
+    text = source.text
+    at = _skip(text, start)
+    if not text.startswith("[", at):
+        return None
+    at = _skip(text, at + 1)
+    words: list[Word] = []
+    while at < len(text) and text[at] != "]":
+        literal = JSON_STRING.match(text, at)
+        word = json_string(source, *literal.span()) if literal else None
+        if literal is None or word is None:
+            return None
+        words.append(word)
+        at = _skip(text, literal.end())
+        if text.startswith(",", at):
+            at = _skip(text, at + 1)
+            if text.startswith("]", at):
+                return None
+        elif at < len(text) and text[at] != "]":
+            return None
+    return None if text[at + 1 :].strip() else tuple(words)
+
+
+def _skip(text: str, at: int) -> int:
+    blanks = _BLANKS.match(text, at)
+    return blanks.end() if blanks else at
