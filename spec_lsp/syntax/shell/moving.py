@@ -66,7 +66,13 @@ class Move:
             moved: Word = known[1]
             return moved
         fragments, place, splat, scalar = word
-        new: Word = _new(Word, (self.fragments(fragments), self.place(place), splat, scalar))
+        if len(fragments) == 1 and fragments[0][1] == place and not fragments[0][4]:
+            text, _, verbatim, reason, via, fixed = fragments[0]
+            place = self.place(place)
+            fragments = (_new(Fragment, (text, place, verbatim, reason, via, fixed)),)
+        else:
+            fragments, place = self.fragments(fragments), self.place(place)
+        new: Word = _new(Word, (fragments, place, splat, scalar))
         self.kept[id(word)] = (word, new)
         return new
 

@@ -63,6 +63,7 @@ PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 BRACED_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
 REDIRECT = re.compile(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-?|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>?)")
+REDIRECT_STARTS = frozenset("<>&{0123456789")
 FUNCTION = re.compile(r"([^\s\"'\\$`;&|<>()=]+)[ \t]*\([ \t]*\)")
 RESERVED = re.compile(
     r"(?:if|then|elif|else|fi|for|select|while|until|do|done|case|esac|function|time|coproc|\[\[|[{}!])(?=[\s;&|()<>]|\Z)"
@@ -488,7 +489,7 @@ class _Parser:
                 char = self.text[self.pos]
                 if char in ";|\n)" or (char == "\r" and self.at("\r\n")) or (char == "&" and not self.at("&>")):
                     break
-                if self.redirect(redirects):
+                if char in REDIRECT_STARTS and self.redirect(redirects):
                     last = self.pos
                     continue
                 if char == "(":
@@ -663,8 +664,9 @@ class _Parser:
 
     def words(self) -> list[WordNode]:
         """The word here, or the words that its braces expand to."""
+        start = self.pos
         word = self.word()
-        return expand_braces(word)
+        return expand_braces(word) if "{" in self.text[start : self.pos] else [word]
 
     def word(self) -> WordNode:
         start = self.pos

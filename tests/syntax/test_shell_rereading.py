@@ -1,0 +1,150 @@
+"""Reading a text after edits gives what reading it first gives, and costs what the edits change."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.shell import interpreter as interpreter_module
+from spec_lsp.syntax.shell.statements import common_end, common_start, restate, statements
+from tests.syntax.support import START, check_maps, forget
+
+CORPUS = sorted((Path(__file__).parent.parent / "corpus" / "shell").glob("*.sh"))
+TEXTS = [p.read_text(encoding="utf-8") for p in CORPUS]
+TYPED = ["1", "a", " ", "\n", "-", '"', "'", "$X", "#", "\\", "(", ")", "fi\n", "X=1\n"]
+
+
+def edited(text: str, at: int, chance: random.Random) -> tuple[str, int]:
+    """The text after one more edit of somebody who works at `at`."""
+    kind = chance.random()
+    at = min(at, len(text))
+    if kind < 0.55:
+        new = chance.choice(TYPED)
+        return text[:at] + new + text[at:], at + len(new)
+    if kind < 0.75:
+        return text[: max(at - 1, 0)] + text[at:], max(at - 1, 0)
+    if kind < 0.85:
+        return text, chance.randrange(len(text) + 1)
+    lines = text.split("\n")
+    line = lines.pop(chance.randrange(len(lines)))
+    lines.insert(chance.randrange(len(lines) + 1), line)
+    return "\n".join(lines), at
+
+
+@given(st.sampled_from(TEXTS), st.sampled_from(["", *TEXTS]), st.integers(0, 1 << 30))
+@settings(max_examples=60, deadline=None)
+def test_reading_after_edits_is_reading_afresh(first: str, second: str, seed: int) -> None:
+    chance = random.Random(seed)
+    text = f"{first}\n{second}"
+    at = chance.randrange(len(text) + 1)
+    texts = [text]
+    for _ in range(8):
+        text, at = edited(text, at, chance)
+        texts.append(text)
+    forget()
+    warm = [parse("x.sh", each) for each in texts]
+    for document in warm:
+        forget()
+        assert document == parse("x.sh", document.text)
+        check_maps(document)
+
+
+@given(st.text(alphabet="ab\n", max_size=12), st.text(alphabet="ab\n", max_size=12))
+def test_what_two_texts_have_in_common(a: str, b: str) -> None:
+    start = common_start(a, b)
+    assert a[:start] == b[:start]
+    assert a[start : start + 1] != b[start : start + 1] or start == min(len(a), len(b))
+    end = common_end(a, b, min(len(a), len(b)) - start)
+    assert a[len(a) - end :] == b[len(b) - end :]
+
+
+@given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))
+@settings(max_examples=60, deadline=None)
+def test_statements_after_an_edit_are_those_of_the_text(text: str, seed: int) -> None:
+    chance = random.Random(seed)
+    before, at = text, chance.randrange(len(text) + 1)
+    for _ in range(4):
+        after, at = edited(before, at, chance)
+        found = restate(after, before, list(statements(before))).located
+        told = [(s.start, s.text, s.broken) for s in found]
+        assert told == [(s.start, s.text, s.broken) for s in statements(after)]
+        before = after
+
+
+def fifty(tp: str = "2", page: str = "1") -> str:
+    launch = (
+        'echo "{i}" > "log{i}"\nPORT_{i}=$((30000 + {i}))\n' + START + " --port $PORT_{i} --page $PAGE --tp {tp} &\n"
+    )
+    body = "".join(launch.format(i=i, tp=tp if i == 25 else "4") for i in range(50))
+    return f"PAGE={page}\nf() {{ if $1; then X=1; else X=2; fi; }}\nf $Q\n{body}{START} --x $X $PORT_40\n"
+
+
+def commands_run(text: str, monkeypatch: pytest.MonkeyPatch) -> tuple[Document, int]:
+    ran = 0
+    execute = interpreter_module.Interpreter.execute
+
+    def counting(self: interpreter_module.Interpreter, node: object, source: object) -> None:
+        nonlocal ran
+        ran += 1
+        execute(self, node, source)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(interpreter_module.Interpreter, "execute", counting)
+        return parse("x.sh", text), ran
+
+
+def test_a_keystroke_in_a_launch_runs_that_launch_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget()
+    _, all_commands = commands_run(fifty(), monkeypatch)
+    assert all_commands > 150
+    for tp in ("16", "1", "128"):
+        document, ran = commands_run(fifty(tp), monkeypatch)
+        assert [w.text for w in document.launches[25].variants[0].words][-1] == tp
+        assert len(document.launches) == 51
+        assert len(document.launches[50].variants) == 2
+        check_maps(document)
+    assert ran <= 3
+
+
+def test_what_every_launch_reads_is_read_by_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    forget()
+    parse("x.sh", fifty())
+    document, ran = commands_run(fifty(page="16"), monkeypatch)
+    assert ran > 150
+    assert {w.text for launch in document.launches[:50] for w in launch.variants[0].words[3:4]} == {"16"}
+
+
+def test_a_changed_sourced_file_is_read_again() -> None:
+    forget()
+    text = f"source lib.sh\n{START} --tp $TP\n"
+    found = [parse("x.sh", text, {"lib.sh": f"TP={tp}\n"}.get).launches[0].variants[0].words[1].text for tp in (1, 2)]
+    assert found == ["1", "2"]
+    found = [
+        parse("x.sh", text + "\n" * i, {"lib.sh": f"TP={i}\n"}.get).launches[0].variants[0].words[1].text
+        for i in (3, 4)
+    ]
+    assert found == ["3", "4"]
+
+
+def test_a_variable_set_further_down_changes_what_is_taken_to_be_unset() -> None:
+    forget()
+    text = f"{START} --a ${{X:-1}} $X\n"
+    first = parse("x.sh", text)
+    second = parse("x.sh", text + "X=2\n")
+    forget()
+    assert second == parse("x.sh", text + "X=2\n")
+    assert first.launches[0].variants != second.launches[0].variants
+
+
+def test_a_quote_that_is_open_for_a_moment() -> None:
+    text = f"X=1\nexit_early() {{ exit 1; }}\n{START} --tp $X\nexit 0\n{START} --tp 2\n"
+    for each in (text, text.replace("=1", '="1'), text.replace("=1", '="1"'), text):
+        warm = parse("x.sh", each)
+        forget()
+        assert warm == parse("x.sh", each)
