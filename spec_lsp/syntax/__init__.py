@@ -6,10 +6,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from spec_lsp.syntax.dockerfile import read_dockerfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.yaml import read_yaml
 
@@ -51,6 +53,8 @@ def parse(
         if kind == "yaml":
             return read_yaml(name, text, looks_like_config)
         if kind and "sglang" in text and not has_huge_line(text):
+            if kind == "markdown":
+                return read_markdown(name, text, read, partial(parse, looks_like_config=looks_like_config))
             reader = READERS.get(kind)
             if reader is not None:
                 return reader(name, text, read)

@@ -1,0 +1,308 @@
+"""Markdown, MDX and reStructuredText: the commands and files in their code blocks.
+
+A block is read alone: what one exports is not known to the next, for a reader may type them into different shells. What people put where
+a reader must put something of his own (`<your-model>`, `{path}`, `...`) is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from spec_lsp.syntax.directives import directives_in
+from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
+from spec_lsp.syntax.remap import remap
+from spec_lsp.syntax.shell.commands import PIN
+from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.source import embedded
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+Read = Callable[[str], str | None]
+Nested = Callable[[str, str, Read, str], Document]
+"""Reads a text as a document of its own: name, text, `read`, language."""
+
+FENCE = re.compile(
+    r"^(?P<lead>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)", re.M
+)
+RST_BLOCK = re.compile(
+    r"^(?P<indent>[ \t]*)\.\.[ \t]+(?:code-block|sourcecode|code|prompt)::[ \t]*(?P<language>[\w+-]*)[^\n]*\n", re.M
+)
+INFO = re.compile(r"[{.\s]*(?:(?:code-block|code-cell|code|sourcecode)\}?[ \t]+)?[{.]*([A-Za-z][\w+-]*)?")
+SHELLS = frozenset(("bash", "sh", "shell", "zsh", "ksh", "shellscript", "slurm", "sbatch", "terminal"))
+CONSOLES = frozenset(("console", "shell-session", "shellsession", "bash-session", "sh-session", "session"))
+PLAIN = frozenset(("", "text", "txt", "plaintext", "none", "plain"))
+NESTED = {
+    "yaml": "yaml", "yml": "yaml", "dockerfile": "dockerfile", "docker": "dockerfile", "containerfile": "dockerfile",
+    "python": "python", "py": "python", "python3": "python", "ipython": "python", "systemd": "systemd", "service": "systemd",
+    "make": "makefile", "makefile": "makefile", "just": "justfile", "justfile": "justfile",
+}  # fmt: skip
+INDENTED = re.compile(
+    r"(?:^[ \t]*\r?\n)*(?P<lines>^(?:    |\t)[ \t]*\S[^\n]*(?:\n|\Z)(?:^(?:    |\t)[^\n]*(?:\n|\Z)|^[ \t]*\r?\n(?=    |\t))*)",
+    re.M,
+)
+PROMPT = re.compile(
+    r"[ \t]*(?:\([\w.\-/ ]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[:~ ][^\s$#%]*[ \t]*)?(?P<mark>[$%❯➜#])[ \t]+(?=\S)"
+)
+CONTINUES = re.compile(r"\\[ \t]*\r?\n?\Z")
+STARTS = re.compile(
+    r"^[ \t]*(?:[$#%][ \t]+)?(?:[A-Za-z_]\w*=\S*[ \t]+)*(?:(?:nohup|exec|time|sudo|env|uv[ \t]+run)[ \t]+)*"
+    r"(?:\S*python[\d.]*[ \t]+-m[ \t]+(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang[ \t]+serve\b)",
+    re.M,
+)
+PLACEHOLDER = re.compile(
+    r"(?<![<$\w])<[A-Za-z](?:[^<>\n|;&]*[^<>\s|;&])?>(?!>)"  # <your-model>
+    r"|\{\{[^{}\n]*\}\}"  # {{ model }}
+    r"|(?<![$\w{\\])\{[A-Za-z_][\w .,|/-]*\}(?!\})"  # {path}
+    r"|(?<!\S)\[[-A-Za-z][^\]\n\"']*\](?!\S)"  # [options]
+    r"|(?<!\S)(?:\.{3}|…)(?!\S)"  # ...
+    r"|(?<=[ \t=])(?:N|X|HOST|PORT|IP|[A-Z0-9_]*YOUR[A-Z0-9_]*|[A-Z][A-Z0-9]*_(?:PATH|DIR|NAME|SIZE|IP|ADDR|PORT|HOST|ID|MODEL))(?=\s|\Z)"
+)
+ANGLED = re.compile(r"(?<![<$\w])<[A-Za-z][\w ./:-]*>")
+ELISION = re.compile(r"^[ \t]*[\[(]?(?:\.{3}|…)[\])]?[ \t]*\\?[ \t]*\r?$", re.M)
+A_PLACEHOLDER = "a placeholder"
+COMMENT = re.compile(
+    r"<!--[ \t]*spec-lsp:[ \t]*(?P<html>(?:(?!-->)[^\n])*?)[ \t]*-->"
+    r"|\{/\*[ \t]*spec-lsp:[ \t]*(?P<mdx>(?:(?!\*/)[^\n])*?)[ \t]*\*/\}"
+    r"|^[ \t]*\.\.[ \t]+spec-lsp:[ \t]*(?P<rst>[^\n\r]*)",
+    re.M,
+)
+MAX_BLOCKS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A code block: its language in lower case, what is in it without indentation and quote marks, and where it stands with its fences."""
+
+    language: str
+    body: Word
+    extent: Place
+
+
+def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
+    """All launches in the code blocks of a text."""
+    found: list[Launch] = []
+    problems: list[Problem] = []
+    directives: list[Directive] = []
+    asked: frozenset[str] = frozenset()
+    every = list(blocks(name, text))
+    for block in every:
+        if "sglang" not in text[block.extent.start : block.extent.end]:
+            continue
+        inner = _read_block(name, block, read, nested)
+        if inner is None or not inner.launches:
+            continue
+        found += inner.launches
+        problems += inner.problems
+        directives += inner.directives
+        asked |= inner.depends_on
+    directives += _comments(name, text, every)
+    pin = _pin(name, text, every)
+    if pin is not None:
+        found = [one if _names_release(one) else replace(one, clues=(*one.clues, pin)) for one in found]
+    directives.sort(key=lambda d: d.place)
+    return Document(name, text, tuple(found), tuple(problems), tuple(directives), asked)
+
+
+def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
+    language = NESTED.get(block.language)
+    if language is not None:
+        body = _with_holes(block.body, ANGLED) if language != "python" else block.body
+        source = embedded(body)
+        return remap(nested(name, source.whole, read, language), source)
+    text = block.body.text or ""
+    if block.language in PLAIN and not STARTS.search(text):
+        return None
+    if block.language not in PLAIN and block.language not in SHELLS and block.language not in CONSOLES:
+        return None
+    body, comments = _commands(block.body, block.language in CONSOLES)
+    script = read_script(name, _with_holes(body, PLACEHOLDER), Around(read=read))
+    if ELISION.search(text):
+        script = replace(script, problems=())
+    return _document(name, text, script, tuple(comments))
+
+
+def _document(name: str, text: str, found: Found, directives: tuple[Directive, ...]) -> Document:
+    return Document(name, text, found.launches, found.problems, directives, found.depends_on)
+
+
+# --- blocks ------------------------------------------------------------------------------------------------------------
+
+
+def blocks(name: str, text: str) -> Iterator[Block]:
+    """The code blocks in order: fenced ones (in lists, quotes and tabs too), those of reStructuredText, and indented ones that start SGLang."""
+    at = 0
+    count = 0
+    while (m := _next_block(text, at)) is not None and count < MAX_BLOCKS:
+        count += 1
+        yield from _indented(name, text, at, m.start())
+        if m.re is FENCE:
+            language, start, body_end, at = _fenced(text, m)
+            lead = m.group("lead")
+        else:
+            language, start, body_end, lead = _directive_body(text, m)
+            at = body_end
+        body = _dedented(name, text, start, body_end, lead.count(">"), len(lead) - lead.rfind(">") - 1)
+        yield Block(language, body, Place(name, m.start(), max(at, m.end())))
+    yield from _indented(name, text, at, len(text))
+
+
+def _next_block(text: str, at: int) -> re.Match[str] | None:
+    found = [m for pattern in (FENCE, RST_BLOCK) if (m := pattern.search(text, at))]
+    return min(found, key=lambda m: m.start(), default=None)
+
+
+def _fenced(text: str, m: re.Match[str]) -> tuple[str, int, int, int]:
+    """Language, where the body starts and ends, and where the closing fence ends; a fence that is not closed goes on to the end."""
+    fence = m.group("fence")
+    info = INFO.match(m.group("info"))
+    newline = text.find("\n", m.end())
+    start = len(text) if newline < 0 else newline + 1
+    closing = re.compile(rf"^[ \t>]*{re.escape(fence[0])}{{{len(fence)},}}[ \t]*\r?$", re.M).search(text, start)
+    language = (info.group(1) or "").lower() if info else ""
+    if "`" in m.group("info") and fence[0] == "`":  # ```inline```
+        return "inline", m.end(), m.end(), m.end()
+    return (language, start, closing.start(), closing.end()) if closing else (language, start, len(text), len(text))
+
+
+def _directive_body(text: str, m: re.Match[str]) -> tuple[str, int, int, str]:
+    """The body of `.. code-block::`: the lines below that are indented more, without its options."""
+    margin = len(m.group("indent"))
+    lines = re.compile(rf"(?:[ \t]*\r?\n|[ \t]{{{margin + 1},}}[^\n]*(?:\n|\Z))*").match(text, m.end())
+    end = lines.end() if lines else m.end()
+    options = re.compile(r"(?:[ \t]+:[\w-]+:[^\n]*\n)*").match(text, m.end())
+    start = options.end() if options else m.end()
+    first = re.compile(r"(?:[ \t]*\r?\n)*([ \t]*)\S").match(text, start, end)
+    return m.group("language").lower(), start, end, first.group(1) if first else ""
+
+
+def _indented(name: str, text: str, start: int, end: int) -> Iterator[Block]:
+    """Indented blocks of a stretch between fences; only those that plainly start SGLang, for indentation means other things too."""
+    if "sglang" not in text[start:end]:
+        return
+    for m in INDENTED.finditer(text, start, end):
+        above = text[max(m.start("lines") - 100, 0) : m.start("lines")].replace("\r", "")
+        if "sglang" in m.group() and (not above.strip() or re.search(r"\n[ \t]*\n\Z", above)):
+            first = re.search(r"^[ \t]+(?=\S)", m.group("lines"), re.M)
+            body = _dedented(name, text, m.start("lines"), m.end(), 0, len(first.group()) if first else 4)
+            if STARTS.search(body.text or ""):
+                yield Block("", body, Place(name, m.start("lines"), m.end()))
+
+
+def _dedented(name: str, text: str, start: int, end: int, quotes: int, indent: int) -> Word:
+    """The lines of [start, end) without quote marks and indentation; what stands together is one fragment."""
+    if not quotes and not indent:
+        whole = Place(name, start, end)
+        return Word((Fragment(text[start:end], whole),) if start < end else (), whole)
+    lead = re.compile(rf"(?:[ \t]*>){{0,{quotes}}}[ \t]{{0,{indent}}}")
+    fragments: list[Fragment] = []
+    at = start
+    while at < end:
+        newline = text.find("\n", at, end)
+        after = end if newline < 0 else newline + 1
+        m = lead.match(text, at, after)
+        begin = m.end() if m else at
+        if begin < after:
+            fragments.append(Fragment(text[begin:after], Place(name, begin, after)))
+        at = after
+    return Word(tuple(fragments), Place(name, start, end))
+
+
+# --- what is typed -----------------------------------------------------------------------------------------------------
+
+
+def _commands(body: Word, console: bool) -> tuple[Word, list[Directive]]:
+    """What a reader types, and the comments to spec-lsp in it: behind the prompts where there are any, else all lines."""
+    lines = list(_lines(body))
+    prompts = [PROMPT.match(line) for _, _, line in lines]
+    marks = {m.group("mark") for m in prompts if m}
+    with_dollar = bool(marks - {"#"})
+    typed: list[Fragment] = []
+    directives: list[Directive] = []
+    document = body.place.document
+    if not with_dollar and not (console and marks):
+        for start, place, line in lines:
+            typed.extend(body.slice(start, start + len(line)))
+            directives += _directives(document, line, place)
+        return Word(tuple(typed), body.place), directives
+    goes_on = False
+    for (start, place, line), prompt in zip(lines, prompts, strict=True):
+        directives += _directives(document, line, place)
+        own = prompt is not None and not (with_dollar and prompt.group("mark") == "#")
+        if not own and not goes_on:
+            continue
+        skip = prompt.end() if own and prompt else 0
+        if goes_on and not own:
+            more = re.match(r"[ \t]*>[ \t]", line)
+            skip = more.end() if more else 0
+        typed.extend(body.slice(start + skip, start + len(line)))
+        goes_on = CONTINUES.search(line) is not None
+    return Word(tuple(typed), body.place), directives
+
+
+def _lines(body: Word) -> Iterator[tuple[int, Place, str]]:
+    """Each line with its offset in the text, its place, and its text with the line end."""
+    source = embedded(body)
+    at = 0
+    for line in source.whole.splitlines(keepends=True):
+        yield at, source.place(at, at + len(line)), line
+        at += len(line)
+
+
+def _directives(document: str, line: str, place: Place) -> list[Directive]:
+    if "spec-lsp" not in line:
+        return []
+    found = directives_in(document, line, 0, len(line))
+    shift = place.end - len(line)
+    return [replace(d, place=Place(document, d.place.start + shift, d.place.end + shift)) for d in found]
+
+
+def _with_holes(body: Word, pattern: re.Pattern[str]) -> Word:
+    """The text with each placeholder unknown."""
+    text = body.text or ""
+    fragments: list[Fragment] = []
+    source = embedded(body)
+    at = 0
+    for m in pattern.finditer(text):
+        fragments.extend(source.fragments(at, m.start()))
+        fragments.append(Fragment(None, source.place(*m.span()), False, A_PLACEHOLDER))
+        at = m.end()
+    if not at:
+        return body
+    fragments.extend(source.fragments(at, len(text)))
+    return Word(tuple(fragments), body.place)
+
+
+# --- what the page says around them ------------------------------------------------------------------------------------
+
+
+def _comments(name: str, text: str, every: Sequence[Block]) -> Iterator[Directive]:
+    """`<!-- spec-lsp: … -->` outside of code; one above a block speaks for all of it."""
+    if "spec-lsp" not in text:
+        return
+    for m in COMMENT.finditer(text):
+        if any(b.extent.start <= m.start() < b.extent.end for b in every):
+            continue
+        line = text.rfind("\n", 0, m.start()) + 1
+        own_line = not text[line : m.start()].strip()
+        following = next((b for b in every if b.extent.start >= m.end()), None)
+        scope = None
+        if own_line and following is not None and not COMMENT.sub("", text[m.end() : following.extent.start]).strip():
+            scope = following.extent
+        said = m.group("html") or m.group("mdx") or m.group("rst") or ""
+        yield Directive(said.strip(), Place(name, m.start(), m.end()), own_line, scope)
+
+
+def _names_release(launch: Launch) -> bool:
+    return any(c.kind in ("image", "pin") for c in launch.clues)
+
+
+def _pin(name: str, text: str, every: Sequence[Block]) -> Clue | None:
+    """The release that the page has its readers install, if it is one and the same throughout."""
+    found: dict[str, Clue] = {}
+    for block in every:
+        start, end = block.extent.start, block.extent.end
+        if block.language in SHELLS | CONSOLES and re.search(r"\binstall\b", text[start:end]):
+            for m in re.compile(rf"(?<![\w/-]){PIN.pattern}").finditer(text, start, end):
+                found.setdefault(m.group().replace(" ", ""), Clue("pin", m.group(), Place(name, *m.span())))
+    return next(iter(found.values())) if len(found) == 1 else None
