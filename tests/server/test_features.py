@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -114,11 +115,68 @@ async def test_completion(folder: Path) -> None:
     assert ed.under(steps["textEdit"]["range"]) == "--sp"
     assert steps["textEdit"]["newText"] == "--speculative-num-steps $1"
     assert steps["insertTextFormat"] == 2
-    assert "insertTextFormat" not in items["--enable-metrics"]
+    assert "insertTextFormat" not in items["--speculative-use-rejection-sampling"]
     assert "documentation" not in steps
     order = sorted(found["items"], key=lambda i: i["sortText"])
     assert order[0]["label"].startswith("--speculative-")
     assert all("textEdit" in item for item in found["items"])
+
+
+def with_defaults(*defaults: str) -> dict[str, Any]:
+    """All, and defaults of completion lists that the client takes."""
+    text = ALL["textDocument"]
+    completion = {**text["completion"], "completionList": {"itemDefaults": [*defaults]}}
+    return {**ALL, "textDocument": {**text, "completion": completion}}
+
+
+def written_out(found: dict[str, Any]) -> list[dict[str, Any]]:
+    """The items of a list as they are with its defaults put into each, as the protocol defines them."""
+    shared = dict(found.get("itemDefaults", {}))
+    span = shared.pop("editRange", None)
+    items = []
+    for item in found["items"]:
+        whole = {**shared, **item}
+        text = whole.pop("textEditText", whole["label"])
+        if span is not None:
+            whole["textEdit"] = {"range": span, "newText": text}
+        if whole.get("insertTextFormat") == 1:
+            del whole["insertTextFormat"]
+        items.append(whole)
+    return items
+
+
+@pytest.mark.parametrize(
+    "defaults", [["editRange"], ["editRange", "insertTextFormat", "data"], ["insertTextFormat"], [7]]
+)
+@pytest.mark.parametrize("line", ["--‸", "--page-si‸ze 3", "--attention-backend ‸"])
+async def test_defaults_say_the_same_in_fewer_words(folder: Path, defaults: list[Any], line: str) -> None:
+    text = f"{HEAD}{RUN} {line}\n"
+    ed, terse = await editor(folder), await editor(folder, with_defaults(*defaults))
+    ed.open(text)
+    terse.open(text)
+    whole, short = await ed.ask_here("completion"), await terse.ask_here("completion")
+    assert written_out(short) == whole["items"]
+    if "editRange" in defaults and len(whole["items"]) > 1:
+        assert len(json.dumps(short)) < 0.8 * len(json.dumps(whole))
+
+
+@pytest.mark.parametrize(
+    ("line", "first", "absent"),
+    [
+        ("--page-siz‸", "--page-size", "--model-path"),
+        ("--PAGE‸", "--page-size", "--host"),
+        ("--eagle-topk‸", "--speculative-eagle-topk", "--host"),
+        ("--attention-backend tri‸", "triton", "fa3"),
+        ("--attention-backend=tri‸", "triton", "fa3"),
+    ],
+)
+async def test_what_cannot_be_meant_is_left_out(folder: Path, line: str, first: str, absent: str) -> None:
+    """Neovim shows, and puts in, the first of all that it is sent."""
+    ed = await editor(folder)
+    ed.open(f"{HEAD}{RUN} {line}\n")
+    found = (await ed.ask_here("completion"))["items"]
+    assert min(found, key=lambda i: i["sortText"])["label"] == first
+    assert absent not in {i["label"] for i in found}
 
 
 async def test_completion_without_snippets_and_tags(folder: Path) -> None:

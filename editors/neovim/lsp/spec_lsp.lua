@@ -1,8 +1,28 @@
 -- Configuration of spec-lsp for Neovim 0.11 and newer: vim.lsp.enable("spec_lsp")
+
+-- With the whole folder as a plugin, launches have a lens that opens what SGLang will run; this file alone offers none.
+local whole, plugin = pcall(require, "spec_lsp")
+
 return {
   cmd = { "spec-lsp", "server", "--stdio" },
-  filetypes = { "sh", "bash", "zsh", "yaml", "yaml.docker-compose", "dockerfile", "markdown" },
+  filetypes = {
+    "sh",
+    "bash",
+    "zsh",
+    "yaml",
+    "yaml.docker-compose",
+    "yaml.ghaction",
+    "helm",
+    "dockerfile",
+    "make",
+    "just",
+    "systemd",
+    "markdown",
+    "python",
+  },
   root_markers = { "spec-lsp.toml", "pyproject.toml", ".git" },
   -- Settings are those of spec-lsp.toml, in camelCase. They come before the file's.
   settings = { ["spec-lsp"] = {} },
+  commands = whole and { [plugin.COMMAND] = plugin.run_lens } or nil,
+  capabilities = whole and { experimental = { commands = { commands = { plugin.COMMAND } } } } or nil,
 }

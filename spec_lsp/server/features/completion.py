@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -19,18 +20,40 @@ TRIGGERS = ["-", "=", " "]
 KINDS = {"flag": 10, "key": 10, "value": 12}
 """CompletionItemKind: Property, Value."""
 
-SNIPPET = 2
+PLAIN, SNIPPET = 1, 2
 DEPRECATED = 1
-"""InsertTextFormat.Snippet, CompletionItemTag.Deprecated."""
+"""InsertTextFormat.PlainText and Snippet, CompletionItemTag.Deprecated."""
 
 
-def _item(item: Item, number: int, span: Range, client: Client) -> dict[str, Any]:
+def _fitting(items: Iterable[Item], typed: str) -> list[Item]:
+    """The items that what is typed by now may become, best first: those that start with it, by rank.
+
+    Clients narrow down further while somebody types on. Some show all they are sent, so what cannot be meant is left out; what is
+    left holds the typed characters in their order, as editors match.
+    """
+    wanted = typed.strip().lower()
+    fitting = [item for item in items if _within(wanted, item.text.lower()) or _within(wanted, item.label.lower())]
+    return sorted(fitting, key=lambda i: (not i.text.strip().lower().startswith(wanted), i.rank))
+
+
+def _within(wanted: str, text: str) -> bool:
+    """Whether all characters stand in the text, in their order."""
+    at = 0
+    for character in wanted:
+        at = text.find(character, at) + 1
+        if not at:
+            return False
+    return True
+
+
+def _item(item: Item, number: int, client: Client) -> dict[str, Any]:
+    """An item but for what it replaces: `newText` stands for the text it puts there."""
     snippet = item.snippet if client.snippets else ""
     shown: dict[str, Any] = {
         "label": item.label,
         "kind": KINDS[item.kind],
-        "sortText": f"{item.rank}{number:04}",
-        "textEdit": {"range": span, "newText": snippet or item.text},
+        "sortText": f"{number:04}",
+        "newText": snippet or item.text,
     }
     if item.detail:
         shown["detail"] = item.detail
@@ -43,6 +66,25 @@ def _item(item: Item, number: int, span: Range, client: Client) -> dict[str, Any
     elif item.deprecated and client.completion_deprecated:
         shown["deprecated"] = True
     return shown
+
+
+def _list(items: list[dict[str, Any]], span: Range, defaults: frozenset[str]) -> dict[str, Any]:
+    """The answer; what is the same in all items stands in it once, for clients that take such defaults."""
+    if "editRange" not in defaults:
+        for item in items:
+            item["textEdit"] = {"range": span, "newText": item.pop("newText")}
+        return {"isIncomplete": False, "items": items}
+    for item in items:
+        text = item.pop("newText")
+        if text != item["label"]:
+            item["textEditText"] = text
+    shared: dict[str, Any] = {"editRange": span}
+    if "insertTextFormat" in defaults and 2 * sum("insertTextFormat" in item for item in items) > len(items):
+        shared["insertTextFormat"] = SNIPPET
+        for item in items:
+            if item.pop("insertTextFormat", None) is None:
+                item["insertTextFormat"] = PLAIN
+    return {"isIncomplete": False, "itemDefaults": shared, "items": items}
 
 
 def _span(found: Completion, offset: int, lines: Lines) -> Range:
@@ -67,8 +109,9 @@ def register(ls: Server) -> dict[str, Any]:
         if found is None:
             return None
         span = _span(found, offset, text.lines)
-        items = [_item(item, number, span, session.client) for number, item in enumerate(found.items)]
-        return {"isIncomplete": False, "items": items}
+        fitting = _fitting(found.items, text.text[found.place.start : offset])
+        items = [_item(item, number, session.client) for number, item in enumerate(fitting)]
+        return _list(items, span, session.client.completion_defaults)
 
     @ls.feature(types.COMPLETION_ITEM_RESOLVE)
     def resolve(params: types.CompletionItem) -> dict[str, Any]:
