@@ -82,6 +82,10 @@ class Launch:
     variants: tuple[Variant, ...]
     syntax: Syntax = "shell"
     clues: tuple[Clue, ...] = ()
+    role: str = ""
+    """What the document calls the part this launch has beside others: `prefill`, `decode`, `leader`, `worker`; empty when it does not."""
+    group: Place | None = None
+    """The document of a file, or the recipe, in which launches belong together; None where nothing says so."""
 
 
 @dataclass(frozen=True, slots=True)
