@@ -12,6 +12,7 @@ from spec_lsp.syntax.dockerfile import read_dockerfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.markdown import read_markdown
+from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.yaml import read_yaml
 
@@ -26,6 +27,7 @@ Reader = Callable[[str, str, Callable[[str], "str | None"]], Document]
 READERS: dict[str, Reader] = {
     "shell": read_shell,
     "dockerfile": read_dockerfile,
+    "python": read_python,
 }
 """Readers of texts that can only launch SGLang if they name it."""
 
@@ -51,7 +53,7 @@ def parse(
     try:
         kind = kind_of(name, text, language)
         if kind == "yaml":
-            return read_yaml(name, text, looks_like_config)
+            return read_yaml(name, text, looks_like_config, read)
         if kind and "sglang" in text and not has_huge_line(text):
             if kind == "markdown":
                 return read_markdown(name, text, read, partial(parse, looks_like_config=looks_like_config))

@@ -1,13 +1,17 @@
-"""YAML files: SGLang's own `--config` files."""
+"""YAML files: manifests and other files that hold commands, and SGLang's own `--config` files."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from bisect import bisect_left
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from spec_lsp.syntax.directives import DIRECTIVE, directives_in
-from spec_lsp.syntax.launch import Directive, Document, EmbeddedFile, Launch, Variant
+from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.yaml.commands import ConfigMapEntry, Reader
 from spec_lsp.syntax.yaml.config import (
     ConfigEntry,
     ConfigError,
@@ -16,6 +20,10 @@ from spec_lsp.syntax.yaml.config import (
     read_config,
     read_embedded_config,
 )
+from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, root_of
+from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
+from spec_lsp.syntax.yaml.templates import Template, Way, left_out, read_template
+from spec_lsp.syntax.yaml.worlds import together
 
 __all__ = [
     "ConfigEntry",
@@ -28,30 +36,181 @@ __all__ = [
 ]
 
 TOP_KEY = re.compile(r"^(?:\"([A-Za-z][\w-]*)\"|'([A-Za-z][\w-]*)'|([A-Za-z][\w-]*))[ \t]*:(?=[ \t\r\n]|\Z)", re.M)
+SIGN = re.compile(r"sglang|sgl-dev|srt-slurm", re.I)
+CONFIG_MAP = re.compile(r"^kind:[ \t]*[\"']?ConfigMap\b", re.M)
+CONFIG_NAME = re.compile(r"\.ya?ml\Z", re.I)
+SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
+MATTERS = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
+MAX_REMEMBERED = 64
+ALWAYS = Way()
+
+LooksLike = Callable[[frozenset[str]], bool]
+Read = Callable[[str], "str | None"]
 
 
-def read_yaml(name: str, text: str, looks_like_config: Callable[[frozenset[str]], bool] | None) -> Document:
-    """A YAML document; one launch of program "config" if it is a configuration file of SGLang's.
+@dataclass(slots=True)
+class Told:
+    """What a document of a file came to."""
 
-    It is one if a directive `# spec-lsp: config` says so, or `looks_like_config` does, asked with the keys at its top (kebab case).
-    The launch's words are `--config NAME`, and its variant's only file is the document itself.
+    launches: list[Launch] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    depends_on: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+
+
+_told: OrderedDict[object, Told] = OrderedDict()
+
+
+def read_yaml(name: str, text: str, looks_like_config: LooksLike | None, read: Read = lambda path: None) -> Document:
+    """A YAML file: the launches in its documents, or one of program "config" if it is a configuration file of SGLang's.
+
+    It is a configuration file if a directive `# spec-lsp: config` says so, or `looks_like_config` does, asked with the keys at its top
+    (kebab case). That launch's words are `--config NAME`, and its variant's only file is the document itself.
     """
     directives = _directives(name, text)
-    keys = frozenset((m.group(1) or m.group(2) or m.group(3)).replace("_", "-") for m in TOP_KEY.finditer(text))
-    told = any(re.match(r"config\b", d.text) for d in directives)
-    if not told and not (keys and looks_like_config is not None and looks_like_config(keys)):
+    if _is_config(text, directives, looks_like_config):
+        return Document(name, text, (_config_launch(name, text),), (), directives)
+    if not SIGN.search(text):
         return Document(name, text, directives=directives)
-    start = Place(name, 0, 0)
+    found = _File(name, text, looks_like_config, read).read_all()
+    launches = tuple(together([((), found.launches)]))
+    return Document(name, text, launches, tuple(found.problems), directives, frozenset(found.depends_on))
+
+
+# --- files with commands -----------------------------------------------------------------------------------------------
+
+
+class _File:
+    """One reading of a file."""
+
+    def __init__(self, name: str, text: str, looks_like: LooksLike | None, read: Read) -> None:
+        self.name = name
+        self.text = text
+        self.looks_like = looks_like
+        self.template: Template = read_template(text)
+        self.asked = False
+        self.signs = [m.start() for m in SIGN.finditer(text)]
+        self._read = read
+
+    def read(self, path: str) -> str | None:
+        self.asked = True
+        return self._read(path)
+
+    def read_all(self) -> Told:
+        stretches = list(documents(self.template.masked))
+        maps = [e for start, end in stretches for e in self.config_maps(start, end)]
+        told = [self.told(start, end, maps) for start, end in stretches if self.matters(start, end)]
+        all_ = Told()
+        for one in told:
+            all_.launches += one.launches
+            all_.problems += one.problems
+            all_.depends_on |= one.depends_on
+            all_.used |= one.used
+        all_.launches += self.unused(maps, all_.used)
+        return all_
+
+    def matters(self, start: int, end: int) -> bool:
+        at = bisect_left(self.signs, start)
+        return at < len(self.signs) and self.signs[at] < end
+
+    def told(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
+        """What a document comes to: what it came to last time, where nothing has changed."""
+        key = (
+            self.name, start, self.text[start:end], tuple((e.owner, e.key, e.content.fragments) for e in maps), self.looks_like,
+        )  # fmt: skip
+        found = _told.get(key)
+        if found is not None:
+            _told.move_to_end(key)
+            return found
+        self.asked = False
+        found = self.document(start, end, maps)
+        if not self.asked:
+            _told[key] = found
+            if len(_told) > MAX_REMEMBERED:
+                _told.popitem(last=False)
+        return found
+
+    def document(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
+        """Reads a document in each of the ways that its template can be rendered."""
+        ways: list[tuple[tuple[Choice, ...], list[Launch]]] = []
+        told = Told()
+        for way in self.template.ways(start, end, MATTERS):
+            reader = Reader(self.part(start, end, way), self.read, self.looks_like, maps)
+            if is_recipe(reader.part):
+                reader.launches += read_recipe(reader.part)
+            else:
+                reader.document()
+            taken = tuple(Choice(Place(self.name, at, at), what) for at, what in way.taken)
+            told.problems += reader.problems if not ways else []
+            told.depends_on |= reader.depends_on
+            told.used |= reader.used
+            ways.append((taken, reader.launches))
+        told.launches = together(ways)
+        return told
+
+    def part(self, start: int, end: int, way: Way = ALWAYS) -> Part:
+        template, out = self.template, way.left_out
+        masked = left_out(template.masked, out) if out else template.masked
+        text = masked[start:end]
+        hidden = [h for h in template.hidden if start <= h[0] < end]
+        printed = [h for h in template.printed if start <= h[0] < end and not any(a <= h[0] < b for a, b in out)]
+        holes = [h for h in template.holes if start <= h.start < end]
+        signs = None if "&" in text else [m.start() for m in SIGN.finditer(text)]
+        part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, None, signs)
+        part.root = root_of(text)
+        return part
+
+    # --- ConfigMaps
+
+    def config_maps(self, start: int, end: int) -> Iterator[ConfigMapEntry]:
+        """The files in a document that is a ConfigMap."""
+        if not CONFIG_MAP.search(self.template.masked, start, end):
+            return
+        part = self.part(start, end)
+        data = part.get(part.root, "data")
+        owner = part.text_at(part.root, "metadata", "name") or ""
+        for key, (_, value) in part.entries(data).items() if is_mapping(data) else ():
+            if is_scalar(value) and CONFIG_NAME.search(key):
+                yield ConfigMapEntry(owner, key, part.word(value))
+
+    def unused(self, maps: Sequence[ConfigMapEntry], used: set[str]) -> Iterator[Launch]:
+        """Configuration files in ConfigMaps that no launch of the file names."""
+        for entry in maps:
+            content = "".join(f.text or "" for f in entry.content.fragments)
+            if f"{entry.owner}/{entry.key}" not in used and _keys_fit(content, self.looks_like):
+                yield _config(entry.key, entry.content, entry.content.fragments[0].place)
+
+
+# --- configuration files -----------------------------------------------------------------------------------------------
+
+
+def _is_config(text: str, directives: Sequence[Directive], looks_like: LooksLike | None) -> bool:
+    return any(re.match(r"config\b", d.text) for d in directives) or _keys_fit(text, looks_like)
+
+
+def _keys_fit(text: str, looks_like: LooksLike | None) -> bool:
+    if looks_like is None:
+        return False
+    keys = frozenset((m.group(1) or m.group(2) or m.group(3)).replace("_", "-") for m in TOP_KEY.finditer(text))
+    return bool(keys) and looks_like(keys)
+
+
+def _config_launch(name: str, text: str) -> Launch:
+    first = TOP_KEY.search(text)
     whole = Place(name, 0, len(text))
+    place = Place(name, first.start(), first.end() - 1) if first else Place(name, 0, 0)
+    return _config(name, Word((Fragment(text, whole),), whole), place)
+
+
+def _config(name: str, content: Word, place: Place) -> Launch:
+    """A configuration file as a launch that is given nothing else."""
+    start = Place(place.document, content.place.start, content.place.start)
     words = (
         Word((Fragment("--config", start, False, fixed=True),), start),
         Word((Fragment(name, start, False, fixed=True),), start),
     )
-    first = TOP_KEY.search(text)
-    place = Place(name, first.start(), first.end() - 1) if first else start
-    content = Word((Fragment(text, whole),), whole)
     variant = Variant(words, files=(EmbeddedFile(name, content),))
-    return Document(name, text, (Launch("config", place, whole, (variant,), "yaml-mapping"),), (), directives)
+    return Launch("config", place, content.place, (variant,), "yaml-mapping")
 
 
 def _directives(name: str, text: str) -> tuple[Directive, ...]:

@@ -94,7 +94,7 @@ def read_embedded_config(name: str, content: Word) -> ConfigFile:
 def _read(name: str, source: Source) -> ConfigFile:
     text = source.text
     error: ConfigError | None = None
-    if len(text) > MAX_LENGTH or _too_deep(text):
+    if len(text) > MAX_LENGTH or nests_too_deep(text):
         return ConfigFile(
             name, (), "other", ConfigError("the file is too large or too deeply nested", source.place(0, 0))
         )
@@ -102,9 +102,9 @@ def _read(name: str, source: Source) -> ConfigFile:
         try:
             root, extra = _compose(text)
         except Exception as problem:  # PyYAML raises ValueError, TypeError and others besides its own
-            start, end, bad = _where(problem, text)
+            start, end, bad = where_broken(problem, text)
             error = error or ConfigError(_message(problem), source.place(start, end))
-            blanked = _without_line(text, bad)
+            blanked = without_line(text, bad)
             if blanked == text:
                 break
             text = blanked
@@ -220,7 +220,7 @@ class _Values:
             return None
 
 
-def _too_deep(text: str) -> bool:
+def nests_too_deep(text: str) -> bool:
     """Whether brackets or dashes nest deeper than any configuration; libyaml recurses without looking."""
     depth = deepest = 0
     for char in text if text.count("[") + text.count("{") > MAX_NESTING else "":
@@ -232,7 +232,7 @@ def _too_deep(text: str) -> bool:
     return deepest > MAX_NESTING or "- " * MAX_NESTING in text or "? " * MAX_NESTING in text
 
 
-def _where(problem: Exception, text: str) -> tuple[int, int, int]:
+def where_broken(problem: Exception, text: str) -> tuple[int, int, int]:
     """The characters a loader's error points at, and an offset in the line to do without."""
     if isinstance(problem, yaml.reader.ReaderError):
         at = min(max(problem.position, 0), max(len(text) - 1, 0))
@@ -256,7 +256,7 @@ def _message(problem: Exception) -> str:
     return ", ".join(p for p in parts if p) or str(problem).split("\n")[0] or type(problem).__name__
 
 
-def _without_line(text: str, at: int) -> str:
+def without_line(text: str, at: int) -> str:
     """The text with the line at an offset blanked, all other characters in their places."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)

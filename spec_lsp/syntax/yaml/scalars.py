@@ -1,69 +1,128 @@
-"""Where each character of a YAML scalar stands in its file."""
+"""Where each character of a YAML scalar stands in its file, in every style: plain, quoted, literal, folded.
+
+Follows the YAML 1.1 that PyYAML and libyaml read (scanner.py: scan_flow_scalar, scan_plain, scan_block_scalar). What is made here is
+compared with the value the loader made; where they differ, the whole scalar is one piece.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Word
 
-ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)", re.S)
+BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
+GAP = re.compile("[ \t]*(?:(?:\r\n|[\r\n\x85\u2028\u2029])[ \t]*)+")
+ESCAPE = re.compile(
+    r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|(?:\r\n|[\r\n\x85\u2028\u2029])[ \t]*|.)", re.S
+)
 SIMPLE = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
+HEADER = re.compile("[|>](?:([-+])([1-9])?|([1-9])([-+])?)?[^\r\n\x85\u2028\u2029]*")
+LINE_ENDS = "\r\n\x85\u2028\u2029"
 
 Run = tuple[str, int, int, bool]
 """Text, the source characters [start, end) it stands for, and whether they are the same characters."""
+Hidden = Callable[[int], bool]
 
 
-def scalar_word(value: str, style: str | None, start: int, end: int, source: Source) -> Word:
-    """The text of a scalar node that spans [start, end) of the source, quotes included."""
+def scalar_word(
+    value: str, style: str | None, start: int, end: int, source: Source, hidden: Sequence[tuple[int, int]] = ()
+) -> Word:
+    """The text of a scalar node that spans [start, end) of the source, quotes included.
+
+    `hidden` are stretches of the source, whole lines, that are no part of the text: lines of a template that print nothing.
+    """
     place = source.place(start, end)
     raw = source.text[start:end]
-    runs = [run for run in _runs(value, style, raw) if run[0]]
-    if "".join(run[0] for run in runs) != value:
+    inside = [(a - start, b - start) for a, b in hidden if a < end and start < b]
+    runs = _exact(value, style, raw, inside)
+    if runs is None:
         runs = [(value, 0, len(raw), False)] if value else []
     fragments: list[Fragment] = []
     for text, low, high, verbatim in runs:
+        written = source.fragments(start + low, start + high)
         if verbatim:
-            fragments.extend(source.fragments(start + low, start + high))
+            fragments.extend(written)
         else:
-            fragments.append(Fragment(text, source.place(start + low, start + high), False))
+            unknown = next((f for f in written if f.text is None), None)
+            spot = source.place(start + low, start + high)
+            fragments.append(
+                Fragment(text, spot, False) if unknown is None else Fragment(None, spot, False, unknown.reason)
+            )
     return Word(tuple(fragments), place)
 
 
-def _runs(value: str, style: str | None, raw: str) -> Iterator[Run]:
+def _exact(value: str, style: str | None, raw: str, hidden: Sequence[tuple[int, int]]) -> list[Run] | None:
+    """The runs of a scalar, None where they are not those of the loader."""
+    for number, runs in enumerate(_readings(style, raw, _nothing_hidden)):
+        found = list(runs)
+        if "".join(run[0] for run in found) != value:
+            continue
+        if hidden:
+            left = partial(_within, hidden)
+            shown = next(r for i, r in enumerate(_readings(style, raw, left)) if i == number)
+            found = [run for run in shown if not left(run[1])]
+        return [run for run in found if run[0]]
+    return None
+
+
+def _within(stretches: Sequence[tuple[int, int]], at: int) -> bool:
+    return any(start <= at < end for start, end in stretches)
+
+
+def _nothing_hidden(at: int) -> bool:
+    return False
+
+
+def _readings(style: str | None, raw: str, hidden: Hidden) -> Iterator[Iterator[Run]]:
+    """The ways a scalar may be meant, the likeliest first."""
     if style == '"':
-        yield from _double(raw)
+        yield _double(raw, hidden)
     elif style == "'":
-        yield from _single(raw)
+        yield _single(raw, hidden)
     elif style in ("|", ">"):
-        yield from _block(value, raw)
+        header = HEADER.match(raw)
+        if header is not None:
+            chomping = header[1] or header[4] or ""
+            for indent in _indents(raw, header):
+                yield _block(raw, header.end(), indent, style == ">", chomping, hidden)
     else:
-        yield from _folded(raw, 0, len(raw))
+        yield _folded(raw, 0, len(raw), hidden)
 
 
-def _single(raw: str) -> Iterator[Run]:
+# --- flow scalars ------------------------------------------------------------------------------------------------------
+
+
+def _single(raw: str, hidden: Hidden) -> Iterator[Run]:
     position = 1
     for m in re.finditer("''", raw[1:-1]):
-        yield from _folded(raw, position, m.start() + 1)
+        yield from _folded(raw, position, m.start() + 1, hidden)
         yield "'", m.start() + 1, m.end() + 1, False
         position = m.end() + 1
-    yield from _folded(raw, position, len(raw) - 1)
+    yield from _folded(raw, position, len(raw) - 1, hidden)
 
 
-def _double(raw: str) -> Iterator[Run]:
+def _double(raw: str, hidden: Hidden) -> Iterator[Run]:
     position, end = 1, len(raw) - 1
     while position < end:
         m = ESCAPE.search(raw, position, end)
         stop = m.start() if m else end
-        yield from _folded(raw, position, stop)
+        yield from _folded(raw, position, stop, hidden)
         if not m:
             return
         yield _unescaped(m.group()), m.start(), m.end(), False
         position = m.end()
+        if m.group()[1] in LINE_ENDS:
+            while (line := BREAK.match(raw, position, end)) is not None:
+                yield _line_end(line.group()), line.start(), line.end(), False
+                position = line.end()
+                while position < end and raw[position] in " \t":
+                    position += 1
 
 
 def _unescaped(escape: str) -> str:
@@ -71,49 +130,85 @@ def _unescaped(escape: str) -> str:
     if kind in "xuU" and len(escape) > 2:
         code = int(escape[2:], 16)
         return chr(code) if code <= 0x10FFFF else ""
-    return "" if kind in "\r\n" else SIMPLE.get(kind, "")
+    return "" if kind in LINE_ENDS else SIMPLE.get(kind, "")
 
 
-def _folded(raw: str, start: int, end: int) -> Iterator[Run]:
+def _line_end(written: str) -> str:
+    return written if written in "\u2028\u2029" else "\n"
+
+
+def _folded(raw: str, start: int, end: int, hidden: Hidden) -> Iterator[Run]:
     """Text of a flow scalar: a line end with the blanks around it is a blank, empty lines are line ends."""
     position = start
-    for m in re.compile(r"[ \t]*(?:\r?\n[ \t]*)+").finditer(raw, start, end):
+    for m in GAP.finditer(raw, start, end):
         if position < m.start():
             yield raw[position : m.start()], position, m.start(), True
-        breaks = m.group().count("\n")
-        yield (" " if breaks == 1 else "\n" * (breaks - 1)), m.start(), m.end(), False
+        first, *more = BREAK.finditer(raw, m.start(), m.end())
+        text = "".join(_line_end(b.group()) for b in more if not hidden(b.start()))
+        if _line_end(first.group()) != "\n":
+            text = first.group() + text
+        yield text or " ", m.start(), m.end(), False
         position = m.end()
     if position < end:
         yield raw[position:end], position, end, True
 
 
-def _block(value: str, raw: str) -> Iterator[Run]:
-    """Text of a block scalar, line by line; folding is left to the caller, who sees that the texts differ."""
-    header_end = raw.find("\n") + 1
-    if not header_end:
+# --- block scalars -----------------------------------------------------------------------------------------------------
+
+
+def _indents(raw: str, header: re.Match[str]) -> list[int]:
+    """How far the text may be indented. Written as a number it counts from the parent's column, which the raw text does not show."""
+    lines = BREAK.split(raw[header.end() :])[1:]
+    leading = 0
+    for line in lines:
+        indent = len(line) - len(line.lstrip(" "))
+        leading = max(leading, indent)
+        if line.strip(" "):
+            found = leading if line[indent:] else indent
+            return list(range(found, 0, -1)) if header[2] or header[3] else [found, indent]
+    return [max(leading, 1)]
+
+
+def _block(raw: str, position: int, indent: int, folds: bool, chomping: str, hidden: Hidden) -> Iterator[Run]:
+    end = len(raw)
+
+    def line_end(at: int) -> Run | None:
+        found = BREAK.match(raw, at)
+        return (_line_end(found.group()), found.start(), found.end(), False) if found else None
+
+    def empty_lines(at: int) -> tuple[list[Run], int, bool]:
+        """The line ends before the next text, where that starts, and whether it is indented enough."""
+        found: list[Run] = []
+        while True:
+            column = 0
+            while column < indent and at < end and raw[at] == " ":
+                at, column = at + 1, column + 1
+            line = line_end(at)
+            if line is None:
+                return found, at, column == indent and at < end
+            if not hidden(line[1]):
+                found.append(line)
+            at = line[2]
+
+    head = line_end(position)
+    if head is None:
         return
-    indent = _block_indent(raw, header_end)
-    position = header_end
-    produced = 0
-    while produced < len(value) and position < len(raw):
-        newline = raw.find("\n", position)
-        line_end = len(raw) if newline < 0 else newline
-        stop = line_end - 1 if raw[position:line_end].endswith("\r") else line_end
-        content = min(position + indent, stop)
-        text = raw[content:stop]
-        if text:
-            yield text, content, stop, True
-            produced += len(text)
-        if newline >= 0 and produced < len(value):
-            separator = value[produced]
-            if separator in "\n " and value[produced - len(text) : produced] == text:
-                yield separator, stop, newline + 1, False
-                produced += 1
-        position = line_end + 1
-
-
-def _block_indent(raw: str, start: int) -> int:
-    m = re.match(r"[|>][-+]?(\d)", raw)
-    lines = [line for line in raw[start:].split("\n") if line.strip()]
-    found = min((len(line) - len(line.lstrip(" ")) for line in lines[:1]), default=0)
-    return found if not m else min(found, 10_000)
+    breaks, position, inside = empty_lines(head[2])
+    last: Run | None = None
+    while inside:
+        yield from breaks
+        starts_blank = raw[position] in " \t"
+        stop = m.start() if (m := BREAK.search(raw, position)) else end
+        yield raw[position:stop], position, stop, True
+        last = line_end(stop)
+        breaks, position, inside = empty_lines(last[2] if last else end)
+        if inside and last is not None:
+            if folds and last[0] == "\n" and not starts_blank and raw[position] not in " \t":
+                if not breaks:
+                    yield " ", last[1], last[2], False
+            else:
+                yield last
+    if chomping != "-" and last is not None:
+        yield last
+    if chomping == "+":
+        yield from breaks

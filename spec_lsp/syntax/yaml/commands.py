@@ -1,0 +1,404 @@
+"""Finds commands in a YAML document by their structure, whatever its schema: argument lists, scripts, lists and maps of flags.
+
+`command`, `args` and `entrypoint` of any mapping are one command (Kubernetes and what is built on it, Compose); texts under keys such as
+`run`, `script`, `commands` and `start_command` are shell scripts (workflows, SkyPilot, dstack, truss, Ray). Keys that say something of
+the process (see `surroundings`) hold for all that is below them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise, product
+
+from spec_lsp.syntax.launch import Choice, EmbeddedFile, Launch, Problem, Program, Variant
+from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.word import Fragment, Place, Word, hull
+from spec_lsp.syntax.yaml import words as text
+from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
+from spec_lsp.syntax.yaml.surroundings import NOT_THE_SERVER, Frame, fixed, is_server_image
+from spec_lsp.syntax.yaml.templates import FROM_BLOCK, FROM_TEMPLATE, FROM_WORKFLOW
+from spec_lsp.syntax.yaml.worlds import Way, together
+
+PARTS_OF_A_COMMAND = ("entrypoint", "command", "args")
+SCRIPT_KEY = re.compile(
+    r"(?:^|[_.-])(?:run|scripts?|commands?|cmds?|exec|start|startup|launch|entrypoint|shell|bash|setup|args|serve)(?:$|[_.-])"
+    r"|(?:Command|Commands|Script|Cmd|Args)$|\.(?:sh|bash|slurm|sbatch)$",
+    re.I,
+)
+FLAGS_KEY = re.compile(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
+KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
+HOLE_TEXT = re.compile(r"(?P<where>env|matrix)\.(?P<name>[\w-]+)\Z")
+MAX_DEPTH = 60
+MAX_WAYS = 16
+LooksLike = Callable[[frozenset[str]], bool]
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigMapEntry:
+    """A file in a ConfigMap (or among Compose's `configs`) of the same file of documents."""
+
+    owner: str
+    key: str
+    content: Word
+
+
+@dataclass(slots=True, eq=False)
+class Reader:
+    """Reads one document. `config_maps` are those of all documents of its file."""
+
+    part: Part
+    read: Callable[[str], str | None]
+    looks_like: LooksLike | None = None
+    config_maps: Sequence[ConfigMapEntry] = ()
+    launches: list[Launch] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    depends_on: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
+    """Keys of ConfigMaps that a launch names."""
+    _open: list[int] = field(default_factory=list)
+
+    # --- the document
+
+    def document(self) -> None:
+        part = self.part
+        if part.root is None:
+            return
+        services = part.get(part.root, "services")
+        is_compose = is_mapping(services) and part.get(part.root, "apiVersion") is None
+        frame = Frame(compose=is_compose, lookup=self.dotenv() if is_compose else lambda name: None)
+        if is_compose:
+            self.extend(services)
+        self.node("", part.root, frame)
+
+    def dotenv(self) -> Callable[[str], Word | None]:
+        """What the `.env` file beside a Compose file sets."""
+        found: dict[str, Word] | None = None
+
+        def lookup(name: str) -> Word | None:
+            nonlocal found
+            if found is None:
+                found = dict(self.env_file(".env"))
+            return found.get(name)
+
+        return lookup
+
+    def env_file(self, path: str) -> Iterator[tuple[str, Word]]:
+        """The variables of a file of `NAME=value` lines."""
+        content = self.read(path)
+        if content is None:
+            return
+        self.depends_on.add(path)
+        for m in re.finditer(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\r\n]*)", content, re.M):
+            value = m[2].split(" #")[0].rstrip()
+            start = m.start(2)
+            if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
+                start, value = start + 1, value[1:-1]
+            place = Place(path, start, start + len(value))
+            yield m[1], Word((Fragment(value, place),), place)
+
+    def extend(self, services: Node) -> None:
+        """Puts what a Compose service takes over (`extends`) beside its own keys."""
+        part = self.part
+        for _, service in part.entries(services).values():
+            extends = part.get(service, "extends")
+            if extends is None or part.get(extends, "file") is not None:
+                continue
+            base = extends.value if is_scalar(extends) else part.text_at(extends, "service")
+            taken = part.get(services, base) if base else None
+            if taken is not None and taken is not service:
+                part.put(service, {**part.entries(taken), **part.entries(service)})
+
+    # --- nodes
+
+    def node(self, key: str, node: Node, frame: Frame, at: Node = None) -> None:
+        """Reads what stands at `key`, whose own node is `at`."""
+        if id(node) in self._open or len(self._open) > MAX_DEPTH:
+            return
+        flags_here = at is not None and FLAGS_KEY.search(key) is not None and self.flags(at, node, frame)
+        if flags_here or not self.part.speaks(node):
+            return
+        self._open.append(id(node))
+        if is_mapping(node):
+            self.mapping(key, node, frame)
+        elif is_list(node):
+            self.list_of(key, node, frame)
+        elif SCRIPT_KEY.search(key) or node.value.startswith("#!"):
+            self.script(self.part.word(node), frame)
+        self._open.pop()
+
+    def mapping(self, key: str, node: Node, frame: Frame) -> None:
+        inner = frame.inside(self.part, node, key)
+        if inner.compose:
+            inner = self.with_env_files(node, inner)
+        done = self.command(node, inner)
+        for name, (at, value) in self.part.entries(node).items():
+            if name not in done:
+                self.node(name, value, inner, at)
+
+    def with_env_files(self, node: Node, frame: Frame) -> Frame:
+        listed = self.part.get(node, "env_file")
+        nodes = items(listed) or ([listed] if is_scalar(listed) else [])
+        paths = [self.part.text_at(n, "path") if is_mapping(n) else self.part.word(n).text for n in nodes]
+        found = {name: word for path in paths if path for name, word in self.env_file(path)}
+        return replace(frame, env={**found, **frame.env}) if found else frame
+
+    def list_of(self, key: str, node: Node, frame: Frame) -> None:
+        nodes = items(node)
+        if SCRIPT_KEY.search(key) and nodes and all(is_scalar(n) for n in nodes):
+            found = [self.part.word(n) for n in nodes]
+            if any(w.text == "-m" for w in found) or not any(" " in n.value for n in nodes):
+                self.argv(found, frame, node)
+            else:
+                self.script(text.joined_lines(found), frame)
+            return
+        for item in nodes:
+            if not is_scalar(item):
+                self.node(key, item, frame)
+
+    # --- commands
+
+    def command(self, node: Node, frame: Frame) -> tuple[str, ...]:
+        """Reads the command of a mapping; returns the keys that made it."""
+        entries = self.part.entries(node)
+        given = tuple(k for k in PARTS_OF_A_COMMAND if k in entries and not is_mapping(entries[k][1]))
+        listed = [k for k in given if is_list(entries[k][1])]
+        if not given or any(is_list(i) for k in listed for i in items(entries[k][1])):
+            return ()
+        scalars = [k for k in given if not is_null(entries[k][1]) and k not in listed]
+        if not listed and scalars and not frame.compose:
+            found = [self.part.word(entries[k][1]) for k in scalars]
+            self.script(_joined(found), frame)
+            return given
+        argv: list[Word] = []
+        for k in given:
+            argv += self.part_of_command(entries[k], argv, frame)
+        if argv:
+            from_list = any(w.known_start.startswith("-") for k in listed for w in self.listed(entries[k][1]))
+            self.argv(argv, frame, entries[given[-1]][0], given == ("args",), bool(listed) and from_list)
+        return given
+
+    def part_of_command(self, entry: tuple[Node, Node], before: Sequence[Word], frame: Frame) -> list[Word]:
+        key, node = entry
+        if is_list(node):
+            return [text.compose(w, frame.lookup) if frame.compose else w for w in self.listed(node)]
+        if is_null(node):
+            start = key.end_mark.index + 1
+            rest = self.part.text[start:]
+            printed = self.part.prints(start, start + len(rest) - len(rest.lstrip()))
+            return [Word((Fragment(None, printed, False, FROM_TEMPLATE),), printed, True)] if printed else []
+        word = self.part.word(node)
+        if before and (before[-1].text or "").endswith("c") and (before[-1].text or "").startswith("-"):
+            return [text.compose(word, frame.lookup) if frame.compose else word]
+        return text.split(text.compose(word, frame.lookup) if frame.compose else word)
+
+    def listed(self, node: Node) -> list[Word]:
+        """The words of a list; lines that a template prints between its items may be any number of words."""
+        found: list[Word] = []
+        position = node.start_mark.index
+        for item in [*items(node), None]:
+            start = node.end_mark.index if item is None else item.start_mark.index
+            printed = self.part.prints(position, start)
+            if printed is not None:
+                found.append(Word((Fragment(None, printed, False, FROM_TEMPLATE),), printed, True))
+            if item is not None:
+                found.append(self.part.word(item))
+                position = item.end_mark.index
+        return found
+
+    def argv(
+        self, argv: Sequence[Word], frame: Frame, at: Node, only_args: bool = False, from_list: bool = True
+    ) -> None:
+        """Reads a command that is given as its words."""
+        if not frame.compose:
+            argv = [text.kubernetes(w, frame.env, " " in w.known_start or "\n" in w.known_start) for w in argv]
+        around = self.around(frame, self.files(frame, argv))
+        found = read_arguments(self.part.document, argv, around)
+        if not found.launches and _starts_with_flags(argv):
+            module = self.module(frame) if only_args else None
+            if module is not None:
+                place = self.part.place_of(at)
+                entry = [fixed(word, place)._replace(place=place) for word in ("python3", "-m", module)]
+                found = read_arguments(self.part.document, [*entry, *argv], around)
+            elif only_args or frame.image == "":
+                self.flag_words(at, argv, frame)
+                return
+        self.keep(found, frame, "yaml-words" if from_list else "shell")
+
+    def module(self, frame: Frame) -> str | None:
+        """What an image starts when it is given arguments only."""
+        if not is_server_image(frame.image):
+            return None
+        return "dynamo.sglang" if "dynamo" in frame.image else "sglang.launch_server"
+
+    def script(self, word: Word, frame: Frame) -> None:
+        """Reads a shell script, in each of the ways that a workflow's matrix gives."""
+        if not any(f.text and "sglang" in f.text for f in word.fragments):
+            return
+        ways: list[Way] = []
+        for choices, one in self.in_workflow(word, frame):
+            one = text.compose(one, frame.lookup) if frame.compose else text.kubernetes(one, frame.env, True)
+            around = self.around(frame, self.files(frame, [one]))
+            found = read_script(self.part.document, one, around)
+            self.problems += found.problems if not ways else ()
+            self.depends_on |= found.depends_on
+            ways.append((choices, found.launches))
+        self.keep(Found(tuple(together(ways))), frame, None)
+
+    def in_workflow(self, word: Word, frame: Frame) -> list[tuple[tuple[Choice, ...], Word]]:
+        """The script with what `${{ env.X }}` and `${{ matrix.x }}` stand for."""
+        named = {
+            hole.start: m
+            for hole in self.part.holes
+            if hole.reason == FROM_WORKFLOW
+            and word.place.start <= hole.start < word.place.end
+            and (m := HOLE_TEXT.match(hole.text))
+        }
+        if not named:
+            return [((), word)]
+        matrix = {m["name"] for m in named.values() if m["where"] == "matrix"} & frame.matrix.keys()
+        values = [[(name, w) for w in frame.matrix[name]] for name in sorted(matrix)]
+        ways = list(product(*values))
+        if len(ways) > MAX_WAYS:
+            ways = [()]
+        return [(self.taken(way), _filled(word, named, dict(way), frame.env)) for way in ways]
+
+    def taken(self, way: Sequence[tuple[str, Word]]) -> tuple[Choice, ...]:
+        return tuple(Choice(word.place, f"matrix.{name} is {word.text}") for name, word in way)
+
+    # --- flags without a command
+
+    def flags(self, at: Node, node: Node, frame: Frame) -> bool:
+        """A list or map of flags that a template or an operator hands to SGLang; whether it was one."""
+        if is_list(node) and items(node) and all(is_scalar(i) for i in items(node)):
+            argv = [text.kubernetes(w, frame.env, False) for w in self.listed(node)]
+            return _starts_with_flags(argv) and not SCRIPT_KEY.match(at.value) and self.flag_words(at, argv, frame)
+        if not is_mapping(node):
+            return False
+        keys = frozenset(self.part.entries(node))
+        if not keys or not all(KEBAB.match(k) for k in keys) or self.looks_like is None or not self.looks_like(keys):
+            return False
+        argv = [w for name, entry in self.part.entries(node).items() for w in entry_words(self.part, name, entry)]
+        self.flag_launch(at, argv, frame, "yaml-mapping", "config")
+        return True
+
+    def flag_words(self, at: Node, argv: Sequence[Word], frame: Frame) -> bool:
+        """Arguments that nobody says whose they are: SGLang's if the flags are."""
+        names = {w.known_start.partition("=")[0].lstrip("-") for w in argv if w.known_start.startswith("--")}
+        if self.looks_like is None or not self.looks_like(frozenset(names)) or NOT_THE_SERVER.search(frame.image):
+            return False
+        self.flag_launch(at, argv, frame, "yaml-words", "config")
+        return True
+
+    def flag_launch(self, at: Node, argv: Sequence[Word], frame: Frame, syntax: str, program: Program) -> None:
+        place = self.part.place_of(at)
+        extent = hull([place, *(w.place for w in argv)])
+        launch = Launch(program, place, extent, (Variant(tuple(argv), frame.env),), syntax, frame.clues)  # type: ignore[arg-type]
+        self.keep(Found((launch,)), frame, None)
+
+    # --- what is around a command
+
+    def around(self, frame: Frame, files: Sequence[EmbeddedFile]) -> Around:
+        return Around(frame.env, frame.clues, tuple(files), self.read)
+
+    def files(self, frame: Frame, argv: Sequence[Word]) -> list[EmbeddedFile]:
+        """The files of ConfigMaps that the command names behind `--config`: where they are mounted, else by their name."""
+        if not self.config_maps:
+            return []
+        named = [b.text for a, b in pairwise(argv) if a.text == "--config" and b.text]
+        for word in argv:
+            known = "".join(f.text or " " for f in word.fragments)
+            if "--config" in known and len(known) > len("--config"):
+                named += CONFIG_PATH.findall(known)
+        found: list[EmbeddedFile] = []
+        for path in dict.fromkeys(filter(None, named)):
+            fits = [e for e in self.config_maps if e.key == path.rpartition("/")[2]]
+            owners = self.mounted(frame)
+            own = [e for e in fits if e.owner in owners] or (fits if len(fits) == 1 else [])
+            if own:
+                found.append(EmbeddedFile(path, own[0].content))
+                self.used.add(f"{own[0].owner}/{own[0].key}")
+        return found
+
+    def mounted(self, frame: Frame) -> set[str]:
+        """The ConfigMaps that the pod around a container has as volumes."""
+        return {n for v in items(frame.volumes) if (n := self.part.text_at(v, "configMap", "name"))}
+
+    # --- results
+
+    def keep(self, found: Found, frame: Frame, syntax: str | None) -> None:
+        self.problems += found.problems
+        self.depends_on |= found.depends_on
+        for launch in found.launches:
+            variants = tuple(replace(v, words=tuple(map(_as_printed, v.words))) for v in launch.variants)
+            if syntax is not None and launch.syntax == "yaml-words":
+                launch = replace(launch, syntax=syntax)  # type: ignore[arg-type]
+            self.launches.append(
+                replace(launch, variants=variants, role=frame.role, group=self.part.place(0, len(self.part.text)))
+            )
+
+
+def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
+    """The words that `name: value` becomes: `true` is the flag alone, `false` and nothing are nothing, a list is its items."""
+    key, node = entry
+    place = part.place_of(key)
+    dashes = Fragment("--", Place(place.document, place.start, place.start), False, fixed=True)
+    written = part.word(key)
+    named = written.fragments if written.text == name else (Fragment(name, place, False),)
+    flag = Word((dashes, *named), place)
+    if is_list(node):
+        return [flag, *(value_word(part, item) for item in items(node))] if items(node) else []
+    if is_null(node):
+        return []
+    if is_scalar(node) and node.tag == "tag:yaml.org,2002:bool":
+        return [flag] if node.value.lower() in ("true", "yes", "on", "y") else []
+    return [flag, value_word(part, node)]
+
+
+def value_word(part: Part, node: Node) -> Word:
+    """A value as the tool that reads the file hands it on: numbers as Python writes them."""
+    word = part.word(node)
+    if not is_scalar(node) or word.text is None or node.style is not None:
+        return word
+    if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"):
+        data = text.loaded(node)
+        if data is not None and str(data) != word.text:
+            return Word((Fragment(str(data), word.place, False),), word.place)
+    return word
+
+
+def _filled(
+    word: Word, named: Mapping[int, re.Match[str]], matrix: Mapping[str, Word], env: Mapping[str, Word]
+) -> Word:
+    fragments: list[Fragment] = []
+    for fragment in word.fragments:
+        m = named.get(fragment.place.start) if fragment.text is None else None
+        value = (env if m["where"] == "env" else matrix).get(m["name"]) if m is not None else None
+        fragments += text.brought_in(value, fragment.place) if value is not None else (fragment,)
+    return word._replace(fragments=tuple(fragments))
+
+
+def _joined(found: Sequence[Word]) -> Word:
+    """Words with a blank between."""
+    fragments: list[Fragment] = []
+    for word in found:
+        if fragments:
+            fragments.append(
+                Fragment(" ", Place(word.place.document, word.place.start, word.place.start), False, fixed=True)
+            )
+        fragments += word.fragments
+    return Word(tuple(fragments), hull(w.place for w in found))
+
+
+def _starts_with_flags(argv: Sequence[Word]) -> bool:
+    """Whether the first word that is known is a flag."""
+    known = next((w.known_start for w in argv if w.known_start), "")
+    return known.startswith("-")
+
+
+def _as_printed(word: Word) -> Word:
+    """A word that is all a template's may be any number of words."""
+    alone = len(word.fragments) == 1 and word.reason == FROM_BLOCK
+    return word._replace(splat=True) if alone and not word.splat else word

@@ -1,0 +1,241 @@
+"""YAML documents as nodes, whatever state their text is in.
+
+A file is cut at its `---` lines, so that a broken document does not lose the others; in a broken one the lines that cannot be read are
+left out until the rest can. Nodes are PyYAML's, whose marks count characters of the document's own text.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import OrderedDict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import yaml
+
+from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.yaml.config import nests_too_deep, where_broken, without_line
+from spec_lsp.syntax.yaml.scalars import scalar_word
+from spec_lsp.syntax.yaml.templates import Hole, stretches
+
+Stretch = tuple[int, int]
+
+MAX_REPAIRS = 12
+MAX_LENGTH = 1_000_000
+MAX_REMEMBERED = 256
+SEPARATOR = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_roots: OrderedDict[str, Any] = OrderedDict()
+Node = Any
+
+
+# --- text to nodes -----------------------------------------------------------------------------------------------------
+
+
+def documents(text: str) -> Iterator[tuple[int, int]]:
+    """The stretches of a file that are documents of their own, each from its `---`."""
+    cuts = [m.start() for m in SEPARATOR.finditer(text) if m.start()]
+    yield from zip([0, *cuts], [*cuts, len(text)], strict=True)
+
+
+def root_of(text: str) -> Node:
+    """The root of the one document in a text, None if there is none or nothing can be read. Remembers the documents seen last."""
+    if text in _roots:
+        _roots.move_to_end(text)
+        return _roots[text]
+    root = _read(text)
+    _roots[text] = root
+    if len(_roots) > MAX_REMEMBERED:
+        _roots.popitem(last=False)
+    return root
+
+
+def _read(text: str) -> Node:
+    if len(text) > MAX_LENGTH or nests_too_deep(text):
+        return None
+    for _ in range(MAX_REPAIRS):
+        root, problem = _compose(text)
+        if problem is None:
+            return root
+        at = _open_quote(text, problem)
+        repaired = without_line(text, where_broken(problem, text)[2] if at is None else at)
+        if repaired == text:
+            return None
+        text = repaired
+    return None
+
+
+def _compose(text: str) -> tuple[Node, Exception | None]:
+    loader = _Loader(text)
+    try:
+        return (loader.get_node() if loader.check_node() else None), None
+    except Exception as problem:  # PyYAML raises ValueError, TypeError and others besides its own
+        return None, problem
+    finally:
+        loader.dispose()
+
+
+def _open_quote(text: str, problem: Exception) -> int | None:
+    """Where the quote opens that goes over several lines up to the place where a loader failed: it was left open."""
+    mark = getattr(problem, "problem_mark", None)
+    if mark is None or getattr(problem, "context", None) == "while scanning a quoted scalar":
+        return None
+    last: Any = None
+    try:
+        for event in yaml.parse(text, Loader=_Loader):
+            if isinstance(event, yaml.ScalarEvent) and event.style in ("'", '"'):
+                last = event
+    except Exception:
+        pass
+    if last is None or last.start_mark.line == last.end_mark.line or last.end_mark.line < mark.line - 1:
+        return None
+    return int(last.start_mark.index)
+
+
+# --- nodes in their file -----------------------------------------------------------------------------------------------
+
+
+@dataclass(slots=True, eq=False)
+class Part:
+    """One document of a file: its text (templates masked), which starts at character `base` of the file.
+
+    `holes`, `hidden` and `printed` are those of the templates in it, in order, in offsets of the file.
+    """
+
+    document: str
+    text: str
+    base: int
+    holes: Sequence[Hole] = ()
+    hidden: Sequence[Stretch] = ()
+    printed: Sequence[Stretch] = ()
+    root: Node = None
+    signs: Sequence[int] | None = None
+    """Where the text speaks of SGLang; None: it may anywhere."""
+    _words: dict[int, Word] = field(default_factory=dict)
+    _entries: dict[int, Mapping[str, tuple[Node, Node]]] = field(default_factory=dict)
+
+    def place(self, start: int, end: int) -> Place:
+        return Place(self.document, self.base + start, self.base + max(start, end))
+
+    def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
+        holes = self.holes
+        if holes:
+            low = bisect_right(holes, self.base + start, key=lambda h: h.end)
+            holes = holes[low : bisect_left(holes, self.base + end, key=lambda h: h.start)]
+        if not holes:
+            return (Fragment(self.text[start:end], self.place(start, end)),)
+        return tuple(
+            Fragment(self.text[a - self.base : b - self.base], Place(self.document, a, b))
+            if hole is None
+            else Fragment(None, Place(self.document, hole.start, hole.end), False, hole.reason)
+            for a, b, hole in stretches(holes, self.base + start, self.base + end)
+        )
+
+    def prints(self, start: int, end: int) -> Place | None:
+        """The first line between two offsets on which a template prints something that nobody knows."""
+        low = bisect_right(self.printed, self.base + start, key=lambda h: h[1])
+        if low < len(self.printed) and self.printed[low][0] < self.base + end:
+            return Place(self.document, *self.printed[low])
+        return None
+
+    def speaks(self, node: Node) -> bool:
+        """Whether something in a node speaks of SGLang."""
+        if self.signs is None:
+            return True
+        at = bisect_left(self.signs, node.start_mark.index)
+        return at < len(self.signs) and self.signs[at] < node.end_mark.index
+
+    def span(self, node: Node) -> tuple[int, int]:
+        """The characters of a node, without the blank lines and comments behind a block."""
+        start, end = node.start_mark.index, node.end_mark.index
+        if isinstance(node, yaml.ScalarNode):
+            if node.style in ("|", ">"):
+                end = start + len(self.text[start:end].rstrip())
+            return start, end
+        if not node.flow_style and node.value:
+            last = node.value[-1]
+            last = last[1] if isinstance(last, tuple) else last
+            if start <= last.start_mark.index <= end:
+                end = max(start, min(end, self.span(last)[1]))
+        return start, end
+
+    def place_of(self, node: Node) -> Place:
+        return self.place(*self.span(node))
+
+    def word(self, node: Node) -> Word:
+        """The text of a scalar; an unknown word for anything else."""
+        known = self._words.get(id(node))
+        if known is None:
+            start, end = self.span(node)
+            if isinstance(node, yaml.ScalarNode):
+                moved = [(a - self.base, b - self.base) for a, b in self.hidden]
+                stop = node.end_mark.index if node.style in ("|", ">") else end
+                known = scalar_word(node.value, node.style, start, stop, self, moved)
+                known = known._replace(place=self.place(start, end))
+            else:
+                place = self.place(start, end)
+                known = Word((Fragment(None, place, False, "not one value"),), place)
+            self._words[id(node)] = known
+        return known
+
+    def entries(self, node: Node) -> Mapping[str, tuple[Node, Node]]:
+        """A mapping's keys and values, those of merged mappings (`<<`) last; empty for anything else."""
+        found = self._entries.get(id(node))
+        if found is None:
+            self._entries[id(node)] = {}  # an alias may lead here again
+            found = dict(self._pairs(node)) if isinstance(node, yaml.MappingNode) else {}
+            self._entries[id(node)] = found
+        return found
+
+    def put(self, node: Node, entries: Mapping[str, tuple[Node, Node]]) -> None:
+        """Says what the entries of a mapping are taken to be."""
+        self._entries[id(node)] = entries
+
+    def _pairs(self, node: Node) -> Iterator[tuple[str, tuple[Node, Node]]]:
+        own = [(k, v) for k, v in node.value if isinstance(k, yaml.ScalarNode)]
+        for key, value in own:
+            if key.value == "<<" and key.style is None:
+                merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
+                for one in reversed(merged):
+                    yield from self.entries(one).items()
+        for key, value in own:
+            if key.value != "<<" or key.style is not None:
+                yield key.value, (key, value)
+
+    def get(self, node: Node, *path: str) -> Node:
+        """The value at a path of keys, None if there is none."""
+        for key in path:
+            if node is None:
+                return None
+            found = self.entries(node).get(key)
+            node = found[1] if found else None
+        return node
+
+    def text_at(self, node: Node, *path: str) -> str | None:
+        """The text of the scalar at a path, None if there is none or it is not known."""
+        found = self.get(node, *path)
+        return self.word(found).text if isinstance(found, yaml.ScalarNode) else None
+
+
+def is_scalar(node: Node) -> bool:
+    return isinstance(node, yaml.ScalarNode)
+
+
+def is_list(node: Node) -> bool:
+    return isinstance(node, yaml.SequenceNode)
+
+
+def is_mapping(node: Node) -> bool:
+    return isinstance(node, yaml.MappingNode)
+
+
+def items(node: Node) -> list[Node]:
+    """The items of a list; none for anything else."""
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def is_null(node: Node) -> bool:
+    return isinstance(node, yaml.ScalarNode) and node.tag == "tag:yaml.org,2002:null"

@@ -1,0 +1,252 @@
+"""What the mappings around a command say of the process that runs it: variables, image, hardware, role, mounted files.
+
+One rule for all schemas: a key that means something (`env`, `image`, `resources`, `nodeSelector`, `gpu_type`) holds for everything
+below the mapping it stands in, and what stands further in comes first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
+from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
+from spec_lsp.syntax.yaml.words import FROM_ENVIRONMENT, compose
+
+ENV_KEYS = (
+    "variables", "envs", "environment_variables", "environmentVariables", "environment", "env_vars", "envVars", "env",
+)  # fmt: skip
+IMAGE_KEYS = frozenset(
+    ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
+)
+GPU_KEYS = frozenset(("gpu_type", "accelerators", "accelerator", "gpu", "gpu_name", "gpus", "instance_type", "gres"))
+SELECTORS = re.compile(r"gpu[-._]?(?:product|type|model)|accelerator|gpu-name|/gpu\.class", re.I)
+RESOURCES = re.compile(r"(?:amd\.com|gpu\.intel\.com|huawei\.com|nvidia\.com)/", re.I)
+ROLES = re.compile(r"prefill|decode|aggregated|leader|worker|encode|router|frontend|gateway|head", re.I)
+NOT_THE_SERVER = re.compile(
+    r"router|sidecar|gateway|proxy|sgl[-_]?kernel|jax|diffusion|bench|vllm|tensorrt|trtllm|text-generation-inference|busybox|curl"
+)
+SERVER_IMAGE = re.compile(r"(?:^|[/._+-])(?:sglang|sgl-dev)(?=$|[/:@._+-])|\bsglang", re.I)
+ASSIGNMENT = re.compile(r"([A-Za-z_][\w.-]*)(=?)")
+NOT_SET_HERE = "its value is not in the file"
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """What holds at a place of a document."""
+
+    env: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
+    clues: tuple[Clue, ...] = ()
+    image: str = ""
+    role: str = ""
+    volumes: Node = None
+    matrix: Mapping[str, Sequence[Word]] = field(default_factory=dict)
+    """The values of each dimension of a workflow's matrix."""
+    compose: bool = False
+    lookup: Callable[[str], Word | None] = lambda name: None
+    """The variable that Compose puts in place of a name."""
+
+    def inside(self, part: Part, node: Node, key: str) -> Frame:
+        """What holds inside a mapping that stands at `key`."""
+        env = dict(self.env)
+        env.update(own_env(part, node, self))
+        image = image_of(part, node, self)
+        clues = tuple(clues_of(part, node, self))
+        kinds = {c.kind for c in clues}
+        kept = tuple(c for c in self.clues if c.kind not in kinds)
+        name = part.text_at(node, "name") or ""
+        role = next((m.group().lower() for text in (name, key) if (m := ROLES.search(text))), self.role)
+        volumes = part.get(node, "volumes")
+        strategy = part.get(node, "strategy", "matrix")
+        return replace(
+            self, env=env or NOTHING, clues=(*clues, *kept), image=image.text if image else self.image, role=role,
+            matrix=dict(_matrix(part, strategy)) if strategy is not None else self.matrix,
+            volumes=volumes if is_list(volumes) and not self.compose else self.volumes,
+        )  # fmt: skip
+
+    def value(self, part: Part, node: Node) -> Word:
+        """The text of a scalar, with Compose's variables replaced."""
+        word = part.word(node)
+        return compose(word, self.lookup) if self.compose else word
+
+
+# --- variables ---------------------------------------------------------------------------------------------------------
+
+
+def own_env(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]]:
+    """The variables that a mapping sets for what is below it."""
+    for key in ENV_KEYS:
+        found = part.get(node, key)
+        if found is not None:
+            yield from variables(part, found, frame)
+    nested = part.get(node, "runtime_env", "env_vars")
+    if nested is not None:
+        yield from variables(part, nested, frame)
+
+
+def variables(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]]:
+    """Variables in any of the ways YAML files write them: a mapping, `- name: … value: …`, `- NAME=value`."""
+    if is_mapping(node):
+        for name, (_, value) in part.entries(node).items():
+            if is_mapping(value):
+                value = part.get(value, "value") or part.get(value, "default") or value
+            yield name, _value(part, value, frame)
+    for item in items(node):
+        if is_mapping(item):
+            named = part.text_at(item, "name")
+            if named:
+                value = part.get(item, "value")
+                yield (
+                    named,
+                    _value(part, value, frame) if value is not None else unknown(part.place_of(item), NOT_SET_HERE),
+                )
+        elif is_scalar(item):
+            word = frame.value(part, item)
+            m = ASSIGNMENT.match(word.known_start)
+            if m:
+                yield m[1], word.split(m.end())[1] if m[2] else unknown(word.place, FROM_ENVIRONMENT)
+
+
+def _value(part: Part, node: Node, frame: Frame) -> Word:
+    if is_null(node) and not node.value:
+        return unknown(part.place_of(node), FROM_ENVIRONMENT)
+    return frame.value(part, node) if is_scalar(node) else unknown(part.place_of(node), NOT_SET_HERE)
+
+
+def _matrix(part: Part, node: Node) -> Iterator[tuple[str, Sequence[Word]]]:
+    for name, (_, values) in part.entries(node).items():
+        words = [part.word(v) for v in items(values)]
+        if words and all(w.text is not None for w in words):
+            yield name, words
+
+
+# --- clues -------------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    text: str
+    place: Place
+
+
+def image_of(part: Part, node: Node, frame: Frame) -> Image | None:
+    """The image that a mapping names, `{repository, tag}` put together; its text is empty where nobody knows it."""
+    for key, (_, value) in part.entries(node).items():
+        if key not in IMAGE_KEYS:
+            continue
+        if is_scalar(value) and not is_null(value):
+            word = frame.value(part, value)
+            return Image((word.text if word.text is not None else word.known_start) or "", word.place)
+        name = part.text_at(value, "repository") or part.text_at(value, "name") or part.text_at(value, "image")
+        if is_mapping(value) and name:
+            registry, tag = part.text_at(value, "registry"), part.get(value, "tag")
+            name = f"{registry}/{name}" if registry else name
+            if tag is None or not is_scalar(tag):
+                return Image(name, part.place_of(value))
+            return Image(f"{name}:{part.word(tag).text or ''}", part.place_of(tag))
+    return None
+
+
+def is_server_image(image: str) -> bool:
+    """Whether an image is one of SGLang's server, so that arguments alone start it."""
+    return bool(SERVER_IMAGE.search(image)) and not NOT_THE_SERVER.search(image)
+
+
+def clues_of(part: Part, node: Node, frame: Frame) -> Iterator[Clue]:
+    """What a mapping itself tells of release and hardware."""
+    image = image_of(part, node, frame)
+    if image is not None and image.text:
+        yield Clue("image", image.text, image.place)
+    for key, (_, value) in part.entries(node).items():
+        if key in GPU_KEYS:
+            yield from _gpus(part, value)
+        elif key == "resources" and is_mapping(value):
+            yield from _resources(part, value)
+        elif key == "nodeSelector":
+            yield from _selected(part, value)
+        elif key == "affinity":
+            yield from _affinity(part, value)
+        elif key == "deploy":
+            yield from _devices(part, part.get(value, "resources", "reservations", "devices"))
+        elif key == "devices" and frame.compose:
+            for item in items(value):
+                if is_scalar(item) and item.value.startswith("/dev/"):
+                    yield Clue("platform", item.value.partition(":")[0], part.place_of(item))
+        elif key == "runtime" and is_scalar(value) and value.value == "nvidia":
+            yield Clue("platform", "nvidia", part.place_of(value))
+
+
+def _gpus(part: Part, node: Node) -> Iterator[Clue]:
+    """`H100:8`, `{H100: 8}`, `{name: H100, count: 8}`, `[H100, A100]` (either: nothing)."""
+    if is_scalar(node):
+        word = part.word(node)
+        if word.text and node.tag != "tag:yaml.org,2002:bool":
+            yield _gpu(word.text, word.place)
+    elif is_mapping(node):
+        named = part.get(node, "name")
+        if named is not None and is_scalar(named):
+            yield from _gpus(part, named)
+        elif len(part.entries(node)) == 1:
+            for name, (key, _) in part.entries(node).items():
+                yield _gpu(name, part.place_of(key))
+
+
+def _gpu(text: str, place: Place) -> Clue:
+    kind: ClueKind = "gpu" if re.search(r"[A-Za-z]", text) else "gpu-count"
+    return Clue(kind, text, place)
+
+
+def _resources(part: Part, node: Node) -> Iterator[Clue]:
+    """Kubernetes' `limits` and `requests`; SkyPilot's, dstack's and truss' accelerators."""
+    for name in ("limits", "requests"):
+        for resource, (key, value) in part.entries(part.get(node, name)).items() if part.get(node, name) else ():
+            if RESOURCES.match(resource):
+                maker = "nvidia" if resource.lower().startswith("nvidia") else resource
+                yield Clue("platform", maker, part.place_of(key))
+                text = part.word(value).text if is_scalar(value) else None
+                if text and text.isdigit() and resource.lower().endswith("/gpu"):
+                    yield Clue("gpu-count", text, part.place_of(value))
+        if part.get(node, name, "gpu") is not None and is_scalar(part.get(node, name, "gpu")):
+            yield from _gpus(part, part.get(node, name, "gpu"))
+    for key, (_, value) in part.entries(node).items():
+        if key in GPU_KEYS:
+            yield from _gpus(part, value)
+
+
+def _selected(part: Part, node: Node) -> Iterator[Clue]:
+    for name, (_, value) in part.entries(node).items():
+        if SELECTORS.search(name) and is_scalar(value) and part.word(value).text:
+            yield Clue("gpu", part.word(value).text or "", part.place_of(value))
+
+
+def _affinity(part: Part, node: Node) -> Iterator[Clue]:
+    terms = part.get(node, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
+    for term in items(terms):
+        for expression in items(part.get(term, "matchExpressions")):
+            name, how = part.text_at(expression, "key") or "", part.text_at(expression, "operator")
+            values = [v for v in items(part.get(expression, "values")) if is_scalar(v)]
+            if SELECTORS.search(name) and how == "In" and values:
+                place = part.place_of(part.get(expression, "values"))
+                yield Clue("gpu", "|".join(part.word(v).text or "?" for v in values), place)
+
+
+def _devices(part: Part, node: Node) -> Iterator[Clue]:
+    """Compose's `deploy.resources.reservations.devices`."""
+    for item in items(node):
+        driver = part.get(item, "driver")
+        if driver is not None and is_scalar(driver) and driver.value == "nvidia":
+            yield Clue("platform", "nvidia", part.place_of(driver))
+        listed, count = part.get(item, "device_ids"), part.get(item, "count")
+        if items(listed):
+            ids = ",".join(part.word(i).text or "?" for i in items(listed))
+            yield Clue("gpu-count", f"device={ids}", part.place_of(listed))
+        elif count is not None and is_scalar(count) and (part.word(count).text or "").isdigit():
+            yield Clue("gpu-count", part.word(count).text or "", part.place_of(count))
+
+
+def fixed(text: str, place: Place) -> Word:
+    """A word that stands in no file: a tool adds it."""
+    at = Place(place.document, place.start, place.start)
+    return Word((Fragment(text, at, False, fixed=True),), place)

@@ -1,0 +1,191 @@
+"""Words of command lines in YAML: what Kubernetes and Compose put in place of variables, and strings taken apart as a shell would."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import yaml
+
+from spec_lsp.syntax.source import embedded
+from spec_lsp.syntax.word import Fragment, Place, Word, hull
+
+KUBERNETES = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
+COMPOSE = re.compile(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
+PARAMETER = re.compile(r"\{(?P<name>[A-Za-z_]\w*)\}")
+FROM_ENVIRONMENT = "from the environment"
+FROM_OPERATOR = "set by what runs the container"
+FROM_SWEEP = "from the sweep"
+
+Replace = Callable[[re.Match[str]], "tuple[Fragment, ...] | None"]
+
+
+def substituted(word: Word, pattern: re.Pattern[str], replace: Replace) -> Word:
+    """The word with what matches in its text replaced; None leaves a match as it is. Unknown parts match nothing."""
+    text = embedded(word).whole
+    fragments: list[Fragment] = []
+    position = 0
+    for m in pattern.finditer(text):
+        new = replace(m)
+        if new is None:
+            continue
+        fragments += word.slice(position, m.start()) if position < m.start() else ()
+        fragments += new
+        position = m.end()
+    if not position:
+        return word
+    fragments += word.slice(position, len(text)) if position < len(text) else ()
+    return word._replace(fragments=tuple(fragments))
+
+
+def place_in(word: Word, start: int, end: int) -> Place:
+    """Where the characters [start, end) of a word's text are written, an unknown part counting as one."""
+    found = word.slice(start, end)
+    return hull(f.place for f in found) if found else word.place
+
+
+def brought_in(value: Word, reference: Place) -> tuple[Fragment, ...]:
+    """A variable's value where it is referred to."""
+    return tuple(f._replace(via=(reference, *f.via)) for f in value.fragments)
+
+
+def kubernetes(word: Word, env: Mapping[str, Word], is_script: bool) -> Word:
+    """`$(NAME)` replaced by the variable's value; a name that the file does not set is unknown, or a shell's business in a script."""
+
+    def replace(m: re.Match[str]) -> tuple[Fragment, ...] | None:
+        reference = place_in(word, m.start(), m.end())
+        if m["name"] is None:
+            return None if is_script else (Fragment("$", reference, False),)
+        value = env.get(m["name"])
+        if value is not None:
+            return brought_in(value, reference)
+        return None if is_script else (Fragment(None, reference, False, FROM_OPERATOR),)
+
+    return substituted(word, KUBERNETES, replace) if "$" in embedded(word).whole else word
+
+
+def compose(word: Word, lookup: Callable[[str], Word | None]) -> Word:
+    """`${NAME:-default}` and the like replaced as Compose does it. `lookup` gives what `.env` sets."""
+    text = embedded(word).whole
+    if "$" not in text:
+        return word
+    fragments: list[Fragment] = []
+    position = 0
+    while m := COMPOSE.search(text, position):
+        fragments += word.slice(position, m.start()) if position < m.start() else ()
+        end, new = _interpolated(word, text, m, lookup)
+        fragments += new
+        position = end
+    fragments += word.slice(position, len(text)) if position < len(text) else ()
+    return word._replace(fragments=tuple(fragments))
+
+
+def _interpolated(
+    word: Word, text: str, m: re.Match[str], lookup: Callable[[str], Word | None]
+) -> tuple[int, tuple[Fragment, ...]]:
+    """Where a reference ends, and what stands in its place."""
+    if m.group() == "$$":
+        return m.end(), (Fragment("$", place_in(word, m.start(), m.end()), False),)
+    name = m["plain"] or m["name"]
+    end = m.end() if m["plain"] else _closing(text, m.end())
+    reference = place_in(word, m.start(), end)
+    value = lookup(name)
+    operand = Word(word.slice(m.end(), end - 1), reference) if m["how"] and m.end() < end - 1 else Word((), reference)
+    if m["how"] and m["how"][-1] == "-" and value is None:
+        value = compose(operand, lookup)
+    elif m["how"] and m["how"][-1] == "+":
+        value = compose(operand, lookup) if value is not None else None
+    if value is None:
+        return end, (Fragment(None, reference, False, FROM_ENVIRONMENT),)
+    return end, brought_in(value, reference)
+
+
+def _closing(text: str, position: int) -> int:
+    """Behind the brace that closes a reference."""
+    depth = 1
+    for i in range(position, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[i], 0)
+        if not depth:
+            return i + 1
+    return len(text)
+
+
+def parameters(word: Word) -> Word:
+    """`{name}` of a sweep is unknown."""
+    return substituted(
+        word,
+        PARAMETER,
+        lambda m: (Fragment(None, place_in(word, m.start(), m.end()), False, f"{FROM_SWEEP} over {m['name']}"),),
+    )
+
+
+def split(word: Word) -> list[Word]:
+    """A string taken apart at its blanks, quotes and backslashes removed, nothing expanded (Compose's `command: …`)."""
+    return list(_split(word, embedded(word).whole))
+
+
+def _split(word: Word, text: str) -> Iterator[Word]:
+    kept: list[tuple[int, int]] = []
+    start = -1
+    position = 0
+    quote = ""
+    while position < len(text):
+        char = text[position]
+        if not quote and char in " \t\r\n":
+            if start >= 0:
+                yield _piece(word, kept, start, position)
+            kept, start = [], -1
+            position += 1
+            continue
+        start = position if start < 0 else start
+        behind = text[position + 1 : position + 2]
+        if char == quote:
+            quote = ""
+        elif not quote and char in "'\"":
+            quote = char
+        elif char == "\\" and behind and (not quote or (quote == '"' and behind in '"\\$`')):
+            position += 1
+            kept += [(position, position + 1)] if behind != "\n" else []
+        else:
+            kept.append((position, position + 1))
+        position += 1
+    if start >= 0:
+        yield _piece(word, kept, start, len(text))
+
+
+def _piece(word: Word, kept: list[tuple[int, int]], start: int, end: int) -> Word:
+    runs: list[tuple[int, int]] = []
+    for a, b in kept:
+        if runs and runs[-1][1] == a:
+            runs[-1] = (runs[-1][0], b)
+        else:
+            runs.append((a, b))
+    fragments = tuple(f for a, b in runs for f in word.slice(a, b))
+    alone = len(fragments) == 1 and fragments[0].text is None and end - start == 1
+    return Word(fragments, seen(word, start, end), alone, alone)
+
+
+def seen(word: Word, start: int, end: int) -> Place:
+    """Where a reader sees a part of a word: references stand for their values."""
+    places = [next((v for v in f.via if word.place.contains(v)), f.place) for f in word.slice(start, end)]
+    return hull(places) if places else word.place
+
+
+def joined_lines(words: list[Word]) -> Word:
+    """Lines of a script that a list holds one by one."""
+    fragments: list[Fragment] = []
+    for i, word in enumerate(words):
+        if i:
+            end = words[i - 1].place
+            fragments.append(Fragment("\n", Place(end.document, end.end, end.end), False, fixed=True))
+        fragments += word.fragments
+    return Word(tuple(fragments), hull(w.place for w in words))
+
+
+def loaded(node: Any) -> Any:
+    """A scalar's data as `yaml.safe_load` gives it, None where it fails."""
+    try:
+        return yaml.constructor.SafeConstructor().construct_document(node)
+    except Exception:
+        return None

@@ -1,0 +1,62 @@
+"""Launches of one document read in several ways, put together: one launch at each place, with a variant for each way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from spec_lsp.syntax.launch import Choice, Launch, Variant
+from spec_lsp.syntax.word import Word
+
+MAX_VARIANTS = 64
+
+Way = tuple[tuple[Choice, ...], Sequence[Launch]]
+
+
+def together(ways: Sequence[Way]) -> list[Launch]:
+    """The launches of all ways, in the order of their places."""
+    if len(ways) == 1 and not ways[0][0]:
+        alone = ways[0][1]
+        if len({_identity(launch) for launch in alone}) == len(alone):
+            return sorted(alone, key=lambda launch: launch.place.start)
+    found: dict[object, list[tuple[tuple[Choice, ...], Launch]]] = {}
+    for choices, launches in ways:
+        for launch in launches:
+            found.setdefault(_identity(launch), []).append((choices, launch))
+    merged = [_merged(same) for same in found.values()]
+    return sorted(merged, key=lambda launch: launch.place.start)
+
+
+def _identity(launch: Launch) -> object:
+    return launch.program, launch.place
+
+
+def _merged(same: Sequence[tuple[tuple[Choice, ...], Launch]]) -> Launch:
+    first = same[0][1]
+    kept: dict[object, Variant] = {}
+    for choices, launch in same:
+        for variant in launch.variants:
+            taken = (*choices, *variant.choices)
+            key = variant_key(variant)
+            old = kept.get(key)
+            shared = tuple(c for c in old.choices if c in taken) if old is not None else taken
+            kept[key] = replace(variant if old is None else old, choices=shared)
+    variants = list(kept.values())[:MAX_VARIANTS]
+    common = set(variants[0].choices).intersection(*(v.choices for v in variants))
+    variants = [replace(v, choices=tuple(c for c in v.choices if c not in common)) for v in variants]
+    clues = tuple(dict.fromkeys(c for _, launch in same for c in launch.clues))
+    return replace(first, variants=tuple(variants), clues=clues)
+
+
+def variant_key(variant: Variant) -> object:
+    """What a variant runs with, however it came about."""
+    return (
+        tuple(map(_told, variant.words)),
+        tuple((name, _told(word)) for name, word in variant.env.items()),
+        tuple((f.name, _told(f.content)) for f in variant.files),
+    )
+
+
+def _told(word: Word) -> object:
+    text = word.text
+    return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)
