@@ -1,4 +1,7 @@
-"""The generated pages of docs/: `python -m spec_lsp.cli.docs` writes them, a test says when they are out of date."""
+"""The generated pages of docs/, and the settings in the VS Code extension's manifest.
+
+`python -m spec_lsp.cli.docs` writes them, a test says when they are out of date.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from pathlib import Path
 
 from spec_lsp.analysis.explained import lines, severity
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.cli.manifest import updated
 from spec_lsp.cli.rules import by_topic
 from spec_lsp.settings import Settings, json_schema
 
@@ -97,11 +101,15 @@ EXAMPLES = {
 """How each setting is written."""
 
 
-def main(folder: Path) -> None:
-    """Write the pages that changed."""
+MANIFEST = Path(__file__).parents[2] / "editors" / "vscode" / "package.json"
+
+
+def main(folder: Path, manifest: Path = MANIFEST) -> None:
+    """Write the pages, and the manifest, that changed."""
     folder.mkdir(exist_ok=True)
-    for name, text in pages().items():
-        path = folder / name
+    texts = {folder / name: text for name, text in pages().items()}
+    texts[manifest] = updated(manifest.read_text("utf-8"))
+    for path, text in texts.items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
             print(f"wrote {path}")

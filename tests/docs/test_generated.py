@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 
 from spec_lsp.analysis.rules import all_rules
-from spec_lsp.cli.docs import EXAMPLES, main, pages
+from spec_lsp.cli.docs import EXAMPLES, MANIFEST, main, pages
+from spec_lsp.cli.manifest import OWN, properties, updated
 from spec_lsp.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
@@ -21,10 +23,34 @@ def test_page_is_up_to_date(name: str) -> None:
 
 
 def test_writing_twice_writes_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    main(tmp_path / "docs")
-    assert capsys.readouterr().out.count("wrote") == 3
-    main(tmp_path / "docs")
+    manifest = tmp_path / "package.json"
+    manifest.write_text('{"contributes": {"configuration": {"properties": {"spec-lsp.gone": {}}}}}', "utf-8")
+    main(tmp_path / "docs", manifest)
+    assert capsys.readouterr().out.count("wrote") == 4
+    main(tmp_path / "docs", manifest)
     assert capsys.readouterr().out == ""
+
+
+def test_the_vscode_manifest_is_up_to_date() -> None:
+    assert MANIFEST.read_text("utf-8") == updated(MANIFEST.read_text("utf-8")), "run `python -m spec_lsp.cli.docs`"
+
+
+def test_every_setting_is_in_the_vscode_manifest_with_its_default() -> None:
+    told = {
+        name.removeprefix("spec-lsp."): about["default"]
+        for name, about in properties().items()
+        if name.removeprefix("spec-lsp.") not in OWN
+    }
+    assert len(told) == len(fields(Settings))
+    assert read_settings(told) == (Settings(), [])
+
+
+def test_a_folder_that_is_not_trusted_names_no_program() -> None:
+    restricted = json.loads(MANIFEST.read_text("utf-8"))["capabilities"]["untrustedWorkspaces"][
+        "restrictedConfigurations"
+    ]
+    of_the_machine = {name for name, about in properties().items() if about["scope"] == "machine-overridable"}
+    assert set(restricted) == of_the_machine
 
 
 def test_every_rule_has_its_section_and_every_link_its_target() -> None:

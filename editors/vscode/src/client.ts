@@ -1,0 +1,105 @@
+/** The language client: what is told to the server beyond the protocol, and what is made of its answers. */
+
+import * as vscode from "vscode";
+import {
+  type ClientCapabilities,
+  DidChangeConfigurationNotification,
+  ExecuteCommandRequest,
+  LanguageClient,
+  type LanguageClientOptions,
+  type StaticFeature,
+  vsdiag,
+} from "vscode-languageclient/node";
+import type { Found } from "./discovery";
+import { CHANGED, SHOW_RESOLVED } from "./protocol";
+import { forServer } from "./serverSettings";
+
+export interface Hooks {
+  /** The selected interpreter. */
+  python(): string | undefined;
+  /** The server's answers may be others now. */
+  changed(): void;
+  /** A lens was clicked. */
+  showResolved(line: number): unknown;
+}
+
+export class Client extends LanguageClient {
+  /** The server's name and version. */
+  get description(): string {
+    const server = this.initializeResult?.serverInfo;
+    return server ? `${server.name} ${server.version ?? ""}`.trim() : "spec-lsp";
+  }
+
+  /** Run a command of the server; null when it cannot answer. */
+  async execute<T>(command: string, args: unknown[]): Promise<T | null> {
+    try {
+      return await this.sendRequest(ExecuteCommandRequest.type, { command, arguments: args });
+    } catch (problem) {
+      if (this.isRunning()) this.warn(`${command}: ${problem}`, undefined, false);
+      return null;
+    }
+  }
+
+  /** Let the server ask for the settings again. */
+  settingsChanged(): Promise<void> {
+    return this.sendNotification(DidChangeConfigurationNotification.type, { settings: null });
+  }
+}
+
+export function createClient(
+  server: Found,
+  documents: vscode.DocumentFilter[],
+  log: vscode.LogOutputChannel,
+  hooks: Hooks,
+): Client {
+  const options: LanguageClientOptions = {
+    documentSelector: documents as LanguageClientOptions["documentSelector"] & object,
+    outputChannel: log,
+    initializationOptions: {
+      settings: forServer(vscode.workspace.getConfiguration().get("spec-lsp"), hooks.python()),
+    },
+    middleware: {
+      executeCommand: (command, args, next) =>
+        command === SHOW_RESOLVED && typeof args[1] === "number" ? hooks.showResolved(args[1]) : next(command, args),
+      provideDiagnostics: async (document, previous, token, next) => {
+        const report = await next(document, previous, token);
+        if (report?.kind === vsdiag.DocumentDiagnosticReportKind.full) report.items.forEach(linkCode);
+        return report;
+      },
+      handleDiagnostics: (uri, diagnostics, next) => {
+        diagnostics.forEach(linkCode);
+        next(uri, diagnostics);
+      },
+      workspace: {
+        configuration: async (params, token, next) => {
+          const tables = await next(params, token);
+          return Array.isArray(tables) ? tables.map((table) => forServer(table, hooks.python())) : tables;
+        },
+      },
+    },
+  };
+  const client = new Client("spec-lsp", "spec-lsp", { command: server.command, args: [...server.args] }, options);
+  client.registerFeature(new Abilities());
+  client.onNotification(CHANGED, () => hooks.changed());
+  return client;
+}
+
+/** What this client can do that the protocol has no word for. */
+class Abilities implements StaticFeature {
+  fillClientCapabilities(capabilities: ClientCapabilities): void {
+    capabilities.experimental = { commands: { commands: [SHOW_RESOLVED] }, "spec-lsp": { changed: true } };
+  }
+  initialize(): void {}
+  getState(): ReturnType<StaticFeature["getState"]> {
+    return { kind: "static" };
+  }
+  clear(): void {}
+}
+
+/** The code of a problem leads to its rule. */
+function linkCode(diagnostic: vscode.Diagnostic): void {
+  const name = diagnostic.code;
+  if (typeof name !== "string") return;
+  const target = vscode.Uri.parse(`command:spec-lsp.explainRule?${encodeURIComponent(JSON.stringify([name]))}`);
+  diagnostic.code = { value: name, target };
+}

@@ -1,0 +1,73 @@
+/** What is said, once, when there is no server, and how it gets installed. */
+
+import * as vscode from "vscode";
+
+const INSTALL = "Install…";
+const CHOOSE = "Choose Program…";
+const SETTINGS = "Open Settings";
+const LOG = "Show Log";
+
+export class Missing implements vscode.Disposable {
+  private told = false;
+  private subscription: vscode.Disposable | undefined;
+
+  /** `retry` looks for the server again. */
+  constructor(private readonly retry: () => unknown) {}
+
+  /** `named` is what the setting names in vain, if it is set. */
+  tell(named: string, python: string | undefined): void {
+    if (this.told) return;
+    this.told = true;
+    if (named) void this.offer(`The setting spec-lsp.path names "${named}", which is not there.`, [SETTINGS, CHOOSE]);
+    else
+      void this.offer(
+        "The program spec-lsp is not installed, so launches of SGLang are not checked.",
+        [INSTALL, CHOOSE],
+        python,
+      );
+  }
+
+  tellFailure(command: string): void {
+    if (this.told) return;
+    this.told = true;
+    void this.offer(`${command} does not start.`, [LOG, CHOOSE]);
+  }
+
+  /** There is a server now. Should it go, that is worth a message again. */
+  isThere(): void {
+    this.told = false;
+    this.subscription?.dispose();
+    this.subscription = undefined;
+  }
+
+  dispose(): void {
+    this.subscription?.dispose();
+  }
+
+  private async offer(message: string, buttons: string[], python?: string): Promise<void> {
+    const chosen = await vscode.window.showWarningMessage(message, ...buttons);
+    if (chosen === INSTALL) this.install(python);
+    else if (chosen === CHOOSE) await chooseProgram();
+    else if (chosen === SETTINGS)
+      await vscode.commands.executeCommand("workbench.action.openSettings", "spec-lsp.path");
+    else if (chosen === LOG) await vscode.commands.executeCommand("spec-lsp.showLog");
+  }
+
+  /** The command is typed, not run: whoever presses Enter has read it. */
+  private install(python: string | undefined): void {
+    const terminal = vscode.window.createTerminal("Install spec-lsp");
+    terminal.show();
+    terminal.sendText(python ? `"${python}" -m pip install spec-lsp` : "pipx install spec-lsp", false);
+    this.subscription?.dispose();
+    this.subscription = vscode.Disposable.from(
+      vscode.window.onDidEndTerminalShellExecution((event) => event.terminal === terminal && this.retry()),
+      vscode.window.onDidCloseTerminal((closed) => closed === terminal && this.retry()),
+    );
+  }
+}
+
+async function chooseProgram(): Promise<void> {
+  const [file] = (await vscode.window.showOpenDialog({ title: "spec-lsp, or a Python that has it" })) ?? [];
+  if (file)
+    await vscode.workspace.getConfiguration("spec-lsp").update("path", file.fsPath, vscode.ConfigurationTarget.Global);
+}

@@ -1,0 +1,19 @@
+/** Which documents are the server's, read from the events that wake this extension: the manifest says it once. */
+
+import type { DocumentFilter } from "vscode";
+
+const SCHEMES = ["file", "untitled"];
+
+/** Of plain text only what is named like a script: VS Code knows no better for Slurm's. */
+const PLAIN = "**/*.{slurm,sbatch,sub,env,command,bats}";
+
+export function selector(manifest: { activationEvents: string[] }): DocumentFilter[] {
+  const languages = manifest.activationEvents
+    .filter((event) => event.startsWith("onLanguage:"))
+    .map((event) => event.slice("onLanguage:".length));
+  return languages.flatMap((language) =>
+    language === "plaintext"
+      ? [{ scheme: "file", language, pattern: PLAIN }]
+      : SCHEMES.map((scheme) => ({ scheme, language })),
+  );
+}

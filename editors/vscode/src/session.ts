@@ -1,0 +1,197 @@
+/** What runs once somebody needs it: the server's client, the status bar and the documents that follow the editor. */
+
+import * as os from "node:os";
+import * as vscode from "vscode";
+import { choose } from "./choose";
+import { type Client, createClient } from "./client";
+import { Cursor } from "./cursor";
+import { discover, type Found, isFound } from "./discovery";
+import { isFile } from "./files";
+import { fixAll } from "./fixAll";
+import { Missing } from "./missing";
+import { MarkdownPanel } from "./panel";
+import { ASSUMED, CHOICES, type Choices, RULE_PAGE, SHOW_RESOLVED } from "./protocol";
+import { Python } from "./python";
+import { pickRule } from "./rules";
+import { Status } from "./status";
+import type { Assumed } from "./statusText";
+
+export class Session {
+  private client: Client | undefined;
+  private found: Found | undefined;
+  private starting: Promise<void> = Promise.resolve();
+  private readonly changed = new vscode.EventEmitter<void>();
+  private readonly resolved = new MarkdownPanel("spec-lsp.resolved", "Resolved configuration");
+  private readonly rule = new MarkdownPanel("spec-lsp.rule", "Rule");
+  private readonly status = new Status();
+  private readonly missing: Missing;
+  private readonly cursor: Cursor;
+  private readonly log = vscode.window.createOutputChannel("spec-lsp", { log: true });
+
+  private constructor(
+    context: vscode.ExtensionContext,
+    private readonly documents: vscode.DocumentFilter[],
+    private readonly python: Python,
+  ) {
+    this.missing = new Missing(() => this.retry());
+    this.cursor = new Cursor(documents, this.changed.event);
+    context.subscriptions.push(
+      this.log,
+      this.changed,
+      this.resolved,
+      this.rule,
+      this.status,
+      this.missing,
+      this.cursor,
+      this.cursor.onDidMove(() => this.refresh()),
+      this.resolved.onDidShow(() => this.refresh()),
+      python,
+      python.onDidChange(() => this.environmentChanged()),
+      vscode.workspace.onDidGrantWorkspaceTrust(() => this.environmentChanged()),
+      vscode.workspace.onDidChangeConfiguration((event) => {
+        if (event.affectsConfiguration("spec-lsp.path")) void this.restart();
+      }),
+      vscode.workspace.onDidOpenTextDocument((document) => {
+        if (vscode.languages.match(documents, document) > 0) void this.retry();
+      }),
+    );
+  }
+
+  static async begin(context: vscode.ExtensionContext, documents: vscode.DocumentFilter[]): Promise<Session> {
+    const session = new Session(context, documents, await Python.find());
+    await session.restart();
+    return session;
+  }
+
+  // --- the server
+
+  /** Stop the server if it runs, look for it anew, start it. */
+  restart(): Promise<void> {
+    this.starting = this.starting.then(() => this.startAnew());
+    return this.starting;
+  }
+
+  async stop(): Promise<void> {
+    const client = this.client;
+    this.client = undefined;
+    if (client?.isRunning()) await client.stop();
+    client?.dispose();
+  }
+
+  private async startAnew(): Promise<void> {
+    await this.stop();
+    const result = this.discover();
+    this.found = isFound(result) ? result : undefined;
+    if (!isFound(result)) {
+      this.log.warn(
+        result.named ? `spec-lsp.path names ${result.named}, which is not there` : "spec-lsp was not found",
+      );
+      this.status.missing();
+      this.missing.tell(result.named, this.python.interpreter);
+      return;
+    }
+    this.log.info(`starting ${result.command} (${WHERE[result.source]})`);
+    const client = createClient(result, this.documents, this.log, {
+      python: () => this.python.interpreter,
+      changed: () => this.changed.fire(),
+      showResolved: (line) => this.showResolved(line),
+    });
+    try {
+      await client.start();
+    } catch (problem) {
+      this.log.error(`${result.command} does not start: ${problem}`);
+      this.status.failed();
+      this.missing.tellFailure(result.command);
+      client.dispose();
+      return;
+    }
+    this.client = client;
+    this.missing.isThere();
+    this.changed.fire();
+  }
+
+  private discover(): ReturnType<typeof discover> {
+    return discover({
+      setting: vscode.workspace.getConfiguration("spec-lsp").get("path", ""),
+      python: this.python.runnable,
+      searchPath: process.env["PATH"] ?? "",
+      home: os.homedir(),
+      folder: vscode.workspace.workspaceFolders?.find((folder) => folder.uri.scheme === "file")?.uri.fsPath,
+      platform: process.platform,
+      isFile,
+    });
+  }
+
+  /** Another environment or more trust: perhaps another server, and in any case other settings for it. */
+  private environmentChanged(): void {
+    const result = this.discover();
+    if (!isFound(result) ? this.found !== undefined : result.command !== this.found?.command) void this.restart();
+    else void this.client?.settingsChanged();
+  }
+
+  /** If there was no server: perhaps it was installed by now. */
+  private async retry(): Promise<void> {
+    await this.starting;
+    if (!this.found && isFound(this.discover())) await this.restart();
+  }
+
+  private async ask<T>(command: string, ...args: unknown[]): Promise<T | null> {
+    await this.starting;
+    return this.client?.isRunning() ? this.client.execute<T>(command, args) : null;
+  }
+
+  // --- what follows the editor
+
+  private async refresh(): Promise<void> {
+    const at = this.cursor.at;
+    if (!this.client?.isRunning()) return;
+    if (!at) return this.status.hide();
+    const assumed = await this.ask<Assumed>(ASSUMED, at.uri, at.line);
+    if (at !== this.cursor.at || !this.client?.isRunning()) return;
+    if (assumed) this.status.show(assumed, this.client.description);
+    else this.status.hide();
+    if (this.resolved.isOpen) {
+      const text = await this.ask<string>(SHOW_RESOLVED, at.uri, at.line);
+      if (at === this.cursor.at) await this.resolved.update(text ?? NOTHING);
+    }
+  }
+
+  // --- commands
+
+  async showResolved(line?: number): Promise<void> {
+    if (line !== undefined) this.cursor.goTo(line);
+    await this.starting;
+    this.resolved.open();
+  }
+
+  async explain(named?: string): Promise<void> {
+    const name = named ?? (await pickRule(() => this.ask<Choices>(CHOICES)));
+    if (!name) return;
+    const page = await this.ask<string>(RULE_PAGE, name);
+    if (!page) return;
+    this.rule.open(name);
+    await this.rule.update(page);
+  }
+
+  async fixAll(): Promise<void> {
+    await this.starting;
+    await fixAll(this.documents);
+  }
+
+  async choose(): Promise<void> {
+    const choices = await this.ask<Choices>(CHOICES);
+    if (!choices) return;
+    const at = this.cursor.at;
+    const assumed = (): Promise<Assumed | null> =>
+      at ? this.ask<Assumed>(ASSUMED, at.uri, at.line) : Promise.resolve(null);
+    await choose(choices, assumed, this.changed.event);
+  }
+
+  showLog(): void {
+    this.log.show();
+  }
+}
+
+const WHERE = { setting: "spec-lsp.path", python: "the selected Python environment", path: "PATH" };
+
+const NOTHING = "Nothing in this file launches SGLang.";

@@ -1,0 +1,85 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { discover, type Surroundings } from "../src/discovery";
+
+const LINUX: Omit<Surroundings, "isFile"> = {
+  setting: "",
+  python: "/envs/a/bin/python",
+  searchPath: "bin:/usr/local/bin:/usr/bin",
+  home: "/home/me",
+  folder: "/work",
+  platform: "linux",
+};
+const WINDOWS: Omit<Surroundings, "isFile"> = {
+  setting: "",
+  python: "C:\\envs\\a\\python.exe",
+  searchPath: "C:\\Windows;tools;C:\\Program Files\\Bin",
+  home: "C:\\Users\\me",
+  folder: "D:\\work",
+  platform: "win32",
+};
+const SERVE = ["server", "--stdio"];
+
+/** What is found where just these files are. */
+function where(files: string[], around: Omit<Surroundings, "isFile">) {
+  return discover({ ...around, isFile: (path) => files.includes(path) });
+}
+
+test("the selected environment goes before PATH", () => {
+  const files = ["/usr/bin/spec-lsp", "/envs/a/bin/spec-lsp"];
+  assert.deepEqual(where(files, LINUX), { source: "python", command: "/envs/a/bin/spec-lsp", args: SERVE });
+});
+
+test("PATH is looked through in its order", () => {
+  const files = ["/usr/bin/spec-lsp", "/usr/local/bin/spec-lsp"];
+  assert.deepEqual(where(files, LINUX), { source: "path", command: "/usr/local/bin/spec-lsp", args: SERVE });
+});
+
+test("a relative entry of PATH is passed over: the opened folder must not say what is run", () => {
+  assert.deepEqual(where(["bin/spec-lsp", "/work/bin/spec-lsp"], LINUX), { named: "" });
+});
+
+test("without an environment only PATH is looked through", () => {
+  const found = where(["/envs/a/bin/spec-lsp", "/usr/bin/spec-lsp"], { ...LINUX, python: undefined });
+  assert.deepEqual(found, { source: "path", command: "/usr/bin/spec-lsp", args: SERVE });
+});
+
+for (const [written, command] of [
+  ["/opt/spec-lsp", "/opt/spec-lsp"],
+  ["~/bin/spec-lsp", "/home/me/bin/spec-lsp"],
+  ["tools/spec-lsp", "/work/tools/spec-lsp"],
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: as settings write it
+  ["${workspaceFolder}/tools/spec-lsp", "/work/tools/spec-lsp"],
+] as const)
+  test(`the setting ${written} goes before everything`, () => {
+    const files = [command, "/envs/a/bin/spec-lsp", "/usr/bin/spec-lsp"];
+    assert.deepEqual(where(files, { ...LINUX, setting: written }), { source: "setting", command, args: SERVE });
+  });
+
+for (const interpreter of ["/envs/b/bin/python", "/envs/b/bin/python3.12", "/envs/b/bin/pypy3"])
+  test(`the setting may name the interpreter ${interpreter}`, () => {
+    const args = ["-m", "spec_lsp.cli", ...SERVE];
+    const found = where([interpreter], { ...LINUX, setting: interpreter });
+    assert.deepEqual(found, { source: "setting", command: interpreter, args });
+  });
+
+test("a program that is named but not there is not replaced by another", () => {
+  assert.deepEqual(where(["/usr/bin/spec-lsp"], { ...LINUX, setting: "/gone" }), { named: "/gone" });
+});
+
+test("on Windows programs end in .exe and stand in Scripts", () => {
+  const command = "C:\\envs\\a\\Scripts\\spec-lsp.exe";
+  assert.deepEqual(where([command], WINDOWS), { source: "python", command, args: SERVE });
+  const beside = "C:\\envs\\a\\spec-lsp.exe";
+  assert.deepEqual(where([beside], WINDOWS), { source: "python", command: beside, args: SERVE });
+  const onPath = "C:\\Program Files\\Bin\\spec-lsp.exe";
+  assert.deepEqual(where([onPath], WINDOWS), { source: "path", command: onPath, args: SERVE });
+  const python = "C:\\envs\\b\\python.exe";
+  const found = where([python], { ...WINDOWS, setting: python });
+  assert.deepEqual(found, { source: "setting", command: python, args: ["-m", "spec_lsp.cli", ...SERVE] });
+});
+
+test("nothing anywhere is missing", () => {
+  assert.deepEqual(where([], LINUX), { named: "" });
+  assert.deepEqual(where([], { ...LINUX, searchPath: "", folder: undefined }), { named: "" });
+});
