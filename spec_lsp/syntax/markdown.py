@@ -130,7 +130,7 @@ def _document(name: str, text: str, found: Found, directives: tuple[Directive, .
 
 
 def blocks(name: str, text: str) -> Iterator[Block]:
-    """The code blocks in order: fenced ones (in lists, quotes and tabs too), those of reStructuredText, and indented ones that start SGLang."""
+    """The code blocks in order: fenced ones (in lists, quotes and tabs too), reStructuredText's, indented ones that start SGLang."""
     at = 0
     count = 0
     while (m := _next_block(text, at)) is not None and count < MAX_BLOCKS:

@@ -1,0 +1,31 @@
+"""Python: commands that programs start, `sgl.Engine(…)` and `ServerArgs(…)`, read with the standard `ast`. Nothing is run or imported."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from spec_lsp.syntax.directives import directives_of
+from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.python.parsing import Positions, statements
+from spec_lsp.syntax.python.reader import Reader
+
+__all__ = ["read_python"]
+
+MAY_START = re.compile(
+    r"launch_server|[\"']serve[\"']|sglang serve|dynamo\.sglang|Engine\(|ServerArgs\(|Runtime\(|prepare_server_args|run_bench_|"
+    r"bench_one_batch|bench_offline|compile_deep_gemm"
+)
+
+
+def read_python(name: str, text: str, read: Callable[[str], str | None]) -> Document:
+    """All launches of a Python file, also of one that does not parse yet."""
+    directives = directives_of(name, text)
+    if not MAY_START.search(text):
+        return Document(name, text, directives=directives)
+    positions = Positions(name, text)
+    reader = Reader(name, text, positions, read)
+    reader.run(statements(text, positions))
+    return Document(
+        name, text, reader.launches(), tuple(reader.problems.values()), directives, frozenset(reader.depends_on)
+    )

@@ -1,0 +1,61 @@
+"""What a call starts: SGLang's own engine, SGLang's test helpers, or a command handed to the system."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from spec_lsp.syntax.launch import Program
+
+ENGINES = re.compile(r"sglang\.(?!multimodal_gen\b|jax\b|test\b)(?:[\w.]+\.)?(?:Engine|ServerArgs|Runtime)\Z")
+NOT_OURS = frozenset(("launch_timeout", "server_args"))
+"""Keywords of `Engine` and `Runtime` that are no fields."""
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """A function of `sglang.test.test_utils` (the release with `def NAME` there) that starts `program` with `--model-path MODEL ARGS…`.
+
+    `model` and `args` are the position and the names of these arguments.
+    """
+
+    program: Program
+    model: tuple[int, tuple[str, ...]]
+    args: tuple[int, tuple[str, ...]]
+    env: tuple[str, ...] = ("env",)
+
+
+_LAUNCH = Helper("launch_server", (0, ("model",)), (4, ("other_args",)))
+HELPERS: dict[str, Helper] = {
+    "popen_launch_server": _LAUNCH,
+    "popen_launch_pd_server": _LAUNCH,
+    "run_bench_serving": Helper("launch_server", (0, ("model",)), (3, ("other_server_args",))),
+    "run_bench_one_batch": Helper("bench", (0, ("model",)), (1, ("other_args",))),
+    "run_bench_offline_throughput": Helper("bench", (0, ("model",)), (1, ("other_args",))),
+}
+PARSERS = frozenset(("prepare_server_args",))
+"""Functions that take the words of a command line without its entry point."""
+
+SHELL_FUNCTIONS = frozenset((
+    "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput", "asyncio.create_subprocess_shell",
+    "execute_shell_command", "launch_server_cmd",
+))  # fmt: skip
+"""Functions whose first argument a shell (or something like one) reads."""
+
+STARTS_TEXT = re.compile(
+    r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:nohup|exec|numactl\s\S+)\s+)*"
+    r"(?:\S*python[\d.]*\s+-m\s+(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang\s+serve\b|docker\s+run\b)"
+)
+RUNS = re.compile(r"run|exec|launch|popen|spawn|start|system|shell|cmd|command|submit|call", re.I)
+"""Names of functions that plainly run what they are given."""
+
+SPEAKS = re.compile(
+    r"(?:\A|[._])(?:print|pprint|len|repr|str|log|debug|info|warn|warning|error|exception|critical|write|writelines|echo|secho|format|"
+    r"isinstance|type|append|extend|insert|index|count|join|add_argument|ArgumentParser|dumps|dump|assert\w*|raises|set|frozenset|enumerate|"
+    r"zip|map|filter|any|all|min|max|sum|list|tuple|dict|sorted|reversed|iter|next|copy|deepcopy|Mock|MagicMock|parametrize|"
+    r"parse_args|parse_known_args|update|setdefault|get|field|markdown|code|skip|fail)\Z"
+)
+"""Names of functions that only look at or speak of what they are given."""
+
+EXPECTS_FAILURE = re.compile(r"(?:\A|[._])(?:assertRaises\w*|raises)\Z")
+EXEC_FUNCTIONS = re.compile(r"os\.(?:exec|spawn|posix_spawn)\w*\Z")
