@@ -57,7 +57,7 @@ def gpu_count_of(
     if place.document != document.name:
         place = launch.place
     flags = " ".join(s.spelled for s in sizes)
-    message = f"`{flags}` needs {needed} GPUs on a node, but `{given.text}` shows {given.count}: SGLang fails while it starts."
+    message = f"`{flags}` needs {needed} GPUs on a node, but `{given.text}` gives {given.count}: SGLang fails while it starts."
     rule, related = MORE_GPUS_THAN_VISIBLE, (Related(given.place, "the GPUs it is given"),)
     return [Diagnostic(rule, rule.severity, message, place, f"{rule.name}:{index}", related=related, launch=index)]
 
@@ -103,22 +103,35 @@ def given_to(document: Document, launch: Launch, variant: Variant) -> Iterator[G
         if word is not None and word.text is not None and (count := visible(word.text)):
             yield Given(count, f"{name}={word.text}", word.place)
     nodes = [c.text for c in launch.clues if c.kind == "nodes"]
+    one_node = not nodes or all(n.strip() == "1" for n in nodes)
     for clue in launch.clues:
-        option = _option(document, clue)
-        one_node = not nodes or all(n.strip() == "1" for n in nodes)
-        if option in ("--gres", "--gpus-per-node") or (option in ("--gpus", "-G") and one_node):
+        written = _written(document, clue)
+        option = written.rstrip("=: \t")
+        if option in _ON_A_NODE or (option in _IN_ALL and one_node):
             count = counted(clue.text)
             if count:
-                yield Given(count, f"{option} {clue.text}", clue.place)
+                shown = f": {clue.text.removeprefix('device=')}" if ":" in written else f" {clue.text}"
+                yield Given(count, option + shown, clue.place)
 
 
-def _option(document: Document, clue: Clue) -> str:
+_ON_A_NODE = frozenset(
+    ("--gres", "--gpus-per-node", "nvidia.com/gpu", "amd.com/gpu", "device_ids", "count", "accelerators")
+)
+"""What gives GPUs to each node or container. `count` and `device_ids` are Compose's, `accelerators` is SkyPilot's."""
+_IN_ALL = frozenset(("--gpus", "-G"))
+"""Slurm's number for all nodes together; `docker run` has one."""
+_OPTION = re.compile(
+    r"(?<![\w./-])(?:(?:--gres|--gpus-per-node|--gpus|-G)(?:=|\s+)"
+    r"|(?:nvidia\.com/gpu|amd\.com/gpu|device_ids|count|accelerators)[\"']?\s*:\s*)[\"'\[{]*$"
+)
+
+
+def _written(document: Document, clue: Clue) -> str:
     """The option a count is given to, as written before it: Slurm's `--gpus-per-task` means something else than `--gres`."""
     if clue.kind not in ("gpu", "gpu-count") or clue.place.document != document.name:
         return ""
-    before = document.text[max(clue.place.start - 24, 0) : clue.place.start]
-    found = re.search(r"(?<!\S)(--gres|--gpus-per-node|--gpus|-G)(?:=|\s+)[\"']*$", before)
-    return found[1] if found else ""
+    found = _OPTION.search(document.text[max(clue.place.start - 48, 0) : clue.place.start])
+    return found[0].rstrip("\"'[{ \t\r\n").replace('"', "").replace("'", "") if found else ""
 
 
 def visible(text: str) -> int | None:

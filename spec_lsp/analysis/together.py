@@ -374,7 +374,7 @@ def _needed(server: Server) -> int | None:
 
 def _too_many(server: Server, given: Given, ranks: int, total: int) -> Diagnostic:
     message = (
-        f"The {ranks} ranks that meet at `{server.typed('dist_init_addr')}` need {total} GPUs together, but `{given.text}` shows "
+        f"The {ranks} ranks that meet at `{server.typed('dist_init_addr')}` need {total} GPUs together, but `{given.text}` gives "
         f"{given.count}: SGLang fails while it starts."
     )
     rule, related = MORE_GPUS_TOGETHER, (Related(given.place, "the GPUs they are given"),)

@@ -16,15 +16,15 @@ RULE = "more-gpus-than-visible"
         (
             f"CUDA_VISIBLE_DEVICES=0,1 {SERVER} --tp 4",
             "--tp 4",
-            "`--tp 4` needs 4 GPUs on a node, but `CUDA_VISIBLE_DEVICES=0,1` shows 2",
+            "`--tp 4` needs 4 GPUs on a node, but `CUDA_VISIBLE_DEVICES=0,1` gives 2",
         ),
-        (f"export CUDA_VISIBLE_DEVICES=0\n{SERVER} --tp-size=2", "--tp-size=2", "shows 1"),
+        (f"export CUDA_VISIBLE_DEVICES=0\n{SERVER} --tp-size=2", "--tp-size=2", "gives 1"),
         (f"CUDA_VISIBLE_DEVICES=0,1,2,3 {SERVER} --tp 4 --pp-size 2", "--tp 4", "needs 8"),
         (f"CUDA_VISIBLE_DEVICES=0,1,2,3 {SERVER} --tp 2 --dp 4", "--tp 2", "`--tp 2 --dp 4` needs 8"),
-        (f"#SBATCH --gres=gpu:h100:8\n{SERVER} --tp 16", "--tp 16", "`--gres gpu:h100:8` shows 8"),
-        (f"srun --gpus-per-node=4 {SERVER} --tp 8", "--tp 8", "shows 4"),
-        (f"docker run --gpus 2 lmsysorg/sglang:dev {SERVER} --tp 4", "--tp 4", "shows 2"),
-        (f"docker run --gpus '\"device=0,1\"' lmsysorg/sglang:dev {SERVER} --tp 4", "--tp 4", "shows 2"),
+        (f"#SBATCH --gres=gpu:h100:8\n{SERVER} --tp 16", "--tp 16", "`--gres gpu:h100:8` gives 8"),
+        (f"srun --gpus-per-node=4 {SERVER} --tp 8", "--tp 8", "gives 4"),
+        (f"docker run --gpus 2 lmsysorg/sglang:dev {SERVER} --tp 4", "--tp 4", "gives 2"),
+        (f"docker run --gpus '\"device=0,1\"' lmsysorg/sglang:dev {SERVER} --tp 4", "--tp 4", "gives 2"),
         (f"TP=8\nCUDA_VISIBLE_DEVICES=0,1,2,3 {SERVER} --tp $TP", "--tp $TP", "needs 8"),
     ],
 )
@@ -82,3 +82,56 @@ def test_visible(text: str, count: int | None) -> None:
 )  # fmt: skip
 def test_counted(text: str, count: int | None) -> None:
     assert counted(text) == count
+
+
+def pod(resources: str, arguments: str) -> str:
+    return f"""{PINNED}kind: Pod
+spec:
+  containers:
+    - image: lmsysorg/sglang:v0.5.23
+      command: [python3, -m, sglang.launch_server, --model-path, llama-3.1-8b]
+      args: [{arguments}]
+      resources:
+        limits: {{{resources}}}
+"""
+
+
+def compose(device: str) -> str:
+    return f"""{PINNED}services:
+  server:
+    image: lmsysorg/sglang:v0.5.23
+    command: {SERVER} --tp 4
+    deploy:
+      resources:
+        reservations:
+          devices:
+            - driver: nvidia
+              {device}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "part"),
+    [
+        (pod('nvidia.com/gpu: "4"', '--tp, "8"'), "needs 8 GPUs on a node, but `nvidia.com/gpu: 4` gives 4"),
+        (pod("amd.com/gpu: 1", "--tp=2"), "`amd.com/gpu: 1` gives 1"),
+        (compose("count: 2"), "`count: 2` gives 2"),
+        (compose('device_ids: ["0", "1"]'), "`device_ids: 0,1` gives 2"),
+    ],
+)
+def test_too_few_for_a_container(text: str, part: str) -> None:
+    assert part in only(text, RULE, name="/w/pod.yaml").message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pod('nvidia.com/gpu: "8"', '--tp, "8"'),
+        pod("cpu: 4", '--tp, "8"'),
+        pod('nvidia.com/gpu: "4"', '--tp, "8", --nnodes, "2"'),
+        compose("count: all"),
+        compose("count: 4"),
+    ],
+)
+def test_enough_for_a_container(text: str) -> None:
+    assert RULE not in rules_of(text, name="/w/pod.yaml")
