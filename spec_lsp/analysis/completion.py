@@ -24,6 +24,7 @@ from spec_lsp.analysis.worlds import assume, catalog_release
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.config_file import refused_keys, switches
 from spec_lsp.catalog.history import choice_span, replacement
+from spec_lsp.catalog.keywords import fields_of
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
@@ -137,6 +138,8 @@ def _known(
 
 
 def _in_words(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
+    if at.launch.program == "engine":
+        return _in_keyword(at, catalog, known)
     name, equals, _ = at.typed.partition("=")
     if name.startswith("-") and equals:
         flag = _flag_of(catalog, name)
@@ -152,6 +155,15 @@ def _in_words(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
     if at.launch.program == "serve" and not at.before and not at.typed.startswith("-"):
         return _values(catalog.by_field["model_path"], place, known(at.without(0)), "")
     return _with_flags(None, place, at, known)
+
+
+def _in_keyword(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
+    """The values of a keyword argument, while the cursor is in a string."""
+    flag = fields_of(catalog).get(at.before[-1].text or "") if at.before else None
+    if flag is None or at.typed[:1] not in ("'", '"'):
+        return None
+    inside = at.rest[:-1] if at.rest.endswith(at.typed[0]) else at.rest
+    return _values(flag, at.place(1, len(at.typed) + len(inside)), known(at.without(1)), flag.name)
 
 
 def _with_flags(values: Completion | None, place: Place | None, at: WordSpot, known: Any) -> Completion | None:

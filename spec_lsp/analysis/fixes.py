@@ -107,9 +107,10 @@ def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspa
 def title_of(change: Change, binding: Binding) -> str:
     """What a change does, in the imperative: "Set `--page-size` to `1` and remove `--enable-x`"."""
     parts = []
+    keywords = any(s.keyword for s in binding.settings.values())
     for field, value in change.set.items():
         flag = binding.catalog.by_field.get(field)
-        name = f"`{spelling_of(flag, field)}`" if flag is not None else f"`{field}`"
+        name = f"`{spelling_of(flag, field)}`" if flag is not None and not keywords else f"`{field}`"
         if isinstance(value, bool) or value is None:
             parts.append(f"turn {name} {'on' if value else 'off'}")
         else:

@@ -23,6 +23,7 @@ from spec_lsp.analysis.rules import (
 )
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
 from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind
+from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.environment import Environment
@@ -106,6 +107,8 @@ def bind_variant(launch: Launch, index: int, release: Release, configs: ConfigSo
     """The words of one variant as the shipped release nearest to `release` binds them."""
     variant = launch.variants[index]
     catalog = load(catalog_release(release))
+    if launch.program == "engine":
+        return bind_keywords(catalog, variant.words)
     return bind(catalog, variant.words, program=launch.program, read_config=_configs(variant, configs))
 
 

@@ -54,11 +54,15 @@ class Printer:
             return self._switch(setting, value)
         if setting.from_config:
             return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
+        if setting.keyword:
+            return self.set_word(setting.values[0], source_of(value, setting.values[0]))
         return self._value(setting, texts_of(value))
 
     def _switch(self, setting: Setting, value: bool) -> tuple[Edit, ...] | None:
         if setting.from_config:
             return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
+        if setting.keyword:
+            return self.set_word(setting.values[0], source_of(value, setting.values[0]))
         if setting.definition.action != "boolean":
             return self._drop(setting.field) if value != setting.value else ()
         name = setting.definition.name.removeprefix("--")
@@ -109,6 +113,9 @@ class Printer:
         if neighbour is not None and neighbour.from_config:
             new = spelling.removeprefix("--")
             return self._config_edit(neighbour, lambda editor, key: editor.insert(new, value, key))
+        if self.document.launches[self.launch].program == "engine":
+            near_value = neighbour.values[0] if neighbour is not None else None
+            return self._insert_words(neighbour, field, (source_of(value, near_value),))
         if value is False:
             spelling = f"--no-{spelling.removeprefix('--')}"
         return self._insert_words(neighbour, spelling, () if isinstance(value, bool) else texts_of(value))
@@ -271,6 +278,14 @@ def texts_of(value: Any) -> tuple[str, ...]:
     if isinstance(value, (list, tuple)):
         return tuple(map(str, value))
     return (str(value),)
+
+
+def source_of(value: Any, like: Word | None) -> str:
+    """A value as Python source; a text in the quotes of what stands there."""
+    if not isinstance(value, str):
+        return repr(list(value) if isinstance(value, tuple) else value)
+    single = like is not None and like.known_start.startswith("'")
+    return edit.quoted(value, "'" if single else '"')
 
 
 def spelling_of(flag: Flag, field: str) -> str:

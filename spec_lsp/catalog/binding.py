@@ -75,6 +75,8 @@ class Setting:
     from_config: bool = False
     index: int = 0
     losers: tuple[Setting, ...] = ()
+    keyword: bool = False
+    """Whether it is a keyword argument of a Python call; `values` is then the source of its value."""
 
     @property
     def known(self) -> bool:
@@ -82,7 +84,9 @@ class Setting:
 
     @property
     def spelled(self) -> str:
-        """The flag with its value as written: `--tp 8`, `--tp=8`, `tp-size: 8` in a config file."""
+        """The flag with its value as written: `--tp 8`, `--tp=8`, `tp-size: 8` in a config file, `tp_size=8` in Python."""
+        if self.keyword:
+            return f"{self.spelling}={' '.join(w.text or '…' for w in self.values)}"
         return _spelled(self.spelling, self.flag, self.values, self.from_config)
 
 

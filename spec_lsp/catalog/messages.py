@@ -73,6 +73,13 @@ class Wording:
         meant = f" Did you mean `{suggestion}`?" if suggestion else ""
         return f"{self.name} has no flag `{fault.typed}`.{meant}"
 
+    def unknown_keyword(self, name: str, suggestion: str | None) -> str:
+        """Of `Engine(…)` and `ServerArgs(…)`."""
+        span = flag_span("--" + name.replace("_", "-"))
+        when = f" ({_when(span, self.catalog)})" if span is not None and self.catalog.release not in span else ""
+        meant = f" Did you mean `{suggestion}`?" if suggestion else ""
+        return f"The engine of {self.name} takes no argument `{name}`{when}; Python stops with a TypeError.{meant}"
+
     def _stray(self, fault: Fault, previous: str | None) -> str:
         words = " ".join(f"`{w.text}`" for w in fault.words if w.text is not None) or "a word"
         verb = "belongs" if len(fault.words) == 1 else "belong"

@@ -63,6 +63,7 @@ class _Moved:
             launch,
             place=self.place(launch.place),
             extent=self.place(launch.extent),
+            group=self.place(launch.group) if launch.group is not None else None,
             variants=tuple(map(self.variant, launch.variants)),
             clues=tuple(map(self.clue, launch.clues)),
         )

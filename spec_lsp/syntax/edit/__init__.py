@@ -8,7 +8,8 @@ reads as exactly the words that were meant.
 from __future__ import annotations
 
 from spec_lsp.syntax.edit.change import Change, apply_edits
+from spec_lsp.syntax.edit.items import quoted
 from spec_lsp.syntax.edit.mapping import ConfigEditor
 from spec_lsp.syntax.edit.words import WordEditor
 
-__all__ = ["Change", "ConfigEditor", "WordEditor", "apply_edits"]
+__all__ = ["Change", "ConfigEditor", "WordEditor", "apply_edits", "quoted"]

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from spec_lsp.syntax import parse
+from spec_lsp.syntax.edit import items
 from spec_lsp.syntax.edit.change import Change, apply_edits
-from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
+from spec_lsp.syntax.launch import Document, Edit, Launch, Syntax, Variant
 from spec_lsp.syntax.word import Place, Word, hull
 
 BARE = re.compile(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
@@ -50,6 +51,10 @@ class WordEditor:
                 return i, at
         return None
 
+    @property
+    def syntax(self) -> Syntax:
+        return self.document.launches[self.launch].syntax
+
     # Operations.
 
     def set_value(self, index: int, value: str, start: int = 0) -> Change | None:
@@ -65,7 +70,7 @@ class WordEditor:
         """Gives a flag another name, keeping a value behind `=`."""
         word = self.words[index]
         old = word.known_start.partition("=")[0]
-        if not FLAG.match(old):
+        if not FLAG.match(old) and self.syntax != "keywords":
             return None
         place = word.place_of(0, len(old))
         if place is None or self.text_at(place) != old:
@@ -87,7 +92,7 @@ class WordEditor:
 
     def insert(self, after: int, flag: str, values: Sequence[str] = ()) -> Change | None:
         """Adds a flag behind the word `after` (-1: behind the entry point), in the style of its neighbours."""
-        joined = len(values) == 1 and self.joins_values()
+        joined = len(values) == 1 and self.joins_values() and self.syntax != "keywords"
         new = [f"{flag}={values[0]}"] if joined else [flag, *values]
         expected = [*map(_told, self.words[: after + 1]), *new, *map(_told, self.words[after + 1 :])]
         return self.first_good(self.insertion_candidates(after, new), expected, after + 1, added=len(new))
@@ -106,6 +111,11 @@ class WordEditor:
         place = word.place_of(start, size) if start < size else None
         fragments = word.slice(start, size) if start < size else ()
         if any(f.fixed for f in fragments):
+            return
+        if self.syntax == "list-words" and place is not None:
+            yield from items.value_edits(self.text_of(place.document), word.place, place, value)
+        if self.syntax == "keywords":
+            yield from [(Edit(place, value),)] if place is not None else []
             return
         if place is not None and self.text_at(place) == word.text[start:]:
             for written in quotings(value, self.quote_around(place)):
@@ -128,6 +138,8 @@ class WordEditor:
         place = hull(w.place for w in going)
         document = place.document
         text = self.text_of(document)
+        if self.syntax in ("list-words", "keywords"):
+            yield from items.removal_edits(text, going[0].place, going[-1].place)
         start, end = place.start, place.end
         line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
         m = re.compile(r"[ \t]*(\\)?(\r?\n|\Z)").match(text, end)
@@ -152,6 +164,12 @@ class WordEditor:
     def insertion_candidates(self, after: int, new: Sequence[str]) -> Iterator[tuple[Edit, ...]]:
         anchor = self.words[after].place if after >= 0 else self.document.launches[self.launch].place
         document, text = anchor.document, self.text_of(anchor.document)
+        if self.syntax == "keywords":
+            yield from items.keyword_edits(text, anchor, "=".join(new), first=after < 0)
+            return
+        if self.syntax == "list-words":
+            quote = items.quote_of(text, anchor)
+            yield from items.insertion_edits(text, anchor, [items.quoted(word, quote) for word in new])
         for pieces in written_words(new):
             yield from self.insertions(document, text, after, anchor.end, pieces)
 

@@ -1,0 +1,83 @@
+"""Edits of what stands between brackets and commas: the argument lists of JSON and Python, the arguments of a Python call."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+from spec_lsp.syntax.launch import Edit
+from spec_lsp.syntax.word import Place
+
+COMMENT = r"[ \t]*(?:#[^\n]*)?"
+ONE_LINE = re.compile(rf",{COMMENT}(?:\r?\n|\Z)")
+COMMA = re.compile(r"[ \t]*,[ \t]*")
+COMMA_BEFORE = re.compile(r",[ \t\r\n]*\Z")
+ESCAPES = re.compile(r"[\\\n\r\t]|[\x00-\x1f]")
+
+
+def quoted(text: str, quote: str) -> str:
+    """The text between quotes of a kind, with the escapes that JSON and Python share."""
+    if quote != "'":
+        return json.dumps(text, ensure_ascii=False)
+    return "'" + json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'") + "'"
+
+
+def quote_of(text: str, place: Place) -> str:
+    """The quote that an item stands in; a double one where it stands in none."""
+    found = re.match(r"[rRbBuUfF]*([\"'])", text[place.start : place.end])
+    return found.group(1) if found else '"'
+
+
+def value_edits(text: str, place: Place, written: Place, value: str) -> Iterator[tuple[Edit, ...]]:
+    """Ways to give an item another text: between its quotes, or the item whole."""
+    quote = text[written.start - 1 : written.start]
+    if quote in ("'", '"'):
+        yield (Edit(written, quoted(value, quote)[1:-1]),)
+    yield (Edit(place, quoted(value, quote_of(text, place))),)
+    yield (Edit(written, value),)
+
+
+def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
+    """Ways to take out the items from `first` to `last`: with their lines where they fill these, with a comma else."""
+    document = first.document
+    start, end = first.start, last.end
+    line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    whole = ONE_LINE.match(text, end)
+    if not text[line:start].strip() and whole:
+        yield (Edit(Place(document, line, whole.end()), ""),)
+    before = COMMA_BEFORE.search(text, max(0, start - 400), start)
+    behind = COMMA.match(text, end)
+    if behind:
+        yield (Edit(Place(document, start, behind.end()), ""),)
+    if before:
+        yield (Edit(Place(document, before.start(), end), ""),)
+    yield (Edit(Place(document, start, end), ""),)
+
+
+def insertion_edits(text: str, after: Place, items: Sequence[str]) -> Iterator[tuple[Edit, ...]]:
+    """Ways to add items behind one: on a line of their own where that one begins its line, else behind its comma."""
+    document, at = after.document, after.end
+    line = max(text.rfind("\n", 0, after.start), text.rfind("\r", 0, after.start)) + 1
+    lead = text[line : after.start]
+    written = ", ".join(items)
+    eol = "\r\n" if "\r\n" in text else "\n"
+    behind = ONE_LINE.match(text, at)
+    indent = lead[: len(lead) - len(lead.lstrip(" \t"))]
+    if behind and indent and re.match(r"[ \t]*[rRbBuUfF]*[\"'\w]", lead + text[after.start : after.end]):
+        yield (Edit(Place(document, behind.end(), behind.end()), f"{indent}{written},{eol}"),)
+    if not lead.strip() and lead:
+        yield (Edit(Place(document, at, at), f",{eol}{indent}{written}"),)
+    yield (Edit(Place(document, at, at), f", {written}"),)
+
+
+def keyword_edits(text: str, after: Place, argument: str, *, first: bool) -> Iterator[tuple[Edit, ...]]:
+    """Ways to add an argument to a call behind one of its arguments, or behind its bracket (`first`; `after` is the function's name)."""
+    if not first:
+        yield from insertion_edits(text, after, [argument])
+        return
+    bracket = text.find("(", after.end) + 1
+    at = Place(after.document, bracket, bracket)
+    if bracket:
+        yield (Edit(at, argument),)
+        yield (Edit(at, f"{argument}, "),)
