@@ -156,7 +156,8 @@ class _File:
         printed = [h for h in template.printed if start <= h[0] < end and not any(a <= h[0] < b for a, b in out)]
         holes = [h for h in template.holes if start <= h.start < end]
         signs = None if "&" in text else [m.start() for m in SIGN.finditer(text)]
-        part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, None, signs)
+        loops = [h for h in template.loops if h[0] < end and start < h[1]]
+        part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, loops, None, signs)
         part.root = root_of(text)
         return part
 

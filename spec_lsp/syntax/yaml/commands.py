@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
-from spec_lsp.syntax.launch import Choice, EmbeddedFile, Launch, Problem, Program, Variant
+from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Problem, Program, Variant
+from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 from spec_lsp.syntax.yaml import words as text
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
@@ -71,6 +73,9 @@ class Reader:
         frame = Frame(compose=is_compose, lookup=self.dotenv() if is_compose else lambda name: None)
         if is_compose:
             self.extend(services)
+        for name, (_, value) in part.entries(part.root).items() if is_compose else ():
+            if name.startswith("x-"):
+                self._open.append(id(value))  # read where it is used
         self.node("", part.root, frame)
 
     def dotenv(self) -> Callable[[str], Word | None]:
@@ -109,6 +114,7 @@ class Reader:
             base = extends.value if is_scalar(extends) else part.text_at(extends, "service")
             taken = part.get(services, base) if base else None
             if taken is not None and taken is not service:
+                part.signs = None
                 part.put(service, {**part.entries(taken), **part.entries(service)})
 
     # --- nodes
@@ -176,8 +182,14 @@ class Reader:
         for k in given:
             argv += self.part_of_command(entries[k], argv, frame)
         if argv:
-            from_list = any(w.known_start.startswith("-") for k in listed for w in self.listed(entries[k][1]))
-            self.argv(argv, frame, entries[given[-1]][0], given == ("args",), bool(listed) and from_list)
+            in_lists = any(w.known_start.startswith("-") for k in listed for w in self.listed(entries[k][1]))
+            self.argv(
+                argv,
+                frame,
+                entries[given[-1]][0],
+                given == (("command",) if frame.compose else ("args",)),
+                in_lists or not scalars,
+            )
         return given
 
     def part_of_command(self, entry: tuple[Node, Node], before: Sequence[Word], frame: Frame) -> list[Word]:
@@ -204,9 +216,15 @@ class Reader:
             if printed is not None:
                 found.append(Word((Fragment(None, printed, False, FROM_TEMPLATE),), printed, True))
             if item is not None:
-                found.append(self.part.word(item))
+                found += [] if is_null(item) and not item.value else [self.item(item)]
                 position = item.end_mark.index
         return found
+
+    def item(self, node: Node) -> Word:
+        word = self.part.word(node)
+        if not word.known_start and self.part.repeats(node):
+            return word._replace(splat=True)
+        return word
 
     def argv(
         self, argv: Sequence[Word], frame: Frame, at: Node, only_args: bool = False, from_list: bool = True
@@ -238,32 +256,35 @@ class Reader:
         if not any(f.text and "sglang" in f.text for f in word.fragments):
             return
         ways: list[Way] = []
-        for choices, one in self.in_workflow(word, frame):
+        clues = _slurm_clues(self.part.document, word)
+        for choices, one, env in self.in_workflow(word, frame):
             one = text.compose(one, frame.lookup) if frame.compose else text.kubernetes(one, frame.env, True)
-            around = self.around(frame, self.files(frame, [one]))
+            around = Around(env, (*clues, *frame.clues), tuple(self.files(frame, [one])), self.read)
             found = read_script(self.part.document, one, around)
             self.problems += found.problems if not ways else ()
             self.depends_on |= found.depends_on
             ways.append((choices, found.launches))
         self.keep(Found(tuple(together(ways))), frame, None)
 
-    def in_workflow(self, word: Word, frame: Frame) -> list[tuple[tuple[Choice, ...], Word]]:
-        """The script with what `${{ env.X }}` and `${{ matrix.x }}` stand for."""
-        named = {
-            hole.start: m
-            for hole in self.part.holes
-            if hole.reason == FROM_WORKFLOW
-            and word.place.start <= hole.start < word.place.end
-            and (m := HOLE_TEXT.match(hole.text))
-        }
+    def in_workflow(self, word: Word, frame: Frame) -> list[tuple[tuple[Choice, ...], Word, Mapping[str, Word]]]:
+        """The script and its variables, with what `${{ env.X }}` and `${{ matrix.x }}` stand for."""
+        holes = (h for h in self.part.holes if h.reason == FROM_WORKFLOW)
+        named = {hole.start: m for hole in holes if (m := HOLE_TEXT.match(hole.text))}
         if not named:
-            return [((), word)]
-        matrix = {m["name"] for m in named.values() if m["where"] == "matrix"} & frame.matrix.keys()
+            return [((), word, frame.env)]
+        script = embedded(word).whole
+        read = [word, *(value for name, value in frame.env.items() if name in script)]
+        asked = {m for w in read for f in w.fragments if f.text is None and (m := named.get(f.place.start))}
+        matrix = {m["name"] for m in asked if m["where"] == "matrix"} & frame.matrix.keys()
         values = [[(name, w) for w in frame.matrix[name]] for name in sorted(matrix)]
         ways = list(product(*values))
         if len(ways) > MAX_WAYS:
             ways = [()]
-        return [(self.taken(way), _filled(word, named, dict(way), frame.env)) for way in ways]
+        found: list[tuple[tuple[Choice, ...], Word, Mapping[str, Word]]] = []
+        for way in ways:
+            env = {name: _filled(value, named, dict(way), frame.env) for name, value in frame.env.items()}
+            found.append((self.taken(way), _filled(word, named, dict(way), env), env))
+        return found
 
     def taken(self, way: Sequence[tuple[str, Word]]) -> tuple[Choice, ...]:
         return tuple(Choice(word.place, f"matrix.{name} is {word.text}") for name, word in way)
@@ -332,12 +353,22 @@ class Reader:
         self.problems += found.problems
         self.depends_on |= found.depends_on
         for launch in found.launches:
-            variants = tuple(replace(v, words=tuple(map(_as_printed, v.words))) for v in launch.variants)
+            shared = self.shared(launch, frame)
+            variants = tuple(
+                replace(v, words=tuple(map(_as_printed, v.words)), choices=(*v.choices, *shared))
+                for v in launch.variants
+            )
             if syntax is not None and launch.syntax == "yaml-words":
                 launch = replace(launch, syntax=syntax)  # type: ignore[arg-type]
             self.launches.append(
                 replace(launch, variants=variants, role=frame.role, group=self.part.place(0, len(self.part.text)))
             )
+
+    def shared(self, launch: Launch, frame: Frame) -> tuple[Choice, ...]:
+        """Who runs a command that is written elsewhere (behind an anchor)."""
+        if self.part.signs is not None or frame.owner is None or frame.owner.contains(launch.place):
+            return ()
+        return (Choice(frame.owner, f"it is run as {frame.name}"),)
 
 
 def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
@@ -360,13 +391,22 @@ def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
 def value_word(part: Part, node: Node) -> Word:
     """A value as the tool that reads the file hands it on: numbers as Python writes them."""
     word = part.word(node)
-    if not is_scalar(node) or word.text is None or node.style is not None:
+    if not is_scalar(node) or word.text is None or node.style:
         return word
     if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"):
         data = text.loaded(node)
         if data is not None and str(data) != word.text:
             return Word((Fragment(str(data), word.place, False),), word.place)
     return word
+
+
+def _slurm_clues(document: str, word: Word) -> list[Clue]:
+    """What the header of a Slurm script says of the machine."""
+    script = embedded(word).whole
+    if "#SBATCH" not in script:
+        return []
+    found = script_clues(document, script)
+    return [replace(c, place=text.place_in(word, c.place.start, c.place.end)) for c in found]
 
 
 def _filled(

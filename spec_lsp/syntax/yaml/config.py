@@ -119,7 +119,7 @@ def _read(name: str, source: Source) -> ConfigFile:
 
 def _compose(text: str) -> tuple[Any, int | None]:
     """The root node of the first document (None if it is empty), and where a second one starts."""
-    loader = _Loader(text)
+    loader = _Loader(without_mark(text))
     try:
         if not loader.check_node():
             return None, None
@@ -254,6 +254,11 @@ def where_broken(problem: Exception, text: str) -> tuple[int, int, int]:
 def _message(problem: Exception) -> str:
     parts = [getattr(problem, "context", None), getattr(problem, "problem", None)]
     return ", ".join(p for p in parts if p) or str(problem).split("\n")[0] or type(problem).__name__
+
+
+def without_mark(text: str) -> str:
+    """The text with a byte order mark made an empty line: libyaml does not count it."""
+    return "\n" + text[1:] if text.startswith("\ufeff") else text
 
 
 def without_line(text: str, at: int) -> str:

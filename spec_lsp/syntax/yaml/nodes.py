@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.yaml.config import nests_too_deep, where_broken, without_line
+from spec_lsp.syntax.yaml.config import nests_too_deep, where_broken, without_line, without_mark
 from spec_lsp.syntax.yaml.scalars import scalar_word
 from spec_lsp.syntax.yaml.templates import Hole, stretches
 
@@ -46,7 +46,7 @@ def root_of(text: str) -> Node:
     if text in _roots:
         _roots.move_to_end(text)
         return _roots[text]
-    root = _read(text)
+    root = _read(without_mark(text))
     _roots[text] = root
     if len(_roots) > MAX_REMEMBERED:
         _roots.popitem(last=False)
@@ -61,7 +61,7 @@ def _read(text: str) -> Node:
         if problem is None:
             return root
         at = _open_quote(text, problem)
-        repaired = without_line(text, where_broken(problem, text)[2] if at is None else at)
+        repaired = without_line(text, where_broken(problem, text)[2]) if at is None else f"{text[:at]} {text[at + 1 :]}"
         if repaired == text:
             return None
         text = repaired
@@ -81,8 +81,10 @@ def _compose(text: str) -> tuple[Node, Exception | None]:
 def _open_quote(text: str, problem: Exception) -> int | None:
     """Where the quote opens that goes over several lines up to the place where a loader failed: it was left open."""
     mark = getattr(problem, "problem_mark", None)
-    if mark is None or getattr(problem, "context", None) == "while scanning a quoted scalar":
+    if mark is None:
         return None
+    if getattr(problem, "context", None) == "while scanning a quoted scalar":
+        return int(problem.context_mark.index)  # type: ignore[attr-defined]
     last: Any = None
     try:
         for event in yaml.parse(text, Loader=_Loader):
@@ -102,7 +104,7 @@ def _open_quote(text: str, problem: Exception) -> int | None:
 class Part:
     """One document of a file: its text (templates masked), which starts at character `base` of the file.
 
-    `holes`, `hidden` and `printed` are those of the templates in it, in order, in offsets of the file.
+    `holes`, `hidden`, `printed` and `loops` are those of the templates in it, in order, in offsets of the file.
     """
 
     document: str
@@ -111,6 +113,7 @@ class Part:
     holes: Sequence[Hole] = ()
     hidden: Sequence[Stretch] = ()
     printed: Sequence[Stretch] = ()
+    loops: Sequence[Stretch] = ()
     root: Node = None
     signs: Sequence[int] | None = None
     """Where the text speaks of SGLang; None: it may anywhere."""
@@ -140,6 +143,11 @@ class Part:
         if low < len(self.printed) and self.printed[low][0] < self.base + end:
             return Place(self.document, *self.printed[low])
         return None
+
+    def repeats(self, node: Node) -> bool:
+        """Whether a template prints a node any number of times."""
+        at = self.base + node.start_mark.index
+        return any(start <= at < end for start, end in self.loops)
 
     def speaks(self, node: Node) -> bool:
         """Whether something in a node speaks of SGLang."""
@@ -197,12 +205,12 @@ class Part:
     def _pairs(self, node: Node) -> Iterator[tuple[str, tuple[Node, Node]]]:
         own = [(k, v) for k, v in node.value if isinstance(k, yaml.ScalarNode)]
         for key, value in own:
-            if key.value == "<<" and key.style is None:
+            if key.value == "<<" and not key.style:
                 merged = value.value if isinstance(value, yaml.SequenceNode) else [value]
                 for one in reversed(merged):
                     yield from self.entries(one).items()
         for key, value in own:
-            if key.value != "<<" or key.style is not None:
+            if key.value != "<<" or key.style:
                 yield key.value, (key, value)
 
     def get(self, node: Node, *path: str) -> Node:

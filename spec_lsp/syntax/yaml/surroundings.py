@@ -41,6 +41,9 @@ class Frame:
     clues: tuple[Clue, ...] = ()
     image: str = ""
     role: str = ""
+    owner: Place | None = None
+    """The mapping that runs what is below: a service, a container; `name` is what it is called."""
+    name: str = ""
     volumes: Node = None
     matrix: Mapping[str, Sequence[Word]] = field(default_factory=dict)
     """The values of each dimension of a workflow's matrix."""
@@ -61,10 +64,16 @@ class Frame:
         volumes = part.get(node, "volumes")
         strategy = part.get(node, "strategy", "matrix")
         return replace(
-            self, env=env or NOTHING, clues=(*clues, *kept), image=image.text if image else self.image, role=role,
+            self,
+            env=env or NOTHING,
+            clues=(*clues, *kept),
+            image=image.text if image else self.image,
+            role=role,
+            owner=part.place_of(node),
+            name=name or key,
             matrix=dict(_matrix(part, strategy)) if strategy is not None else self.matrix,
             volumes=volumes if is_list(volumes) and not self.compose else self.volumes,
-        )  # fmt: skip
+        )
 
     def value(self, part: Part, node: Node) -> Word:
         """The text of a scalar, with Compose's variables replaced."""
@@ -201,15 +210,19 @@ def _gpu(text: str, place: Place) -> Clue:
 def _resources(part: Part, node: Node) -> Iterator[Clue]:
     """Kubernetes' `limits` and `requests`; SkyPilot's, dstack's and truss' accelerators."""
     for name in ("limits", "requests"):
-        for resource, (key, value) in part.entries(part.get(node, name)).items() if part.get(node, name) else ():
+        asked = part.get(node, name)
+        if not is_mapping(asked) or (name == "requests" and is_mapping(part.get(node, "limits"))):
+            continue
+        for resource, (key, value) in part.entries(asked).items():
             if RESOURCES.match(resource):
                 maker = "nvidia" if resource.lower().startswith("nvidia") else resource
                 yield Clue("platform", maker, part.place_of(key))
                 text = part.word(value).text if is_scalar(value) else None
                 if text and text.isdigit() and resource.lower().endswith("/gpu"):
                     yield Clue("gpu-count", text, part.place_of(value))
-        if part.get(node, name, "gpu") is not None and is_scalar(part.get(node, name, "gpu")):
-            yield from _gpus(part, part.get(node, name, "gpu"))
+        count = part.get(asked, "gpu")
+        if is_scalar(count):
+            yield from _gpus(part, count)
     for key, (_, value) in part.entries(node).items():
         if key in GPU_KEYS:
             yield from _gpus(part, value)

@@ -78,6 +78,8 @@ class Template:
     """Whole lines that print nothing, or print something nobody knows (then they are in `printed` too)."""
     printed: list[tuple[int, int]] = field(default_factory=list)
     arms: list[Arm] = field(default_factory=list)
+    loops: list[tuple[int, int]] = field(default_factory=list)
+    """Lines that are printed any number of times."""
 
     def holes_in(self, start: int, end: int) -> Sequence[Hole]:
         low = bisect_right(self.holes, start, key=lambda h: h.end)
@@ -97,7 +99,7 @@ class Template:
         for values in product(*subjects.values()):
             world = dict(zip(subjects, values, strict=True))
             out = tuple((a.start, a.end) for a in arms if not _holds(a, world))
-            taken = tuple((_asked(arms, s), _in_words(s, v)) for s, v in world.items())
+            taken = tuple((_asked(arms, s), _in_words(s, v, subjects[s])) for s, v in world.items())
             ways[Way(out, taken)] = None
         return list(ways)
 
@@ -142,9 +144,9 @@ def _asked(arms: Sequence[Arm], subject: str) -> int:
     return next((a.start for a in arms if any(c.subject == subject for c in a.conditions)), 0)
 
 
-def _in_words(subject: str, value: str | None) -> str:
+def _in_words(subject: str, value: str | None, answers: Sequence[str | None]) -> str:
     if value is None:
-        return f"`{subject}` is not"
+        return f"`{subject}` is not set" if "" in answers else f"`{subject}` is something else"
     return f"`{subject}` is set" if value == "" else f"`{subject}` is {value}"
 
 
@@ -241,6 +243,8 @@ class _Reader:
 
     def close(self, block: _Block, end: int) -> None:
         """Ends the open arm of a block."""
+        if block.condition is None and block.inline < 0:
+            self.found.loops.append((block.start, end))
         if block.condition is None or block.inline >= 0 or end < block.start:
             return
         own = (block.condition,) if block.condition.subject else ()
