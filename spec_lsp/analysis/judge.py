@@ -352,16 +352,17 @@ def _older(
 ) -> list[Judged]:
     """The launch in older releases, newest first, until one takes it.
 
-    Where the newest release refuses it for the same reason on every hardware, older ones are asked on one.
+    Where the newest release refuses it for the same reason on every hardware, older ones are asked on one, and on all where that one
+    refuses it in every release: `trtllm_mla` says that it is not Hopper.
     """
     reasons = {(r.variant, *(f.identity for f in findings_of(r) if _fatal(f, r))) for r in runs}
-    if len(reasons) == len(launch.variants):
-        worlds = [next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])]
-    older: list[Judged] = []
-    for release in OLDER_WORLDS:
-        older += _run_all(launch, [replace(w, release=release) for w in worlds], models, configs)
-        if not all(r.refused for r in older):
-            break
+    one = next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])
+    for asked in ([one], worlds) if len(reasons) == len(launch.variants) and len(worlds) > 1 else (worlds,):
+        older: list[Judged] = []
+        for release in OLDER_WORLDS:
+            older += _run_all(launch, [replace(w, release=release) for w in asked], models, configs)
+            if not all(r.refused for r in older):
+                return older
     return older
 
 

@@ -193,3 +193,20 @@ def test_on_a_newer_release_unknown_names_are_warnings(words: str) -> None:
     text = f"# spec-lsp: sglang=0.5.99 gpu=h100\n{SERVER} {words}"
     assert {d.severity for d in check(text).diagnostics} <= {"warning", "information"}
     assert any(d.severity == "error" for d in check(text.replace("0.5.99", "0.5.23")).diagnostics)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--model-path llama-3.1-8b",
+        "--model-path llama-3.1-8b --attention-backend trtllm_mha",
+        "--model-path deepseek-v3 --attention-backend trtllm_mla",
+        "--model-path llama-3.1-8b --attention-backend aiter",
+        "--model-path llama-3.1-8b --attention-backend fa3",
+    ],
+)
+def test_removed_flag_is_no_error_where_an_older_release_takes_the_launch_on_some_hardware(flags: str) -> None:
+    """Whichever hardware the other flags name: older releases are asked on it."""
+    text = f"python -m sglang.launch_server {flags} --cuda-graph-max-bs 256"
+    found = only(text, "ambiguous-flag")
+    assert (found.severity, "since 0.5.20" in found.message) == ("warning", True)
