@@ -155,6 +155,10 @@ class Binding:
         return self.open_after >= 0 and (setting is None or setting.index < self.open_after)
 
 
+_OWN_CHOICES: Mapping[tuple[Program, str], tuple[str, ...]] = {("dynamo", "load_format"): ("gms",)}
+"""Values that a program takes for SGLang's flags besides SGLang's own: Dynamo loads weights through its GPU memory service."""
+
+
 def bind(
     catalog: Catalog,
     words: Sequence[Word],
@@ -391,6 +395,8 @@ class _Binder:
         for fault in outcome.faults:
             own = ("unknown-flag", "stray-argument", "ambiguous-prefix", "required")
             if not self.strict and fault.kind in own:
+                continue
+            if fault.flag is not None and fault.text in _OWN_CHOICES.get((self.program, fault.flag.field), ()):
                 continue
             if fault.kind == "required" and (self.program == "config" or self._model_elsewhere(fault)):
                 continue

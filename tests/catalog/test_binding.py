@@ -375,3 +375,9 @@ def test_a_file_that_was_read_already() -> None:
 )
 def test_a_key_that_is_no_text(text: str, release: str, expected: list[str]) -> None:
     assert kinds(with_file("--model-path m --config c.yaml", text, release)) == expected
+
+
+def test_values_that_dynamo_adds() -> None:
+    assert kinds(bound("--load-format gms", program="dynamo")) == []
+    assert kinds(bound("--load-format gms")) == ["invalid-choice"]
+    assert kinds(bound("--load-format safetensor", program="dynamo")) == ["invalid-choice"]
