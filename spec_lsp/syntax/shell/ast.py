@@ -163,7 +163,8 @@ class If:
 
 @dataclass(slots=True, eq=False)
 class For:
-    """`for name in words`; `words` is None for the positional parameters. `name` is "" for `for ((…))`."""
+    """`for name in words`; `words` is None for the positional parameters. `for ((…))` has a `header` of three expressions and
+    the variable that the first sets as its name, or "". `select` runs once for one of the words."""
 
     start: int
     end: int
@@ -171,6 +172,8 @@ class For:
     words: tuple[WordNode, ...] | None
     body: Script
     redirects: tuple[Redirect, ...] = ()
+    header: tuple[WordNode, ...] | None = None
+    select: bool = False
 
 
 @dataclass(slots=True, eq=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spec_lsp.syntax.shell import ast, commands, conditions
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander
+from spec_lsp.syntax.shell.input import BLANKS, as_word, cut_line, fields_of, lines_of
 from spec_lsp.syntax.shell.interpreter import (
     ARGUMENTS,
     MAX_CALLS,
@@ -17,10 +18,13 @@ from spec_lsp.syntax.shell.interpreter import (
     plain_path,
     without_last_newlines,
 )
+from spec_lsp.syntax.shell.printing import PRINTED, formatted
 from spec_lsp.syntax.shell.questions import name_of
-from spec_lsp.syntax.shell.values import NOWHERE, UNSET, Array, Scalar, Table, Value, transform
-from spec_lsp.syntax.source import Source
-from spec_lsp.syntax.word import Fragment, unknown
+from spec_lsp.syntax.shell.values import NOWHERE, UNSET, Array, Fork, Reference, Scalar, Table, Value, transform
+from spec_lsp.syntax.source import Source, embedded
+from spec_lsp.syntax.word import Fragment, Place, unknown
+
+MAX_COUNT = 256
 
 
 def run_declare(run: Interpreter, node: ast.Simple, source: Source) -> None:
@@ -31,6 +35,9 @@ def run_declare(run: Interpreter, node: ast.Simple, source: Source) -> None:
     if local and not any(f.kind == "function" for f in run.frames):
         local = False
     for assign in node.assigns:
+        if "n" in letters and command != "export":
+            refer(run, assign, source, local)
+            continue
         if "A" in letters and assign.elements is not None:
             run.state.vars[assign.name] = Table({})
             assign = ast.Assign(assign.start, assign.end, assign.name, True, None, assign.elements)
@@ -47,6 +54,18 @@ def run_declare(run: Interpreter, node: ast.Simple, source: Source) -> None:
     if (command == "export" and "n" not in letters) or "x" in letters:
         run.state.exported |= {a.name for a in node.assigns} | set(names)
     run.set_status(True)
+
+
+def refer(run: Interpreter, assign: ast.Assign, source: Source, local: bool) -> None:
+    """`local -n A=$1`: A is another name of the variable that `$1` names."""
+    written = assign.value
+    target = run.evaluate(lambda x: x.text(written, source), limit=1) if written is not None else None
+    if local:
+        run.make_local(assign.name)
+    if isinstance(target, str) and re.fullmatch(r"[A-Za-z_]\w*", target) and target != assign.name:
+        run.state.vars[assign.name] = Reference(target)
+    else:
+        run.assign_unknown(assign.name, source.place(assign.start, assign.end), "another name of a variable")
 
 
 def run_set(run: Interpreter, node: ast.Simple, source: Source) -> None:
@@ -95,11 +114,15 @@ def run_source(run: Interpreter, node: ast.Simple, source: Source) -> None:
     if not isinstance(path, str) or not path:
         return
     path = plain_path(path)
-    run.sourced.append(path)
-    statements = run.load(path)
+    written = run.written_text(path, source.place(node.start, node.end))
+    if written is None:
+        run.sourced.append(path)
+    statements = run.load(path) if written is None else None
     run.calls += 1
     frame = Frame("function", len(run.state.constraints))
     run.frames.append(frame)
+    if written is not None:
+        run.run_text(embedded(written))
     for script, inner in statements or ():
         if run.state.alive:
             run.run(script, inner)
@@ -157,31 +180,114 @@ def run_test(run: Interpreter, node: ast.Simple, source: Source) -> None:
 
 
 def run_read(run: Interpreter, node: ast.Simple, source: Source) -> None:
-    """`read -r -d '' X <<EOF` gives the text; any other `read` a value nobody knows."""
+    """`read` from a text that the script holds (`<<EOF`, `<<< "$X"`, a loop over lines); any other gives what nobody knows."""
     place = source.place(node.start, node.end)
-    names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
-    body = next((r.body for r in node.redirects if r.op in ("<<", "<<-") and r.body is not None), None)
-    whole = any(a.literal == "-d" and b.literal == "" for a, b in zip(node.words, node.words[1:], strict=False)) or any(
-        w.literal in ("-rd", "-d") and n.literal == "" for w, n in zip(node.words, node.words[1:], strict=False)
-    )
-    if body is not None and whole and len(names) == 1:
-        value = run.value_of(lambda x: Scalar(without_last_newlines(x.scalar(body, source))))
-        run.state.vars[names[0]] = value
-    elif any(re.fullmatch(r"-[A-Za-z]*a", w.literal or "") for w in node.words[1:]):
-        for name in names[-1:]:
-            run.state.vars[name] = Array((unknown(place, "read while it runs", splat=True),))
-    else:
-        for name in names:
-            run.assign_unknown(name, place, "read while it runs")
+    options, names = read_options(node)
+    text = run.standard_input(node.redirects, source)
+    piped = not any(r.body is not None or r.op == "<" for r in node.redirects)
     run.set_status(None)
+    if "-d" in options or text is None or isinstance(text, Fork) or not names:
+        if options.get("-d") == "" and text is not None and len(names) == 1 and "-a" not in options:
+            run.state.vars[names[0]] = transform(text, without_ends)
+        else:
+            forget_read(run, names, "-a" in options, place)
+        if piped and text is not None:
+            run.set_input(None)
+        return
+    line, rest = cut_line(as_word(text.fragments, place))
+    if piped:
+        run.set_input(Scalar(rest.fragments))
+        run.set_status(bool(text.fragments))
+        if not text.fragments:
+            return
+    fields = fields_of(line, separators(run, node), None if "-a" in options else len(names))
+    if fields is None:
+        forget_read(run, names, "-a" in options, place)
+    elif "-a" in options:
+        run.state.vars[names[0]] = Array(tuple(fields))
+    else:
+        for i, name in enumerate(names):
+            run.state.vars[name] = Scalar(fields[i].fragments if i < len(fields) else ())
+
+
+def without_ends(leaf: Any) -> Any:
+    return Scalar(without_last_newlines(leaf.fragments)) if isinstance(leaf, Scalar) else leaf
+
+
+def forget_read(run: Interpreter, names: Sequence[str], array: bool, place: Place) -> None:
+    for name in names or ("REPLY",):
+        if array:
+            run.state.vars[name] = Array((unknown(place, "read while it runs", splat=True),))
+        else:
+            run.assign_unknown(name, place, "read while it runs")
+
+
+def read_options(node: ast.Simple) -> tuple[dict[str, str | None], list[str]]:
+    """The options of `read` with their values, and the names it sets."""
+    options: dict[str, str | None] = {}
+    names: list[str] = []
+    words = list(node.words[1:])
+    while words:
+        text = words.pop(0).literal or ""
+        if not text.startswith("-") or len(text) < 2:
+            if re.fullmatch(r"[A-Za-z_]\w*", text):
+                names.append(text)
+            continue
+        for i, letter in enumerate(text[1:], 1):
+            options["-" + letter] = None
+            if letter in "adnNptui":
+                value = text[i + 1 :] or (words.pop(0).literal if words else None)
+                options["-" + letter] = value
+                break
+    if options.get("-a"):
+        names = [options["-a"] or "", *names][:1]
+    return options, names
+
+
+def separators(run: Interpreter, node: ast.Simple) -> str:
+    """What `read` splits at."""
+    given = next((a.value for a in node.assigns if a.name == "IFS" and a.value is not None), None)
+    if given is not None:
+        return given.literal if given.literal is not None else BLANKS
+    held = run.lookup("IFS")
+    return (held.text or "") if isinstance(held, Scalar) else BLANKS
 
 
 def run_mapfile(run: Interpreter, node: ast.Simple, source: Source) -> None:
     place = source.place(node.start, node.end)
     names = [w.literal for w in node.words[1:] if w.literal and re.fullmatch(r"[A-Za-z_]\w*", w.literal)]
-    for name in names[-1:]:
-        run.state.vars[name] = Array((unknown(place, "read while it runs", splat=True),))
+    options = [w.literal for w in node.words[1:] if w.literal and w.literal.startswith("-")]
+    text = run.standard_input(node.redirects, source) if options == ["-t"] else None
+    lines = lines_of(as_word(text.fragments, place)) if isinstance(text, Scalar) else None
+    for name in names[-1:] or ("MAPFILE",):
+        known = lines is not None and all(line.text is not None for line in lines)
+        unknown_lines = (unknown(place, "read while it runs", splat=True),)
+        run.state.vars[name] = Array(tuple(lines) if known and lines is not None else unknown_lines)
     run.set_status(None)
+
+
+def run_seq(run: Interpreter, node: ast.Simple, source: Source) -> None:
+    """`$(seq 0 3)`."""
+    here = source.place(node.start, node.end)
+
+    def printed(x: Expander) -> tuple[Fragment, ...]:
+        texts = [w.text or "" for w in x.words(node.words[1:], source)]
+        if not 1 <= len(texts) <= 3 or not all(re.fullmatch(r"-?\d{1,9}", t) for t in texts):
+            return (Fragment(None, here, False, PRINTED),)
+        numbers = list(map(int, texts))
+        first, step, last = {1: (1, 1, *numbers), 2: (numbers[0], 1, numbers[-1]), 3: (*numbers,)}[len(numbers)]
+        counted = range(first, last + (1 if step > 0 else -1), step) if step else range(0)
+        if len(counted) > MAX_COUNT:
+            return (Fragment(None, here, False, PRINTED),)
+        return tuple(Fragment(f"{n}\n", here, False, fixed=True) for n in counted)
+
+    run.write(node, source, printed)
+    run.set_status(True)
+
+
+def run_let(run: Interpreter, node: ast.Simple, source: Source) -> None:
+    for word in node.words[1:]:
+        run.calculate(word, source)
 
 
 def run_echo(run: Interpreter, node: ast.Simple, source: Source) -> None:
@@ -200,41 +306,43 @@ def run_echo(run: Interpreter, node: ast.Simple, source: Source) -> None:
 
 def run_printf(run: Interpreter, node: ast.Simple, source: Source) -> None:
     here = source.place(node.start, node.end)
+    to_variable = len(node.words) > 2 and node.words[1].literal == "-v"
+    words = node.words[3:] if to_variable else node.words[1:]
+    if words and words[0].literal == "--":
+        words = words[1:]
 
     def printed(x: Expander) -> tuple[Fragment, ...]:
-        words = x.words(node.words[1:], source)
-        if words and words[0].text in ("%s", "%s\\n", "%s\n") and len(words) == 2:
-            end = (Fragment("\n", here, False, fixed=True),) if words[0].text != "%s" else ()
-            return (*words[1].fragments, *end)
-        text = words[0].text if len(words) == 1 else None
-        if text is not None and not re.search(r"[%\\]", text.removesuffix("\\n")):
-            end = (Fragment("\n", here, False, fixed=True),) if text.endswith("\\n") else ()
-            return (*words[0].slice(0, len(text.removesuffix("\\n"))), *end)
-        return (Fragment(None, here, False, "what a command prints"),)
+        return formatted(x.words(words, source), here)
 
-    if len(node.words) > 2 and node.words[1].literal == "-v" and node.words[2].literal:
-        run.assign_unknown(node.words[2].literal, here, "what a command prints")
-    else:
+    name = node.words[2].literal if to_variable else None
+    if name:
+        value = run.value_of(lambda x: Scalar(printed(x)))
+        if value is not NOWHERE:
+            run.state.vars[name] = value
+    elif not to_variable:
         run.write(node, source, printed)
     run.set_status(True)
 
 
 def run_cat(run: Interpreter, node: ast.Simple, source: Source) -> None:
-    """`cat <<EOF > file`, `tee file <<EOF`."""
-    here = source.place(node.start, node.end)
-    body = next((r.body for r in reversed(node.redirects) if r.body is not None), None)
+    """`cat <<EOF > file`, `tee file <<EOF`, `cat file` of a file that the script wrote."""
+    place = source.place(node.start, node.end)
     is_tee = name_of(node) == "tee"
+    named = [w for w in node.words[1:] if w.literal is None or not w.literal.startswith("-")]
+    if is_tee or not named:
+        text = run.standard_input(node.redirects, source)
+    else:
+        text = run.written_text(run.path_of(named[0], source) or "", place) if len(named) == 1 else None
+        text = None if text is None else Scalar(text.fragments)
+    if is_tee and text is not None:
+        for word in named:
+            run.write_file(run.path_of(word, source) or "", text, any(w.literal == "-a" for w in node.words))
+    unknown_text = (Fragment(None, place, False, PRINTED),)
 
     def content(x: Expander) -> tuple[Fragment, ...]:
-        if body is None or (not is_tee and len(node.words) > 1 and node.words[1].literal != "-"):
-            return (Fragment(None, here, False, "what a command prints"),)
-        return x.scalar(body, source)
+        leaf = x.world.follow(text) if text is not None else None
+        return leaf.fragments if isinstance(leaf, Scalar) else unknown_text
 
-    if is_tee and body is not None:
-        value = run.value_of(lambda x: Scalar(content(x)))
-        for word in node.words[1:]:
-            if word.literal and not word.literal.startswith("-") and value is not NOWHERE:
-                run.write_file(word.literal, value, any(w.literal == "-a" for w in node.words))
     run.write(node, source, content)
     run.set_status(None)
 
@@ -266,4 +374,6 @@ BUILTINS: Mapping[str, Callable[[Interpreter, ast.Simple, Source], None]] = {
     "echo": run_echo,
     "printf": run_printf,
     "getopts": run_getopts,
+    "seq": run_seq,
+    "let": run_let,
 }

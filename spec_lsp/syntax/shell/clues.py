@@ -6,6 +6,7 @@ import re
 
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.shell.commands import SLURM_CLUES, slurm_clue
+from spec_lsp.syntax.source import WordSource
 from spec_lsp.syntax.word import Place
 
 SBATCH = re.compile(r"^#SBATCH[ \t]+([^\r\n]*)", re.M)
@@ -23,3 +24,10 @@ def script_clues(document: str, text: str) -> list[Clue]:
             if kind:
                 found.append(slurm_clue(kind, m.group(2), Place(document, m.start(2), m.end(2))))
     return found
+
+
+def text_clues(source: WordSource) -> list[Clue]:
+    """The clues of a Slurm header in a text that a script carries."""
+    found = script_clues("", source.whole) if "#SBATCH" in source.whole else []
+    whole = source.statement(0, source.whole)
+    return [Clue(c.kind, c.text, whole.place(c.place.start, c.place.end)) for c in found]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 from spec_lsp.syntax.launch import Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
@@ -58,7 +59,8 @@ CONTAINERS = frozenset({"docker", "podman", "nerdctl"})
 DOCKER_SWITCHES = frozenset({
     "--rm", "--detach", "--interactive", "--tty", "--privileged", "--init", "--read-only", "--no-healthcheck",
     "--oom-kill-disable", "--publish-all", "--quiet", "--sig-proxy", "--disable-content-trust", "--replace",
-    "--rmi", "--tls-verify", "--no-hosts", "--no-hostname",
+    "--rmi", "--tls-verify", "--no-hosts", "--no-hostname", "--service-ports", "--no-deps", "--build", "--no-TTY",
+    "--use-aliases", "--remove-orphans",
 })  # fmt: skip
 SSH_VALUES = frozenset({
     "-b", "-c", "-D", "-E", "-e", "-F", "-I", "-i", "-J", "-L", "-l", "-m", "-O", "-o", "-p", "-Q", "-R", "-S",
@@ -68,7 +70,14 @@ SLURM_CLUES = {
     "gres": "gpu", "constraint": "gpu", "C": "gpu", "gpus": "gpu", "G": "gpu", "gpus-per-node": "gpu", "gpus-per-task": "gpu",
     "nodes": "nodes", "N": "nodes", "container-image": "image",
 }  # fmt: skip
-MAX_WRAPPERS = 12
+SBATCH_SWITCHES = frozenset({
+    "--contiguous", "--exclusive", "--get-user-env", "--hold", "--ignore-pbs", "--no-kill", "--no-requeue", "--overcommit",
+    "--oversubscribe", "--parsable", "--quiet", "--reboot", "--requeue", "--spread-job", "--test-only", "--use-min-nodes",
+    "--verbose", "--wait",
+})  # fmt: skip
+ENTER_KEYS = frozenset({"enter", "c-m", "kpenter", "c-j"})
+PARALLEL_MARK = r"\{(?:\d*[/.]{0,2}|#|%)\}"
+FROM_INPUT = "from what the command reads"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +123,18 @@ class Embedded:
 
 @dataclass(frozen=True, slots=True)
 class StandardInput:
-    """A shell reads a script from its standard input."""
+    """A shell reads a script from its standard input; `args` are `$0` and the positional parameters."""
 
+    around: Surroundings
+    args: tuple[Word, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ScriptFile:
+    """A shell reads a script that this one has written to a file."""
+
+    path: Word
+    args: tuple[Word, ...]
     around: Surroundings
 
 
@@ -135,12 +154,14 @@ class CalledByPart:
     args: tuple[Word, ...]
 
 
-Action = Started | Embedded | StandardInput | Called | CalledByPart
+Action = Started | Embedded | StandardInput | ScriptFile | Called | CalledByPart
 
 
 @dataclass(slots=True)
 class _Reader:
     functions: Collection[str]
+    written: Callable[[Word], bool]
+    """Whether a word is the path of a file that the script has written."""
     steps: int = field(default=0)
 
     def read(self, words: Sequence[Word], around: Surroundings, certain: bool = True) -> Action | None:
@@ -150,7 +171,11 @@ class _Reader:
             return None
         first = words[0]
         name = command_name(first)
+        if "/" in first.known_start and self.written(first):
+            return ScriptFile(first, tuple(words[1:]), around)
         if name is None:
+            if self.written(first):
+                return ScriptFile(first, tuple(words[1:]), around)
             return self.unknown_command(words, around) or (self.called_by_part(words) if certain else None)
         if certain and first.text is not None and first.text in self.functions:
             return Called(first.text, tuple(words[1:]))
@@ -221,6 +246,8 @@ class _Reader:
         """The command that an unknown command starts, found by its looks; behind a known wrapper more is believed."""
         for i in range(start, len(words)):
             name = command_name(words[i])
+            if wrapper and "/" in words[i].known_start and self.written(words[i]):
+                return ScriptFile(words[i], tuple(words[i + 1 :]), around)
             if name is None:
                 if (
                     words[i + 1 : i + 2]
@@ -269,7 +296,7 @@ class _Reader:
         while i < len(words):
             text = words[i].text
             if text is None:
-                return None
+                return ScriptFile(words[i], tuple(words[i + 1 :]), around) if self.written(words[i]) else None
             if re.fullmatch(r"-[A-Za-z]*c", text):
                 i += 1
                 if i < len(words) and words[i].text == "--":
@@ -278,9 +305,10 @@ class _Reader:
             if text in ("-o", "+o", "-O", "--rcfile", "--init-file"):
                 i += 1
             elif text in ("-", "-s", "/dev/stdin") or re.fullmatch(r"-[A-Za-z]*s", text):
-                return StandardInput(around)
+                rest = words[i + 2 :] if words[i + 1 : i + 2] and words[i + 1].text == "--" else words[i + 1 :]
+                return StandardInput(around, (words[0], *rest))
             elif not text.startswith(("-", "+")):
-                return None
+                return ScriptFile(words[i], tuple(words[i + 1 :]), around) if self.written(words[i]) else None
             i += 1
         return StandardInput(around)
 
@@ -307,8 +335,6 @@ class _Reader:
             rest = rest[1:]
         if not rest:
             return StandardInput(away) if i < len(words) else None
-        if len(rest) <= 3 and command_name(rest[0]) in SHELLS and all((w.text or "").startswith("-") for w in rest[1:]):
-            return StandardInput(away)
         return Embedded(joined(rest), (), False, away)
 
     def behind_dashes(self, words: Sequence[Word], around: Surroundings) -> Action | None:
@@ -319,25 +345,91 @@ class _Reader:
         return self.scan(words, 1, around, True)
 
     def tmux(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`tmux send-keys -t x 'command' Enter`, `tmux new-session -d 'command'`."""
         keys = next((i for i, w in enumerate(words) if w.text in ("send-keys", "send")), None)
         if keys is None:
-            return self.tmux_command(words, around)
+            return self.last_text(words, around)
         i = keys + 1
         while i < len(words) and words[i].known_start.startswith("-"):
             i += 2 if words[i].text in ("-t", "-N") else 1
-        typed = [w for w in words[i:] if w.text not in ("Enter", "C-m", "KPEnter", "C-c", "C-l")]
+        typed = [_enter(w) if (w.text or "").lower() in ENTER_KEYS else w for w in words[i:]]
+        typed = [w for w in typed if not re.fullmatch(r"[CM]-.", w.text or "")]
         return Embedded(joined(typed), (), False, around) if typed else None
 
-    def tmux_command(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+    def screen(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`screen -S x -X stuff 'command\\n'`; else as any wrapper."""
+        for i, word in enumerate(words[:-1]):
+            if word.text == "stuff":
+                return Embedded(_typed(words[i + 1]), (), False, around)
+        return self.last_text(words, around)
+
+    def last_text(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """A wrapper that takes a command, or the text of one as its last word."""
         found = self.scan(words, 1, around, True)
-        if found is not None or len(words) < 3 or "sglang" not in (words[-1].known_start or ""):
+        if found is not None or len(words) < 2 or "sglang" not in words[-1].known_start:
             return found
         return Embedded(words[-1], (), False, around)
 
+    def remote(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`pdsh -w hosts 'command'`."""
+        return self.last_text(words, replace(around, fresh=True))
+
+    def xargs(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`xargs -I{} command {}`: what it puts in comes from what it reads."""
+        i = 1
+        mark: str | None = None
+        while i < len(words) and words[i].known_start.startswith("-"):
+            text = words[i].known_start
+            if text[:2] in ("-I", "-i"):
+                given = text[2:] or ((words[i + 1].text if text == "-I" and i + 1 < len(words) else None) or "{}")
+                mark, i = given, i + (text == "-I")
+            elif re.fullmatch(r"-[aEdLnPs]", text):
+                i += 1
+            i += 1
+        command = list(words[i:])
+        if not command:
+            return None
+        if mark is not None:
+            return self.read([_with_holes(w, re.escape(mark)) for w in command], around)
+        place = words[0].place
+        return self.read([*command, Word((Fragment(None, place, False, FROM_INPUT),), place, True)], around)
+
+    def parallel(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """GNU `parallel 'command {}' ::: a b`."""
+        end = next((i for i, w in enumerate(words) if (w.text or "").startswith(":::")), len(words))
+        start = 1
+        while start < end and words[start].known_start.startswith("-"):
+            start += (
+                2
+                if re.fullmatch(
+                    r"-[jNnLaCIEsS]|--(?:jobs|arg-file|colsep|delay|sshlogin|joblog)", words[start].known_start
+                )
+                else 1
+            )
+        command = [_with_holes(w, PARALLEL_MARK) for w in words[start:end]]
+        return Embedded(joined(command), (), False, around) if command else None
+
+    def mpi(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`mpirun -np 2 -x NAME=value command`."""
+        for option, value in pairwise(words[1:]):
+            if option.text in ("-x", "--x"):
+                around = around.add_env(value)
+        for i, option in enumerate(words[:-2]):
+            if option.text in ("-env", "-genv") and words[i + 1].text:
+                around = replace(around, env=(*around.env, (words[i + 1].text or "", words[i + 2])))
+        return self.scan(words, 1, around, True)
+
+    def enroot(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        for option, value in pairwise(words[1:]):
+            if option.text in ("-e", "--env"):
+                around = around.add_env(value)
+        return self.scan(words, 1, around, True)
+
     def container(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         verb = next((i for i, w in enumerate(words) if w.text in ("run", "exec", "create")), None)
-        if verb is None or words[verb - 1].text == "compose" or any(w.text == "compose" for w in words[:verb]):
+        if verb is None:
             return self.scan(words, 1, replace(around, fresh=True), True)
+        compose = words[0].known_start.endswith("compose") or any(w.text == "compose" for w in words[:verb])
         inside = replace(around, fresh=True)
         i = verb + 1
         entrypoint: Word | None = None
@@ -350,7 +442,7 @@ class _Reader:
             if not start.startswith("-"):
                 break
             option, equals, _ = start.partition("=")
-            switch = start in DOCKER_SWITCHES or re.fullmatch(r"-[dit]+", start) is not None
+            switch = start in DOCKER_SWITCHES or re.fullmatch(r"-[ditTqP]+", start) is not None
             value = (
                 word.split(len(option) + 1)[1]
                 if equals
@@ -362,7 +454,9 @@ class _Reader:
             i += 1 if equals or switch else 2
         if i >= len(words):
             return self.scan(words, verb + 1, inside, True)
-        if words[verb].text != "exec" and words[i].known_start:
+        if i and words[i - 1].splat and is_program(command_name(words[i])):
+            return self.read(words[i:], inside)
+        if words[verb].text != "exec" and not compose and words[i].known_start:
             inside = inside.add_clue(_clue("image", words[i]))
         command = words[i + 1 :]
         if entrypoint is not None and entrypoint.text:
@@ -374,9 +468,9 @@ class _Reader:
         for i, word in enumerate(words[1:], 1):
             text = word.known_start
             if text == "--env" and i + 1 < len(words):
-                around = around.add_env(words[i + 1])
+                around = _env_list(around, words[i + 1])
             elif text.startswith("--env="):
-                around = around.add_env(word.split(len("--env="))[1])
+                around = _env_list(around, word.split(len("--env="))[1])
             elif text.endswith((".sif", ".sqsh")) or text.startswith(("docker://", "oras://", "library://")):
                 around = around.add_clue(_clue("image", word))
                 found = self.read(words[i + 1 :], around)
@@ -385,15 +479,23 @@ class _Reader:
         return self.scan(words, 1, around, True)
 
     def slurm(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        for i, word in enumerate(words[1:], 1):
-            name, equals, _ = word.known_start.lstrip("-").partition("=")
-            kind = SLURM_CLUES.get(name) if word.known_start.startswith("-") else None
-            value = word.split(len(word.known_start.partition("=")[0]) + 1)[1] if equals else None
-            if kind and value is None and i + 1 < len(words):
-                value = words[i + 1]
-            if kind and value is not None and value.known_start:
-                around = around.add_clue(slurm_clue(kind, value.known_start, value.place))
-        return self.dash_c(words, around)
+        return self.dash_c(words, _slurm_around(words, around))
+
+    def sbatch(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`sbatch --wrap='command'`, `sbatch job.sh`, `sbatch <<EOF`."""
+        around = _slurm_around(words, around)
+        i = 1
+        while i < len(words) and (words[i].known_start.startswith("-") or words[i].splat) and words[i].text != "-":
+            text = words[i].known_start
+            if text.startswith("--wrap"):
+                return self.dash_c(words, around)
+            takes = re.fullmatch(r"-[^hHkOQsvVW]", text) or (text.startswith("--") and text not in SBATCH_SWITCHES)
+            i += 2 if takes and "=" not in text else 1
+        if i >= len(words) or words[i].text == "-":
+            return StandardInput(around)
+        if self.written(words[i]):
+            return ScriptFile(words[i], tuple(words[i + 1 :]), around)
+        return self.scan(words, i + 1, around, True)
 
 
 Handler = Callable[[_Reader, Sequence[Word], Surroundings], Action | None]
@@ -406,8 +508,14 @@ HANDLERS: dict[str, Handler] = {
     "accelerate": _Reader.torchrun,
     "ssh": _Reader.ssh,
     "tmux": _Reader.tmux,
+    "screen": _Reader.screen,
+    "xargs": _Reader.xargs,
+    "parallel": _Reader.parallel,
+    "enroot": _Reader.enroot,
+    "gcloud": _Reader.dash_c,
+    "vagrant": _Reader.dash_c,
     "srun": _Reader.slurm,
-    "sbatch": _Reader.slurm,
+    "sbatch": _Reader.sbatch,
     "salloc": _Reader.slurm,
     "su": _Reader.dash_c,
     "runuser": _Reader.dash_c,
@@ -418,18 +526,29 @@ HANDLERS: dict[str, Handler] = {
     "ray": _Reader.behind_dashes,
     "singularity": _Reader.apptainer,
     "apptainer": _Reader.apptainer,
+    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra"), _Reader.mpi),
+    **dict.fromkeys(("pdsh", "clush", "pssh", "parallel-ssh", "sky", "bsub", "wsl"), _Reader.remote),
+    **dict.fromkeys(("xterm", "gnome-terminal", "konsole", "byobu"), _Reader.last_text),
+    **dict.fromkeys(("coverage", "scalene", "viztracer", "memray", "kernprof"), _Reader.torchrun),
     **dict.fromkeys(SHELLS, _Reader.shell),
-    **dict.fromkeys(CONTAINERS, _Reader.container),
+    **dict.fromkeys((*CONTAINERS, "docker-compose"), _Reader.container),
 }
 
 
-def recognise(words: Sequence[Word], functions: Collection[str]) -> Action | None:
-    """What a command starts, None if nothing that matters here."""
-    return _Reader(functions).read(words, Surroundings())
+def recognise(
+    words: Sequence[Word], functions: Collection[str], written: Callable[[Word], bool] = lambda path: False
+) -> Action | None:
+    """What a command starts, None if nothing that matters here. `written`: whether the script has written a file of that path."""
+    return _Reader(functions, written).read(words, Surroundings())
 
 
 def started(program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0) -> Started:
     return Started(program, tuple(words[first:count]), tuple(words[count:]), around)
+
+
+def is_program(name: str | None) -> bool:
+    """Whether a name is that of a program which starts SGLang, directly or through a shell."""
+    return name is not None and (PYTHON.match(name) is not None or name == "sglang" or name in SHELLS)
 
 
 def command_name(word: Word) -> str | None:
@@ -452,6 +571,69 @@ def joined(words: Sequence[Word]) -> Word:
         fragments.extend(word.fragments)
     place = hull(w.place for w in words)
     return Word(tuple(fragments), place, len(words) == 1 and words[0].splat)
+
+
+def _enter(word: Word) -> Word:
+    """A key that ends a line, as what it types."""
+    return Word((Fragment("\n", word.place, False, fixed=True),), word.place)
+
+
+def _typed(word: Word) -> Word:
+    """A text that `screen` types: its `\\n` and `^M` end a line."""
+    text = word.text or word.known_start
+    end = re.search(r"(?:\\[nr]|\^M|[\r\n])+\Z", text)
+    return word if end is None else Word(word.slice(0, end.start()), word.place)
+
+
+def _with_holes(word: Word, mark: str) -> Word:
+    """The word with what replaces a mark (`{}`) unknown."""
+    if word.splat or not re.search(mark, word.known_start):
+        return word
+    found: list[Fragment] = []
+    for fragment in word.fragments:
+        position = 0
+        piece = Word((fragment,), word.place)
+        for m in re.finditer(mark, fragment.text or ""):
+            found += piece.slice(position, m.start()) if position < m.start() else ()
+            found.append(Fragment(None, piece.slice(*m.span())[0].place, False, FROM_INPUT))
+            position = m.end()
+        if fragment.text is None:
+            found.append(fragment)
+        elif position < len(fragment.text):
+            found += piece.slice(position, len(fragment.text))
+    return Word(tuple(found), word.place)
+
+
+def _env_list(around: Surroundings, value: Word) -> Surroundings:
+    """`A=1,B=2`."""
+    text = value.text
+    if text is None or "," not in text:
+        return around.add_env(value)
+    start = 0
+    for piece in re.split(r",(?=[A-Za-z_]\w*(?:=|,|\Z))", text):
+        fragments = value.slice(start, start + len(piece)) if piece else ()
+        around = around.add_env(Word(fragments, value.place_of(start, start + len(piece)) or value.place))
+        start += len(piece) + 1
+    return around
+
+
+def _slurm_around(words: Sequence[Word], around: Surroundings) -> Surroundings:
+    """What the options of `srun` and `sbatch` say: hardware, the image, variables."""
+    for i, word in enumerate(words[1:], 1):
+        start = word.known_start
+        name, equals, _ = start.lstrip("-").partition("=")
+        if not start.startswith("-") or (name not in SLURM_CLUES and name != "export"):
+            continue
+        value = (
+            word.split(len(start.partition("=")[0]) + 1)[1] if equals else words[i + 1] if i + 1 < len(words) else None
+        )
+        if value is None or not value.known_start:
+            continue
+        if name == "export":
+            around = _env_list(around, value)
+        else:
+            around = around.add_clue(slurm_clue(SLURM_CLUES[name], value.known_start, value.place))
+    return around
 
 
 def slurm_clue(kind: str, text: str, place: Place) -> Clue:

@@ -14,6 +14,7 @@ from typing import Any, Protocol
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.patterns import affordable, compile_pattern, quote
+from spec_lsp.syntax.shell.printing import quoted
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,
@@ -21,6 +22,7 @@ from spec_lsp.syntax.shell.values import (
     Array,
     Fork,
     Point,
+    Reference,
     Scalar,
     Table,
     Tree,
@@ -45,6 +47,8 @@ _new = tuple.__new__
 """Makes a named tuple without its Python-level constructor, where thousands are made."""
 
 FROM_COMMAND_LINE = "from the command line"
+SET_IN_LOOP = "set in a loop"
+GIVEN = (FROM_COMMAND_LINE, SET_IN_LOOP, FROM_ENVIRONMENT)
 
 
 class Variables(Protocol):
@@ -334,6 +338,8 @@ class Expander:
         tree = self.variables.lookup(name)
         if tree is not None:
             value: Any = self.world.follow(tree)
+            if isinstance(value, Reference):
+                return self.leaf(value.name)
             found: Leaf = Outside(DEPENDS) if value is None else value
             return found
         if name == "@":
@@ -371,8 +377,8 @@ class Expander:
         self.value_into(fields, p, leaf, here, join)
 
     def value_into(self, fields: Fields, p: Param, leaf: Leaf, here: Place, join: bool) -> None:
-        if self.generous and isinstance(leaf, Unset) and not p.op and p.index is None and self.is_plain_elsewhere(p):
-            leaf = Outside(FROM_ENVIRONMENT)
+        if self.generous and isinstance(leaf, Unset) and not p.op and p.index is None:
+            leaf = self.given_elsewhere(p)
         if isinstance(leaf, (Unset, Table)):
             if p.quoted and p.index is None:
                 fields.expanded((), True)
@@ -394,12 +400,18 @@ class Expander:
                 fields.expanded(through(word.fragments, here), False)
                 fields.many = True
 
-    def is_plain_elsewhere(self, p: Param) -> bool:
-        """Whether every value that the script gives a variable is one word and no flag: `if …; then SIZE=8192; fi`."""
+    def given_elsewhere(self, p: Param) -> Leaf:
+        """What a variable is taken for that this way leaves unset: nothing, unless every value that the script gives it elsewhere is
+        one word and no flag (`if …; then SIZE=8192; fi`), or given to the script (`--size) SIZE=$2 ;;`)."""
         tree = self.variables.lookup(p.name) if not p.indirect else None
-        texts = [leaf.text for _, leaf in leaves(tree) if isinstance(leaf, Scalar)] if tree is not None else []
+        found = [leaf for _, leaf in leaves(tree) if isinstance(leaf, Scalar)] if tree is not None else []
+        texts = [leaf.text for leaf in found]
         known = [text for text in texts if text is not None]
-        return bool(known) and all(text and text[0] != "-" and not re.search(r"\s", text) for text in known)
+        if known and all(text and text[0] != "-" and not re.search(r"\s", text) for text in known):
+            return Outside(FROM_ENVIRONMENT)
+        if found and not known and all(unknown_reason(leaf) in GIVEN for leaf in found):
+            return Outside(FROM_COMMAND_LINE)
+        return UNSET
 
     def unknown_words(self, fields: Fields, p: Param, here: Place, reason: str) -> None:
         fields.array((unknown(here, reason, splat=True),), here) if p.quoted else fields.expanded(
@@ -538,6 +550,8 @@ class Expander:
     ) -> tuple[Fragment, ...] | None:
         word = Word(fragments, here)
         text = word.text
+        if p.op == "@Q":
+            return quoted(fragments, here)
         if text is None:
             return None
         if p.op in ("^^", ",,", "^", ","):

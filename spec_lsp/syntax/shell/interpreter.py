@@ -15,10 +15,12 @@ from functools import partial
 from typing import Any
 
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile
-from spec_lsp.syntax.shell import ast, commands, conditions
+from spec_lsp.syntax.shell import arithmetic, ast, commands, conditions
+from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.expand import (
     ALWAYS_SET,
     FROM_COMMAND_LINE,
+    SET_IN_LOOP,
     Expander,
     bounded,
     bounded_array,
@@ -29,6 +31,7 @@ from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.shell.questions import (
     PIP,
+    arithmetic_names,
     arm_label,
     assigned_names,
     equality,
@@ -52,6 +55,7 @@ from spec_lsp.syntax.shell.values import (
     Fork,
     Impossible,
     Point,
+    Reference,
     Scalar,
     Table,
     TooMany,
@@ -80,10 +84,13 @@ MAX_ASSIGNED_WAYS = 32
 
 STATUS = "?"
 OUTPUT = ">"
+INPUT = "<"
 ARGUMENTS = "@"
 FILE = "file:"
 
 
+STEP = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(\+\+|--)\s*([A-Za-z_]\w*))(.*)", re.S)
+"""An arithmetic expression that sets a variable: its name, the operator, what follows."""
 SILENT = frozenset({
     "cd", "export", "set", "source", ".", "mkdir", "sleep", "[", "test", "true", "false", ":", "pushd", "popd",
     "local", "declare", "shift", "unset", "read", "exit", "return",
@@ -168,14 +175,19 @@ class Interpreter:
     # What an expansion reads.
 
     def lookup(self, name: str) -> Tree[Value] | None:
-        found: Tree[Value] | None = self.variable(name)
+        if name == STATUS:
+            return self.last_status()
+        found: Any = self.variable(name)
+        if isinstance(found, Reference):
+            return self.lookup(found.name) if found.name != name else None
         if found is None and name.isdigit():
             return self.positional(int(name))
         if found is None and name == "#":
             return self.count()
         if found is None and (name == "0" or name == "BASH_SOURCE"):
             return self.script_path()
-        return found
+        value: Tree[Value] | None = found
+        return value
 
     def variable(self, name: str) -> Any:
         """What the script has set a variable to; notes that it was asked for."""
@@ -238,6 +250,17 @@ class Interpreter:
 
         picked: Tree[Value] = transform(arguments, pick)
         return picked
+
+    def last_status(self) -> Tree[Value]:
+        """`$?`: 0 after what succeeds; which other number a failure gives is not known."""
+        place = Place(self.document, 0, 0)
+
+        def number(leaf: Any) -> Value:
+            text = "0" if leaf is True else None
+            return Scalar((Fragment(text, place, False, "exit status", fixed=True),))
+
+        told: Tree[Value] = transform(self.variable(STATUS), number)
+        return told
 
     def count(self) -> Tree[Value] | None:
         arguments = self.variable(ARGUMENTS)
@@ -533,7 +556,45 @@ class Interpreter:
         if not self.capturing:
             self.printed.clear()
             self.kept_words.clear()
+        redirects = getattr(node, "redirects", ())
+        if redirects and not isinstance(node, ast.Simple):
+            self.run_redirected(node, redirects, source)
+        else:
+            EXECUTE[type(node)](self, node, source)
+
+    def run_redirected(self, node: ast.Command, redirects: Sequence[ast.Redirect], source: Source) -> None:
+        """A compound command whose commands read or write elsewhere."""
+        kept = {name: self.state.vars.get(name, MISSING) for name in (INPUT, OUTPUT)}
+        writes = any(writes_file(r) for r in redirects)
+        if any(r.op in READS for r in redirects):
+            self.set_input(self.standard_input(redirects, source))
+        if writes:
+            self.state.vars[OUTPUT] = Scalar(())
         EXECUTE[type(node)](self, node, source)
+        printed = self.state.vars.get(OUTPUT, UNSET)
+        self.restore(kept)
+        if writes:
+            self.write_to(redirects, source, printed)
+
+    def set_input(self, value: Any) -> None:
+        self.restore({INPUT: MISSING if value is None else value})
+
+    def standard_input(self, redirects: Sequence[ast.Redirect], source: Source) -> Any:
+        """What a command reads: a here-document, a file that the script wrote, a pipe; None if nobody knows."""
+        for redirect in reversed(redirects):
+            body = redirect.body
+            if body is not None:
+                end = (
+                    (Fragment("\n", source.place(body.end, body.end), False, fixed=True),)
+                    if redirect.op == "<<<"
+                    else ()
+                )
+                value = self.value_of(lambda x, b=body, e=end: Scalar((*x.scalar(b, source), *e)))  # type: ignore[misc]
+                return None if value is NOWHERE else value
+            if redirect.op == "<" and redirect.descriptor in ("", "0"):
+                key = self.path_of(redirect.target, source)
+                return self.variable(FILE + key) if key else None
+        return self.state.vars.get(INPUT)
 
     def set_status(self, status: Any) -> None:
         self.state.vars[STATUS] = status
@@ -574,7 +635,7 @@ class Interpreter:
             self.set_status(transform(self.state.vars.get(STATUS), lambda s: None if s is None else not s))
 
     def run_pipes(self, node: ast.Pipeline, source: Source) -> None:
-        """Each command in a process of its own; what one prints is kept for a shell that reads it."""
+        """Each command in a process of its own; what one prints is kept for a command that makes something of it."""
         outer = self.state
         output: Any = MISSING
         for i, command in enumerate(node.commands):
@@ -584,10 +645,12 @@ class Interpreter:
                 self.state.vars[OUTPUT] = Scalar(())
             elif i + 1 < len(node.commands):
                 self.state.vars.pop(OUTPUT, None)
-            if output is not MISSING and isinstance(command, ast.Simple):
-                self.state.vars["<"] = output
+            if i:
+                self.restore({INPUT: output})
             self.execute(command, source)
             output = self.state.vars.get(OUTPUT, MISSING) if reads else MISSING
+            if self.state.alive:
+                outer.vars.update((name, value) for name, value in self.state.vars.items() if name.startswith(FILE))
         captured = self.state.vars.get(OUTPUT, MISSING)
         self.state = outer
         if OUTPUT in outer.vars:
@@ -740,20 +803,37 @@ class Interpreter:
         return None if tree is NOWHERE else tree
 
     def run_arithmetic(self, node: ast.ArithmeticCommand, source: Source) -> None:
-        text = node.expression.literal or ""
-        m = re.fullmatch(
-            r"\s*([A-Za-z_]\w*)\s*(\+\+|--|[-+*/]?=(?!=).*)\s*|\s*(?:\+\+|--)\s*([A-Za-z_]\w*)\s*", text, re.S
-        )
-        if m:
-            self.assign_unknown(m.group(1) or m.group(3), source.place(node.start, node.end), "arithmetic")
-            self.set_status(None)
-            return
+        self.calculate(node.expression, source)
 
-        def outcome(x: Expander) -> bool | None:
-            value = x.arithmetic(node.expression, source)
-            return None if value is None else value != 0
+    def calculate(self, expression: ast.WordNode, source: Source) -> None:
+        """`(( … ))`: sets what the expression sets; the status says whether its value is other than 0."""
+        for one in arithmetic_parts(expression):
+            first = one.parts[0] if one.parts else None
+            m = STEP.match(first.text) if isinstance(first, ast.Lit) else None
+            if m:
+                self.step(m.group(1) or m.group(4), one, source)
+                continue
+            self.set_status(self.tested(lambda x, e=one: _truth(x.arithmetic(e, source))))  # type: ignore[misc]
+            for name in arithmetic_names(one):
+                self.assign_unknown(name, source.place(one.start, one.end), "arithmetic")
 
-        self.set_status(self.tested(outcome))
+    def step(self, name: str, expression: ast.WordNode, source: Source) -> None:
+        """`i = 3`, `i += 2`, `i++`."""
+        here = source.place(expression.start, expression.end)
+
+        def build(x: Expander) -> Value:
+            m = STEP.fullmatch(x.text(expression, source) or "")
+            if m is None:
+                return Scalar((Fragment(None, here, False, "arithmetic"),))
+            op, rest = m.group(2) or m.group(3), m.group(5) or ""
+            written = f"{name} {op[0]} 1" if op in ("++", "--") else rest if op == "=" else f"{name} {op[:-1]} ({rest})"
+            value = arithmetic.evaluate(written, x.number_text)
+            return Scalar((Fragment(None if value is None else str(value), here, False, fixed=True),))
+
+        value = self.value_of(build)
+        if value is not NOWHERE:
+            self.state.vars[name] = value
+        self.set_status(None)
 
     def run_function(self, node: ast.Function, source: Source) -> None:
         self.state.functions[node.name] = (node, source)
@@ -762,9 +842,15 @@ class Interpreter:
     # Loops.
 
     def run_for(self, node: ast.For, source: Source) -> None:
+        if node.header is not None:
+            self.run_counting(node, node.header, source)
+            return
         words = self.loop_words(node, source)
         if words is None:
             self.run_unknown_loop(node, node.body, source, node.name)
+            return
+        if node.select:
+            self.run_choice(node, words, source)
             return
         frame = Frame("loop", len(self.state.constraints))
         self.frames.append(frame)
@@ -777,6 +863,52 @@ class Interpreter:
             self.run(node.body, source)
             self.context.pop()
             self.settle(frame, ("continue",))
+        self.frames.pop()
+        self.settle(frame, ("break", "continue"))
+
+    def run_choice(self, node: ast.For, words: Sequence[Word], source: Source) -> None:
+        """`select x in a b`: somebody chooses one of the words."""
+        if not words:
+            return
+        labels = [f"`{node.name}` is `{word.text}`" if word.text is not None else "it is not known" for word in words]
+        point = self.new_point(source.place(node.start, node.body.start), labels)
+        self.priority.add(point)
+        self.state.vars[node.name] = join(point, [Scalar(word.fragments) for word in words])
+        frame = Frame("loop", len(self.state.constraints))
+        self.frames.append(frame)
+        self.run(node.body, source)
+        self.frames.pop()
+        self.settle(frame, ("break", "continue"))
+
+    def run_counting(self, node: ast.For, header: tuple[ast.WordNode, ...], source: Source) -> None:
+        """`for ((i = 0; i < 4; i++))`."""
+        first, condition, step = header
+        place = source.place(first.start, step.end)
+        self.calculate(first, source)
+        frame = Frame("loop", len(self.state.constraints))
+        self.frames.append(frame)
+        for _ in range(MAX_ROUNDS):
+            status = True
+            if condition.parts:
+                status = self.tested(lambda x: _truth(x.arithmetic(condition, source)))
+            if status is False or not self.state.alive:
+                break
+            if status is not True or self.steps > MAX_STEPS:
+                self.frames.pop()
+                self.run_unknown_loop(node, node.body, source, node.name)
+                self.settle(frame, ("break", "continue"))
+                return
+            value = self.state.vars.get(node.name)
+            known = value.text if isinstance(value, Scalar) else None
+            self.context.append(
+                Choice(place, f"`{node.name}` is `{known}`" if known else f"`{node.name}` is not known")
+            )
+            self.run(node.body, source)
+            self.context.pop()
+            self.settle(frame, ("continue",))
+            self.calculate(step, source)
+        else:
+            self.forget(node.body, source, node.name, SET_IN_LOOP)
         self.frames.pop()
         self.settle(frame, ("break", "continue"))
 
@@ -817,7 +949,7 @@ class Interpreter:
             if not self.state.alive or all(before.get(n) is v for n, v in self.state.vars.items() if n != STATUS):
                 break
         else:
-            self.forget(node.body, source, "", "set in a loop")
+            self.forget(node.body, source, "", SET_IN_LOOP)
         self.frames.pop()
         self.settle(frame, ("break", "continue"))
 
@@ -830,14 +962,22 @@ class Interpreter:
 
         def once() -> None:
             self.frames.append(frame)
-            self.forget(body, source, name, "set in a loop")
+            self.forget(body, source, name, SET_IN_LOOP)
             kept = self.state.fork()
             self.run(body, source)
             self.frames.pop()
+            if self.state.alive:
+                self.settle(frame, ("continue",))
+                kept.vars.update(self.flags_left(kept))
             kept.constraints = self.state.constraints
             self.state = kept
 
         self.branch(Fork(point, (0, 1)), [lambda: None, once])
+
+    def flags_left(self, before: State) -> dict[str, Any]:
+        """The variables in which a loop collects flags, as its last round leaves them."""
+        changed = {n: v for n, v in self.state.vars.items() if n in before.vars and v is not before.vars[n]}
+        return {name: value for name, value in changed.items() if any(map(_holds_flags, leaves(value)))}
 
     def forget(self, body: ast.Script, source: Source, name: str, reason: str) -> None:
         place = source.place(body.start, body.end)
@@ -865,12 +1005,17 @@ class Interpreter:
     def assign(self, node: ast.Assign, source: Source, local: bool = False) -> None:
         if local:
             self.make_local(node.name)
-        name = node.name
+        name = self.target_of(node.name)
         if name == "IFS" and node.value is not None and node.value.literal is None:
             return
         value = self.remembered(node, source, lambda: self.assigned_value(node, source))
         if value is not NOWHERE:
             self.state.vars[name] = value
+
+    def target_of(self, name: str) -> str:
+        """The variable that a name stands for."""
+        held = self.state.vars.get(name)
+        return held.name if isinstance(held, Reference) else name
 
     def assigned_value(self, node: ast.Assign, source: Source) -> Any:
         if node.elements is not None:
@@ -984,6 +1129,9 @@ class Interpreter:
         if name is not None and name in self.state.functions:
             self.run_external(node, source, name)
             return
+        if name == "sudo" and name_of(node, 1) == "tee":
+            node = ast.Simple(node.start, node.end, node.assigns, node.words[1:], node.redirects)
+            name = "tee"
         builtin = self.builtins.get(name or "")
         if builtin is not None:
             builtin(self, node, source)
@@ -992,8 +1140,11 @@ class Interpreter:
 
     def assign_defaults(self, node: ast.Simple, source: Source) -> None:
         """`${X:=4}` sets X."""
-        for word in node.words:
+        for word in (*node.words, *(a.value for a in node.assigns if a.value is not None)):
             for part in word.parts:
+                if isinstance(part, ast.Arithmetic):
+                    for name in arithmetic_names(part.expression):
+                        self.assign_unknown(name, source.place(part.start, part.end), "arithmetic")
                 if isinstance(part, ast.Param) and part.op in (":=", "=") and part.index is None:
                     holder = ast.WordNode(part.start, part.end, (part,))
                     value = self.value_of(lambda x, h=holder: Scalar(x.scalar(h, source)))  # type: ignore[misc]
@@ -1001,7 +1152,8 @@ class Interpreter:
                         self.state.vars[part.name] = value
 
     def run_external(self, node: ast.Simple, source: Source, name: str | None) -> None:
-        if name is not None and name not in self.state.functions and not may_start(node, name):
+        written = self.wrote_files and name is not None and self.is_written(name)
+        if name is not None and name not in self.state.functions and not written and not may_start(node, name):
             self.print_unknown(node, source, name)
             if PIP.match(name):
                 self.note_pins(node, source)
@@ -1031,11 +1183,16 @@ class Interpreter:
         if name == "exec":
             self.state.alive = False
 
+    def is_written(self, word: Word | str) -> bool:
+        """Whether a path is that of a file which the script has written."""
+        key = plain_path(word) if isinstance(word, str) else path_key(word.fragments)
+        return self.wrote_files and key is not None and self.variable(FILE + key) is not None
+
     def see(self, node: ast.Simple, source: Source, x: Expander) -> Seen:
         """What a command does in one world."""
         x.generous = True
         words = x.words(without_escaped_blank(node), source)
-        action = commands.recognise(words, self.state.functions) if words else None
+        action = commands.recognise(words, self.state.functions, self.is_written) if words else None
         if not isinstance(action, commands.Started):
             return Seen(action)
         env = self.environment(node, source, x, action.around)
@@ -1163,8 +1320,10 @@ class Interpreter:
             self.call_one(node, source, action)
         elif isinstance(action, commands.Embedded):
             self.run_embedded(node, source, action.script, action.args, action.same, action.around)
+        elif isinstance(action, commands.ScriptFile):
+            self.run_written(node, source, action)
         elif isinstance(action, commands.StandardInput):
-            self.run_standard_input(node, source, action.around)
+            self.run_standard_input(node, source, action)
         else:
             self.set_status(None)
 
@@ -1238,17 +1397,44 @@ class Interpreter:
             return
         self.embedded += 1
         self.calls += 1
-        outer_clues, self.around = self.around, (*self.around, *around.clues)
+        outer_clues, self.around = self.around, (*self.around, *around.clues, *text_clues(inner))
         if same:
             self.run_text(inner)
         else:
+            given = self.standard_input(node.redirects, source)
             with self.subshell():
                 self.enter_process(node, source, around)
+                self.set_input(given)
                 self.state.vars[ARGUMENTS] = Array(args[1:])
+                if args:
+                    self.state.vars["0"] = Scalar(args[0].fragments)
                 self.run_text(inner)
         self.around = outer_clues
         self.calls -= 1
         self.embedded -= 1
+
+    def run_written(self, node: ast.Simple, source: Source, action: commands.ScriptFile) -> None:
+        """`bash run.sh`, where the script wrote `run.sh` before."""
+        key = path_key(action.path.fragments)
+        text = self.written_text(key or "", action.path.place)
+        if text is None or not is_shell_script(text.known_start):
+            self.set_status(None)
+            return
+        self.run_embedded(node, source, text, (action.path, *action.args), False, action.around)
+
+    def path_of(self, word: ast.WordNode, source: Source) -> str | None:
+        """What the file is known by that a word names."""
+        key = self.evaluate(lambda x: path_key(x.scalar(word, source)), limit=1)
+        return key if isinstance(key, str) else None
+
+    def written_text(self, key: str, otherwise: Place) -> Word | None:
+        """The text of a file that the script wrote; of the ways to write it, the first."""
+        value = self.variable(FILE + key)
+        if isinstance(value, Fork):
+            value = leaves(value)[0][1]
+        if not isinstance(value, Scalar) or not value.fragments:
+            return None
+        return Word(value.fragments, written_at(value.fragments, otherwise))
 
     def run_text(self, source: WordSource) -> None:
         """A script that a word carries. One that bash would refuse is read as far as its lines go, even behind an `exit`."""
@@ -1271,23 +1457,29 @@ class Interpreter:
         for name, word in around.env:
             given[name] = Scalar(word.fragments) if word is not None else self.state.vars.get(name)
         seen = frozenset() if around.fresh else self.state.exported
-        kept = {n: v for n, v in self.state.vars.items() if n in seen or n.startswith(FILE) or n in (OUTPUT, STATUS)}
+        kept = {
+            n: v for n, v in self.state.vars.items() if n in seen or n.startswith(FILE) or n in (OUTPUT, INPUT, STATUS)
+        }
         self.state.vars = {**kept, **{n: v for n, v in given.items() if v is not None and v is not NOWHERE}}
         self.state.exported = seen | frozenset(given)
         self.state.functions = {}
 
-    def run_standard_input(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
+    def run_standard_input(self, node: ast.Simple, source: Source, action: commands.StandardInput) -> None:
         """`bash -s <<EOF`, `cat <<EOF | ssh host bash`."""
-        body = next((r.body for r in reversed(node.redirects) if r.body is not None), None)
-        if body is not None:
-            text = self.value_of(lambda x: Scalar(x.scalar(body, source)))
-        else:
-            text = self.state.vars.get("<")
+        text = self.standard_input(node.redirects, source)
         if isinstance(text, Fork):
             text = leaves(text)[0][1]
         if isinstance(text, Scalar) and text.fragments:
             place = written_at(text.fragments, source.place(node.start, node.end))
-            self.run_embedded(node, source, Word(text.fragments, place), (), False, around)
+            self.set_input(None)
+            self.run_embedded(
+                ast.Simple(node.start, node.end, node.assigns, node.words, ()),
+                source,
+                Word(text.fragments, place),
+                action.args,
+                False,
+                action.around,
+            )
         else:
             self.set_status(None)
 
@@ -1295,29 +1487,30 @@ class Interpreter:
 
     def write(self, node: ast.Simple, source: Source, what: Callable[[Expander], tuple[Fragment, ...]]) -> None:
         """What a command prints goes to the file it is redirected to, or to the substitution that reads it."""
-        files = [r for r in node.redirects if r.op in (">", ">>", ">|", "&>") and r.descriptor in ("", "1")]
-        if not files and OUTPUT not in self.state.vars:
+        to_file = any(writes_file(r) for r in node.redirects)
+        if not to_file and OUTPUT not in self.state.vars:
             return
         printed = self.value_of(lambda x: Scalar(what(x)))
         if printed is NOWHERE:
             return
-        if (
-            files
-            and isinstance(printed, Scalar)
-            and len(printed.fragments) == 1
-            and printed.text is None
-            and not self.wrote_files
-        ):
-            return
-        if not files:
+        if to_file:
+            self.write_to(node.redirects, source, printed)
+        else:
             self.state.vars[OUTPUT] = self.concatenated(self.state.vars[OUTPUT], printed)
+
+    def write_to(self, redirects: Sequence[ast.Redirect], source: Source, printed: Any) -> None:
+        """Writes a text to the file that redirects name."""
+        nothing = isinstance(printed, Scalar) and len(printed.fragments) == 1 and printed.text is None
+        if nothing and not self.wrote_files:
             return
-        target = self.evaluate(lambda x: x.text(files[-1].target, source), limit=1)
-        if isinstance(target, str) and target:
-            self.write_file(target, printed, files[-1].op == ">>")
+        last = [r for r in redirects if writes_file(r)][-1]
+        key = self.path_of(last.target, source)
+        if key:
+            self.write_file(key, printed, last.op == ">>")
 
     def write_file(self, path: str, value: Any, append: bool) -> None:
-        key = FILE + plain_path(path)
+        """Notes what a file holds; `path` as `path_key` has it."""
+        key = FILE + path
         self.wrote_files = True
         before = self.state.vars.get(key)
         if append and before is not None:
@@ -1441,6 +1634,57 @@ def _as_words(value: Any, place: Place) -> tuple[Word, ...]:
     if isinstance(value, Scalar):
         return (Word(value.fragments, written_at(value.fragments, place) if value.fragments else place),)
     return ()
+
+
+READS = ("<", "<<", "<<-", "<<<")
+
+
+def writes_file(redirect: ast.Redirect) -> bool:
+    """Whether a redirect sends what is printed to a file."""
+    return redirect.op in (">", ">>", ">|", "&>", "&>>") and redirect.descriptor in ("", "1")
+
+
+def path_key(path: Sequence[Fragment]) -> str | None:
+    """What a file is known by: its path, in which a value that nobody knows is told by where it comes from; None for any other."""
+    pieces = []
+    for fragment in path:
+        if fragment.text is not None:
+            pieces.append(fragment.text)
+        elif fragment.via:
+            pieces.append("\0{}:{}:{}\0".format(*fragment.place))
+        else:
+            return None
+    return plain_path("".join(pieces))
+
+
+def is_shell_script(start: str) -> bool:
+    """Whether a text that begins like this is one for a shell, if it says so at all."""
+    return not start.startswith("#!") or re.match(r"#!.*?\b(?:ba|z|da|k|a)?sh\b", start) is not None
+
+
+def arithmetic_parts(expression: ast.WordNode) -> list[ast.WordNode]:
+    """The expressions between the commas of a list; one with parentheses or expansions stays whole."""
+    text = expression.literal
+    if text is None or "," not in text or "(" in text or len(expression.parts) != 1:
+        return [expression]
+    found = []
+    start = expression.parts[0].start
+    for piece in text.split(","):
+        end = start + len(piece)
+        found.append(ast.WordNode(start, end, (ast.Lit(start, end, piece, True),), piece, True))
+        start = end + 1
+    return found
+
+
+def _holds_flags(leaf: tuple[dict[Point, int], Any]) -> bool:
+    value = leaf[1]
+    if isinstance(value, Array):
+        return any(word.known_start.startswith("--") for word in value.words)
+    return isinstance(value, Scalar) and "--" in Word(value.fragments, Place("", 0, 0)).known_start
+
+
+def _truth(value: int | None) -> bool | None:
+    return None if value is None else value != 0
 
 
 def plain_path(path: str) -> str:

@@ -63,6 +63,8 @@ PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 BRACED_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
 REDIRECT = re.compile(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-?|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>?)")
+SETS_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
+"""A variable that an arithmetic expression sets."""
 REDIRECT_STARTS = frozenset("<>&{0123456789")
 FUNCTION = re.compile(r"([^\s\"'\\$`;&|<>()=]+)[ \t]*\([ \t]*\)")
 RESERVED = re.compile(
@@ -78,6 +80,8 @@ ANSI_SIMPLE = {
     "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
+TRANSFORMATIONS = {"Q": "@Q", "U": "^^", "L": ",,", "u": "^"}
+"""What `${X@…}` does that we can follow, by the operator that does it."""
 DECLARATIONS = frozenset({"export", "local", "declare", "typeset", "readonly"})
 
 
@@ -372,11 +376,15 @@ class _Parser:
         self.blanks()
         name = ""
         words: list[WordNode] | None = None
+        header: tuple[WordNode, ...] | None = None
         if self.at("(("):
             close = self.balanced(self.pos + 2)
             if close is None:
                 self.fail()
                 raise AssertionError
+            header = self.for_header(self.pos + 2, close)
+            first = NAME.match(header[0].literal.strip() if header and header[0].literal else "")
+            name = first.group() if first else ""
             self.pos = close + 2
         else:
             m = NAME.match(self.text, self.pos, self.end)
@@ -405,7 +413,18 @@ class _Parser:
             self.keyword("do")
             body = self.script(frozenset({"done"}))
             self.keyword("done")
-        return For(start, self.pos, name, None if words is None else tuple(words), body, self.redirects())
+        listed = None if words is None else tuple(words)
+        return For(start, self.pos, name, listed, body, self.redirects(), header, word == "select")
+
+    def for_header(self, start: int, end: int) -> tuple[WordNode, ...]:
+        """The three expressions of `for ((…; …; …))`."""
+        found: list[WordNode] = []
+        for piece in self.text[start:end].split(";"):
+            found.append(self.inner_text(start, start + len(piece)))
+            start += len(piece) + 1
+        if len(found) != 3:
+            self.fail()
+        return tuple(found)
 
     def while_command(self, word: str) -> Command:
         start = self.pos
@@ -842,6 +861,7 @@ class _Parser:
             close = self.balanced(start + 3)
             if close is not None:
                 expression = self.inner_text(start + 3, close)
+                self.assigning |= SETS_VARIABLE.search(self.text, start + 3, close) is not None
                 self.pos = close + 2
                 parts.append(Arithmetic(start, self.pos, quoted, expression))
                 return
@@ -915,7 +935,10 @@ class _Parser:
         self.take("}")
         param.end = self.pos
         if param.op == "@":
-            return Opaque(start, self.pos, quoted, "a transformation of a variable")
+            letter = param.arg.literal if param.arg is not None else None
+            if letter not in TRANSFORMATIONS:
+                return Opaque(start, self.pos, quoted, "a transformation of a variable")
+            param.op, param.arg = TRANSFORMATIONS[letter], None
         return param
 
     def subscript(self, param: Param) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.continuations import hidden_comment
+from spec_lsp.syntax.shell.parser import SETS_VARIABLE
 from spec_lsp.syntax.source import Source
 
 PIP = re.compile(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")
@@ -67,8 +68,27 @@ def is_test(node: ast.Command) -> bool:
 
 
 def may_read_script(node: ast.Command) -> bool:
-    return isinstance(node, ast.Simple) and (name_of(node) or "").rpartition("/")[2] in (
-        commands.SHELLS | commands.CONTAINERS | {"ssh", "kubectl", "cat", "tee", "sudo", "env"}
+    """Whether a command makes something of what it reads that matters here."""
+    if not isinstance(node, ast.Simple):
+        return isinstance(node, (ast.While, ast.For, ast.Group, ast.If))
+    return (name_of(node) or "").rpartition("/")[2] in (
+        commands.SHELLS
+        | commands.CONTAINERS
+        | {
+            "ssh",
+            "kubectl",
+            "oc",
+            "cat",
+            "tee",
+            "sudo",
+            "env",
+            "xargs",
+            "parallel",
+            "sbatch",
+            "read",
+            "mapfile",
+            "readarray",
+        }
     )
 
 
@@ -121,6 +141,14 @@ def shifts(node: Any) -> bool:
     return False
 
 
+def arithmetic_names(expression: ast.WordNode) -> Iterator[str]:
+    """The variables that an arithmetic expression sets."""
+    for part in expression.parts:
+        if isinstance(part, ast.Lit):
+            for m in SETS_VARIABLE.finditer(part.text):
+                yield m.group(1) or m.group(2)
+
+
 def assigned_names(node: Any, functions: bool = False) -> Iterator[str]:
     """The variables that a piece of script may set; with `functions`, also those that functions in it set when they are called."""
     if isinstance(node, ast.Simple):
@@ -151,6 +179,8 @@ def assigned_names(node: Any, functions: bool = False) -> Iterator[str]:
     elif isinstance(node, ast.For):
         if node.name:
             yield node.name
+        for expression in node.header or ():
+            yield from arithmetic_names(expression)
         yield from assigned_names(node.body, functions)
     elif isinstance(node, ast.While):
         yield from assigned_names(node.condition, functions)
@@ -160,6 +190,4 @@ def assigned_names(node: Any, functions: bool = False) -> Iterator[str]:
     ):
         yield from assigned_names(node.body, functions)
     elif isinstance(node, ast.ArithmeticCommand):
-        m = re.search(r"([A-Za-z_]\w*)\s*(?:\+\+|--|[-+*/]?=(?!=))", node.expression.literal or "")
-        if m:
-            yield m.group(1)
+        yield from arithmetic_names(node.expression)

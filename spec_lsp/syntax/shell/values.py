@@ -47,6 +47,13 @@ class Table:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """`declare -n`: another name of a variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Unset:
     """The script knows that the variable is not set."""
 

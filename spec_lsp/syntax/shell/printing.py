@@ -1,0 +1,89 @@
+"""What `printf` prints, and how a text is quoted for another shell (`printf %q`, `${X@Q}`), each character keeping its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from spec_lsp.syntax.word import Fragment, Place, Word, hull
+
+PIECE = re.compile(
+    r"%(?:%|([-+ #0]*\d*(?:\.\d+)?)([a-zA-Z]))|\\(?:([abefnrtv\\\"'])|([0-7]{1,3})|x([0-9a-fA-F]{1,2}))|[^%\\]+|[%\\]"
+)
+CHARACTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
+PRINTED = "what a command prints"
+MAX_ROUNDS = 500
+
+
+def quoted(fragments: Sequence[Fragment], place: Place) -> tuple[Fragment, ...]:
+    """A text in quotes, so that a shell reads it as one word with the same characters."""
+    texts = [f.text for f in fragments]
+    if None not in texts and NEEDS_NO_QUOTES.match("".join(t or "" for t in texts)):
+        return tuple(fragments)
+    mark = Fragment("'", place, False, fixed=True)
+    found = [mark]
+    for fragment in fragments:
+        pieces = Word((fragment,), place)
+        position = 0
+        for m in re.finditer("'", fragment.text or ""):
+            found += pieces.slice(position, m.start()) if position < m.start() else ()
+            found.append(Fragment("'\\''", place, False, fixed=True))
+            position = m.end()
+        if fragment.text is None:
+            found.append(fragment)
+        elif position < len(fragment.text):
+            found += pieces.slice(position, len(fragment.text))
+    return (*found, mark)
+
+
+def formatted(words: Sequence[Word], place: Place) -> tuple[Fragment, ...]:
+    """What `printf` makes of a format and its arguments; `place` is the command's."""
+    whole = (Fragment(None, place, False, PRINTED),)
+    if not words or words[0].text is None:
+        return whole
+    pieces = list(PIECE.finditer(words[0].text))
+    takes = any(m.group(2) for m in pieces)
+    rest = list(words[1:])
+    found: list[Fragment] = []
+    for _ in range(MAX_ROUNDS):
+        for m in pieces:
+            found += _piece(words[0], m, rest, place)
+        if not rest or not takes:
+            return tuple(found)
+    return whole
+
+
+def _piece(form: Word, m: re.Match[str], rest: list[Word], place: Place) -> Sequence[Fragment]:
+    """What one piece of the format prints; takes the argument that it uses from `rest`."""
+    width, kind = m.group(1), m.group(2)
+    if kind:
+        return _argument(rest.pop(0) if rest else None, width, kind, place)
+    text = m.group()
+    if text == "%%":
+        text = "%"
+    elif m.group(3):
+        text = CHARACTERS.get(m.group(3), m.group(3))
+    elif m.group(4) or m.group(5):
+        text = chr(int(m.group(4), 8) & 0xFF if m.group(4) else int(m.group(5), 16))
+    else:
+        return form.slice(*m.span())
+    return (Fragment(text, hull(f.place for f in form.slice(*m.span())), False, fixed=True),)
+
+
+def _argument(word: Word | None, width: str, kind: str, place: Place) -> Sequence[Fragment]:
+    unknown = (Fragment(None, word.place if word else place, False, word.reason if word else PRINTED),)
+    if word is not None and word.splat:
+        return unknown
+    text = word.text if word is not None else ""
+    if kind == "q":
+        return quoted(word.fragments if word is not None else (), place)
+    if kind in "sb":
+        if word is not None and not width and not (kind == "b" and "\\" in (text or "")):
+            return word.fragments
+        return unknown if text is None or "\\" in text else (Fragment(f"%{width}s" % text, place, False, fixed=True),)
+    if kind in "diu" and text is not None and re.fullmatch(r"[-+]?\d{1,18}|", text):
+        if word is not None and not width and str(int(text or 0)) == text:
+            return word.fragments
+        return (Fragment(f"%{width}d" % int(text or 0), place, False, fixed=True),)
+    return unknown
