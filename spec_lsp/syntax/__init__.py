@@ -9,11 +9,14 @@ from collections.abc import Callable
 from functools import partial
 
 from spec_lsp.syntax.dockerfile import read_dockerfile
+from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.makefile import read_makefile
 from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
+from spec_lsp.syntax.systemd import read_systemd
 from spec_lsp.syntax.yaml import read_yaml
 
 __all__ = ["may_hold_launches", "parse"]
@@ -28,6 +31,9 @@ READERS: dict[str, Reader] = {
     "shell": read_shell,
     "dockerfile": read_dockerfile,
     "python": read_python,
+    "systemd": read_systemd,
+    "makefile": read_makefile,
+    "justfile": read_justfile,
 }
 """Readers of texts that can only launch SGLang if they name it."""
 

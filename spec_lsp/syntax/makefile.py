@@ -1,0 +1,376 @@
+"""Makefiles: the recipes of rules, each line in a shell of its own, with the variables of make expanded (the manual of GNU make).
+
+A variable may always be set on the command line instead; what the file says is taken, as `${X:-default}` is in a script. What depends on
+a condition that the file does not decide, or on a function of make, is unknown.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+
+from spec_lsp.syntax.directives import directives_of
+from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.source import Source, embedded
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+Read = Callable[[str], str | None]
+
+ASSIGNMENT = re.compile(
+    r"[ ]*(?P<words>(?:(?:override|export|private)[ \t]+)*)(?P<name>[\w.\-]+)[ \t]*(?P<op>:{1,3}=|\?=|\+=|!=|=)[ \t]*"
+)
+EXPORT = re.compile(r"[ ]*export(?:[ \t]+(?P<names>[\w.\- \t]+))?[ \t]*\Z")
+DEFINE = re.compile(r"[ ]*(?:(?:override|export)[ \t]+)*define[ \t]+(?P<name>[\w.\-]+)[ \t]*(?P<op>:{0,3}=|\?=|\+=)?")
+ENDEF = re.compile(r"[ ]*endef\b")
+CONDITION = re.compile(r"[ ]*(?P<word>ifeq|ifneq|ifdef|ifndef)\b(?P<rest>.*)", re.S)
+ELSE = re.compile(r"[ ]*else\b[ \t]*(?P<more>(?:ifeq|ifneq|ifdef|ifndef)\b.*)?", re.S)
+ENDIF = re.compile(r"[ ]*endif\b")
+RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)[ \t]*::?(?!=)(?P<rest>.*)", re.S)
+JOINT = re.compile(r"[ \t]*\\\r?\n[ \t]*")
+REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|(?P<open>[({])|(?P<single>[^\s$({]))")
+AUTOMATIC = frozenset("@<^?*+|%")
+FROM_COMMAND_LINE = "from the command line of make"
+COMPUTED = "computed by make"
+CONDITIONAL = "it depends on a condition of the makefile"
+MAX_DEPTH = 20
+MAX_FRAGMENTS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Variable:
+    """A variable: what is written, and whether it is expanded when it is used (`=`) or was when it was set (`:=`)."""
+
+    value: Word
+    expanded: bool = False
+    exported: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A logical line: its text with line ends in it where a backslash goes on, and its place."""
+
+    start: int
+    end: int
+    text: str
+    recipe: bool
+
+
+@dataclass(slots=True)
+class Rule:
+    targets: tuple[str, ...]
+    variables: dict[str, Variable] = field(default_factory=dict)
+    lines: list[Word] = field(default_factory=list)
+
+
+def read_makefile(name: str, text: str, read: Read) -> Document:
+    """All launches of a makefile's recipes."""
+    reader = _Reader(name, text)
+    reader.read()
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    asked: set[str] = set()
+    for rule in reader.rules:
+        for script in reader.scripts(rule):
+            if "sglang" not in "".join(f.text or "" for f in script.fragments):
+                continue
+            found: Found = read_script(name, script, Around(reader.environment(rule), read=read))
+            launches += found.launches
+            problems += found.problems
+            asked |= found.depends_on
+    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
+
+
+class _Reader:
+    def __init__(self, name: str, text: str) -> None:
+        self.name = name
+        self.text = text
+        self.variables: dict[str, Variable] = {}
+        self.by_target: dict[str, dict[str, Variable]] = {}
+        self.exports_all = False
+        self.one_shell = ".ONESHELL" in text and re.search(r"^\.ONESHELL[ \t]*:", text, re.M) is not None
+        self.rules: list[Rule] = []
+        self.conditions: list[bool | None] = []
+        """The conditionals that the present line is in: taken, not taken, or nobody knows."""
+        self.done: list[bool] = []
+
+    # Lines.
+
+    def lines(self) -> Iterator[Line]:
+        text = self.text
+        at = 0
+        while at < len(text):
+            start = at
+            while True:
+                newline = text.find("\n", at)
+                at = len(text) if newline < 0 else newline + 1
+                content = text[start:at].rstrip("\r\n")
+                if newline < 0 or not content.endswith("\\"):
+                    break
+            yield Line(start, start + len(content), content, content.startswith("\t"))
+
+    def word(self, start: int, end: int) -> Word:
+        place = Place(self.name, start, end)
+        return Word((Fragment(self.text[start:end], place),) if start < end else (), place)
+
+    def read(self) -> None:
+        rule: Rule | None = None
+        waiting: tuple[str, int, str] | None = None
+        for line in self.lines():
+            if waiting is not None:
+                if ENDEF.match(line.text):
+                    name, start, op = waiting
+                    self.set(name, self.word(start, max(start, line.start - 1)), op, False)
+                    waiting = None
+                continue
+            if line.recipe and rule is not None and not _is_conditional(line.text.lstrip("\t")):
+                if self.taken() is not False:
+                    rule.lines.append(self.word(line.start + 1, line.end))
+                continue
+            if self.conditional(line):
+                continue
+            content = line.text
+            if not content.strip() or content.lstrip().startswith("#") or self.taken() is False:
+                continue
+            define = DEFINE.match(content)
+            if define:
+                after = self.text.find("\n", line.end)
+                waiting = (define.group("name"), len(self.text) if after < 0 else after + 1, define.group("op") or "=")
+                continue
+            rule = self.statement(line, rule)
+
+    def statement(self, line: Line, rule: Rule | None) -> Rule | None:
+        content = _without_comment(line.text)
+        export = EXPORT.match(content)
+        if export:
+            names = (export.group("names") or "").split()
+            self.exports_all = self.exports_all or not names
+            for name in names:
+                known = self.variables.get(name)
+                if known is not None:
+                    self.variables[name] = Variable(known.value, known.expanded, True)
+            return None
+        assignment = ASSIGNMENT.match(content)
+        if assignment:
+            self.assign(assignment, line.start, content, self.variables)
+            return None
+        head = RULE.match(content)
+        if head is None:
+            return None
+        targets = tuple(head.group("targets").split())
+        rest = line.start + head.start("rest")
+        specific = ASSIGNMENT.match(head.group("rest").lstrip(" \t"))
+        if specific:
+            shift = rest + len(head.group("rest")) - len(head.group("rest").lstrip(" \t"))
+            for target in targets:
+                own = self.by_target.setdefault(target, {})
+                self.assign(specific, shift, head.group("rest").lstrip(" \t"), own)
+            return None
+        new = Rule(targets)
+        self.rules.append(new)
+        semicolon = content.find(";", head.start("rest"))
+        if semicolon >= 0:
+            new.lines.append(self.word(line.start + semicolon + 1, line.start + len(content)))
+        return new
+
+    # Conditionals.
+
+    def taken(self) -> bool | None:
+        if any(c is False for c in self.conditions):
+            return False
+        return None if any(c is None for c in self.conditions) else True
+
+    def conditional(self, line: Line) -> bool:
+        """Whether the line is one of a conditional; follows it."""
+        content = line.text.lstrip("\t")
+        opening = CONDITION.match(content)
+        if opening:
+            holds = self.holds(opening.group("word"), opening.group("rest"))
+            self.conditions.append(holds)
+            self.done.append(holds is True)
+            return True
+        otherwise = ELSE.match(content)
+        if otherwise and self.conditions:
+            before = self.conditions[-1]
+            more = otherwise.group("more")
+            again = CONDITION.match(more) if more else None
+            if self.done[-1]:
+                self.conditions[-1] = False
+            elif again:
+                holds = self.holds(again.group("word"), again.group("rest"))
+                self.conditions[-1] = None if before is None and holds is True else holds
+                self.done[-1] = holds is True and before is False
+            else:
+                self.conditions[-1] = None if before is None else not before
+            return True
+        if ENDIF.match(content) and self.conditions:
+            self.conditions.pop()
+            self.done.pop()
+            return True
+        return False
+
+    def holds(self, word: str, rest: str) -> bool | None:
+        """Whether a condition holds; nobody knows what the command line may set, or where make looks at its surroundings."""
+        if word in ("ifdef", "ifndef"):
+            return None
+        parts = re.match(
+            r"[ \t]*\((?P<a>[^,]*),(?P<b>.*)\)[ \t]*\Z|[ \t]*([\"'])(?P<c>.*?)\3[ \t]+([\"'])(?P<d>.*?)\5", rest, re.S
+        )
+        if parts is None or "$" in rest:
+            return None
+        same = (parts.group("a") or parts.group("c") or "").strip() == (
+            parts.group("b") or parts.group("d") or ""
+        ).strip()
+        return same if word == "ifeq" else not same
+
+    # Variables.
+
+    def assign(self, m: re.Match[str], base: int, content: str, scope: dict[str, Variable]) -> None:
+        start, end = base + m.end(), base + len(content.rstrip())
+        value = _joined_lines(self.word(start, max(start, end)))
+        exported = "export" in m.group("words")
+        self.set(m.group("name"), value, m.group("op"), exported, scope)
+
+    def set(self, name: str, value: Word, op: str, exported: bool, scope: dict[str, Variable] | None = None) -> None:
+        scope = self.variables if scope is None else scope
+        before = scope.get(name)
+        exported = exported or (before is not None and before.exported)
+        if self.taken() is None:
+            gap = (Fragment(None, value.place, False, CONDITIONAL),)
+            kept = before.value.fragments if before is not None and op == "+=" else ()
+            scope[name] = Variable(Word((*kept, *gap), value.place), False, exported)
+        elif op == "?=":
+            scope.setdefault(name, Variable(value, False, exported))
+        elif op == "!=":
+            scope[name] = Variable(Word((Fragment(None, value.place, False, COMPUTED),), value.place), True, exported)
+        elif op == "+=" and before is not None:
+            blank = Fragment(" ", Place(self.name, value.place.start, value.place.start), False, fixed=True)
+            more = self.expand(value, {}) if before.expanded else value
+            joined = Word((*before.value.fragments, blank, *more.fragments), value.place)
+            scope[name] = Variable(joined, before.expanded, exported)
+        elif op.startswith(":"):
+            scope[name] = Variable(self.expand(value, {}), True, exported)
+        else:
+            scope[name] = Variable(value, False, exported)
+
+    def environment(self, rule: Rule) -> dict[str, Word]:
+        """What make hands to the shells of a rule."""
+        own = self.own(rule)
+        known = {**self.variables, **own}
+        return {
+            name: self.expand(variable.value, own) if not variable.expanded else variable.value
+            for name, variable in known.items()
+            if variable.exported or self.exports_all
+        }
+
+    def own(self, rule: Rule) -> dict[str, Variable]:
+        found: dict[str, Variable] = {}
+        for target in rule.targets:
+            found.update(self.by_target.get(target, {}))
+        return found
+
+    # Recipes.
+
+    def scripts(self, rule: Rule) -> Iterator[Word]:
+        """What the shells of a rule read: each line by itself, or all of them where `.ONESHELL` says so."""
+        own = self.own(rule)
+        parts = [self.expand(_without_prefix(line), own) for line in rule.lines]
+        if not self.one_shell:
+            yield from parts
+            return
+        fragments: list[Fragment] = []
+        for part in parts:
+            fragments.extend(part.fragments)
+            fragments.append(Fragment("\n", Place(self.name, part.place.end, part.place.end), False, fixed=True))
+        if fragments:
+            yield Word(tuple(fragments), parts[0].place)
+
+    def expand(
+        self, word: Word, own: Mapping[str, Variable], depth: int = 0, seen: frozenset[str] = frozenset()
+    ) -> Word:
+        """The text with `$(VAR)`, `${VAR}` and `$$` made out."""
+        source = embedded(word)
+        text = source.whole
+        if "$" not in text:
+            return word
+        fragments: list[Fragment] = []
+        at = 0
+        while (m := REFERENCE.search(text, at)) is not None:
+            fragments.extend(source.fragments(at, m.start()))
+            stop = _closing(text, m.end() - 1) if m.group("open") else m.end()
+            fragments.extend(self.reference(source, m, stop, own, depth, seen))
+            at = stop
+            if len(fragments) > MAX_FRAGMENTS:
+                break
+        fragments.extend(source.fragments(at, len(text)))
+        return Word(tuple(fragments), word.place)
+
+    def reference(
+        self, source: Source, m: re.Match[str], stop: int, own: Mapping[str, Variable], depth: int, seen: frozenset[str]
+    ) -> tuple[Fragment, ...]:
+        place = source.place(m.start(), stop)
+        if m.group("dollar"):
+            return (Fragment("$", place, False),)
+        name = m.group("single") or source.text[m.end() : max(m.end(), stop - 1)].strip()
+        variable = own.get(name) or self.variables.get(name)
+        if name in AUTOMATIC or not re.fullmatch(r"[\w.\-]+", name):
+            return (Fragment(None, place, False, COMPUTED),)
+        if variable is None or name in seen or depth > MAX_DEPTH:
+            return (Fragment(None, place, False, FROM_COMMAND_LINE),)
+        value = variable.value
+        if not variable.expanded:
+            value = self.expand(value, own, depth + 1, seen | {name})
+        return tuple(f._replace(via=(place, *f.via)) for f in value.fragments)
+
+
+def _is_conditional(text: str) -> bool:
+    return bool(CONDITION.match(text) or ELSE.match(text) or ENDIF.match(text)) and text[:1] != "\t"
+
+
+def _without_comment(text: str) -> str:
+    """A line up to its comment."""
+    m = re.search(r"(?<!\\)#", text)
+    return text[: m.start()] if m else text
+
+
+def _without_prefix(line: Word) -> Word:
+    """A recipe line without what tells make how to run it (`@`, `-`, `+`), and without the tabs of the lines that go on."""
+    text = line.text or ""
+    m = re.match(r"[ \t]*[@\-+ \t]*", text)
+    source = embedded(line)
+    fragments: list[Fragment] = []
+    at = m.end() if m else 0
+    for tab in re.compile(r"(?<=\n)\t").finditer(text, at):
+        fragments.extend(source.fragments(at, tab.start()))
+        at = tab.end()
+    fragments.extend(source.fragments(at, len(text)))
+    return Word(tuple(fragments), line.place)
+
+
+def _joined_lines(word: Word) -> Word:
+    """The value of a variable: a backslash at the end of a line and the blanks around it are one blank."""
+    text = word.text or ""
+    source = embedded(word)
+    fragments: list[Fragment] = []
+    at = 0
+    for m in JOINT.finditer(text):
+        fragments.extend(source.fragments(at, m.start()))
+        fragments.append(Fragment(" ", source.place(*m.span()), False, fixed=True))
+        at = m.end()
+    fragments.extend(source.fragments(at, len(text)))
+    return Word(tuple(fragments), word.place)
+
+
+def _closing(text: str, start: int) -> int:
+    """Behind the bracket that closes the one at `start`."""
+    opening, closing = text[start], {"(": ")", "{": "}"}[text[start]]
+    depth = 0
+    for at in range(start, len(text)):
+        if text[at] == opening:
+            depth += 1
+        elif text[at] == closing:
+            depth -= 1
+            if depth == 0:
+                return at + 1
+    return len(text)

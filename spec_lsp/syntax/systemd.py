@@ -1,0 +1,244 @@
+"""systemd units: the commands of `Exec…=` with the unit's environment, as systemd itself splits and expands them (systemd.service(5),
+systemd.exec(5), systemd.syntax(7))."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from spec_lsp.syntax.directives import directives_of
+from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.shell.embedding import Around, read_arguments
+from spec_lsp.syntax.source import WordSource, embedded
+from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+
+Read = Callable[[str], str | None]
+
+COMMANDS = frozenset(("ExecStart", "ExecStartPre", "ExecStartPost", "ExecCondition", "ExecReload"))
+PREFIX = re.compile(r"[@\-:+!|]*")
+SECTION = re.compile(r"[ \t]*\[([^\]\n]*)\]")
+ASSIGNMENT = re.compile(r"[ \t]*([A-Za-z]\w*)[ \t]*=[ \t]*")
+NAME = re.compile(r"[A-Za-z_]\w*\Z")
+VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)\}|%.")
+WHOLE_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)\Z")
+ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
+SIMPLE = {
+    "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " ", "\\": "\\", '"': '"', "'": "'",
+}  # fmt: skip
+FROM_MANAGER = "from the environment of the service"
+SPECIFIER = "a specifier of the unit"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """`key=value` of a section; lines that go on are joined by a blank."""
+
+    section: str
+    key: str
+    value: Word
+
+
+def read_systemd(name: str, text: str, read: Read) -> Document:
+    """All launches of a unit or a drop-in."""
+    env: dict[str, Word] = {}
+    commands: list[Word] = []
+    asked: set[str] = set()
+    for entry in entries(name, text):
+        if entry.section not in ("Service", ""):
+            continue
+        if entry.key == "Environment":
+            env.update(_environment(entry.value) if entry.value.fragments else {})
+        elif entry.key == "EnvironmentFile" and entry.value.text:
+            path = entry.value.text.lstrip("-").strip()
+            asked.add(path)
+            env.update(_file(path, read(path) or ""))
+        elif entry.key in COMMANDS:
+            if not (entry.value.text or "").strip():
+                commands = []
+            else:
+                commands.append(entry.value)
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    for command in commands:
+        for words in argument_lists(command, env):
+            found = read_arguments(name, words, Around(env, read=read))
+            launches += [_as_shell(one) for one in found.launches]
+            problems += found.problems
+    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
+
+
+def _as_shell(launch: Launch) -> Launch:
+    return replace(launch, syntax="shell")
+
+
+# --- lines -------------------------------------------------------------------------------------------------------------
+
+
+def entries(name: str, text: str) -> Iterator[Entry]:
+    """The assignments of a unit in order; comments between the lines of one are left out."""
+    section = ""
+    at = 0
+    while at < len(text):
+        pieces, start, at = _logical_line(name, text, at)
+        if not pieces:
+            continue
+        word = Word(tuple(pieces), Place(name, start, pieces[-1].place.end))
+        line = word.text or ""
+        head = SECTION.match(line)
+        if head:
+            section = head.group(1)
+            continue
+        assignment = ASSIGNMENT.match(line)
+        if assignment:
+            value = word.slice(assignment.end(), len(line.rstrip()))
+            yield Entry(section, assignment.group(1), Word(value, word.place))
+
+
+def _logical_line(name: str, text: str, at: int) -> tuple[list[Fragment], int, int]:
+    """The pieces of the line at an offset with those that continue it, where it starts, and where the next one does."""
+    pieces: list[Fragment] = []
+    start = at
+    while at < len(text):
+        newline = text.find("\n", at)
+        after = len(text) if newline < 0 else newline + 1
+        line = text[at:after].rstrip("\r\n")
+        if line.lstrip(" \t").startswith(("#", ";")):
+            at = after
+            if pieces:
+                continue
+            return [], start, at
+        end = at + len(line)
+        goes_on = line.endswith("\\")
+        stop = end - 1 if goes_on else end
+        if stop > at:
+            pieces.append(Fragment(text[at:stop], Place(name, at, stop)))
+        if goes_on:
+            pieces.append(Fragment(" ", Place(name, stop, end), False, fixed=True))
+        at = after
+        if not goes_on:
+            break
+    return pieces, start, at
+
+
+# --- words -------------------------------------------------------------------------------------------------------------
+
+
+def argument_lists(command: Word, env: Mapping[str, Word]) -> Iterator[list[Word]]:
+    """The commands of an `Exec…=` line; a lone `;` ends one."""
+    source = embedded(command)
+    prefix = PREFIX.match(source.whole)
+    at = prefix.end() if prefix else 0
+    expands = ":" not in source.whole[:at]
+    words: list[Word] = []
+    for start, end in spans(source.whole, at):
+        if source.whole[start:end] == ";":
+            if words:
+                yield words
+            words = []
+            continue
+        words.extend(expanded(source, start, end, env if expands else None))
+    if words:
+        yield words
+
+
+def spans(text: str, at: int) -> Iterator[tuple[int, int]]:
+    """The words of a value: blanks part them but for those in quotes."""
+    for m in re.compile(r"(?:\"(?:\\.|[^\"\\])*\"?|'(?:\\.|[^'\\])*'?|\\.|[^\s\"'\\]|\\\Z)+", re.S).finditer(text, at):
+        yield m.span()
+
+
+def expanded(source: WordSource, start: int, end: int, env: Mapping[str, Word] | None) -> list[Word]:
+    """What one word becomes: `$VAR` alone the words of its value, anything else one word. `env` is None where nothing is expanded."""
+    whole = WHOLE_VARIABLE.match(source.whole[start:end])
+    place = source.place(start, end)
+    if whole and env is not None:
+        value = env.get(whole.group(1))
+        if value is None or value.text is None:
+            return [Word((Fragment(None, place, False, FROM_MANAGER),), place, True, True)]
+        inner = embedded(value)
+        return [
+            Word(tuple(f._replace(via=(place, *f.via)) for f in unquoted(inner, a, b, None).fragments), place)
+            for a, b in spans(inner.whole, 0)
+        ]
+    return [unquoted(source, start, end, env)]
+
+
+def unquoted(source: WordSource, start: int, end: int, env: Mapping[str, Word] | None) -> Word:
+    """A word without its quotes, escapes and variables made out."""
+    text = source.whole
+    fragments: list[Fragment] = []
+    quote = ""
+    at = start
+    while at < end:
+        char = text[at]
+        if char in "\"'" and quote in ("", char):
+            quote = "" if quote else char
+            at += 1
+        elif char == "\\" and at + 1 < end:
+            m = ESCAPE.match(text, at, end)
+            stop = m.end() if m else at + 1
+            fragments.append(Fragment(_unescaped(text[at:stop]), source.place(at, stop), False))
+            at = stop
+        elif char in "$%" and (m := VARIABLE.match(text, at, end)) and (char == "%" or env is not None):
+            fragments.extend(_variable(source, m, env or {}))
+            at = m.end()
+        else:
+            stop = at + 1
+            while stop < end and text[stop] not in "\"'\\$%":
+                stop += 1
+            fragments.extend(source.fragments(at, stop))
+            at = stop
+    return Word(tuple(fragments), source.place(start, end))
+
+
+def _variable(source: WordSource, m: re.Match[str], env: Mapping[str, Word]) -> tuple[Fragment, ...]:
+    place = source.place(*m.span())
+    if m.group() in ("$$", "%%"):
+        return (Fragment(m.group()[0], place, False),)
+    if m.group()[0] == "%":
+        return (Fragment(None, place, False, SPECIFIER),)
+    value = env.get(m.group(1))
+    if value is None:
+        return (Fragment(None, place, False, FROM_MANAGER),)
+    return tuple(f._replace(via=(place, *f.via)) for f in value.fragments)
+
+
+def _unescaped(escape: str) -> str:
+    body = escape[1:]
+    if body in SIMPLE:
+        return SIMPLE[body]
+    try:
+        return chr(int(body[1:], 16) if body[0] in "xuU" else int(body, 8))
+    except (ValueError, OverflowError):
+        return escape
+
+
+# --- environment -------------------------------------------------------------------------------------------------------
+
+
+def _environment(value: Word) -> dict[str, Word]:
+    """`Environment="A=b c" D=e`."""
+    source = embedded(value)
+    found: dict[str, Word] = {}
+    for start, end in spans(source.whole, 0):
+        word = unquoted(source, start, end, None)
+        name, equals, _ = word.known_start.partition("=")
+        if equals and NAME.match(name):
+            found[name] = word.split(len(name) + 1)[1]
+    return found
+
+
+def _file(path: str, text: str) -> dict[str, Word]:
+    """The variables of an `EnvironmentFile`."""
+    found: dict[str, Word] = {}
+    for m in re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\n\r]*)", re.M).finditer(text):
+        start, end = m.span(2)
+        while end > start and text[end - 1] in " \t":
+            end -= 1
+        if end - start >= 2 and text[start] in "\"'" and text[end - 1] == text[start]:
+            start, end = start + 1, end - 1
+        place = Place(path, start, end)
+        plain = "\\" not in text[start:end]
+        found[m.group(1)] = Word((Fragment(text[start:end], place),), place) if plain else unknown(place, FROM_MANAGER)
+    return found
