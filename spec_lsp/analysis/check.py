@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache as once
 from functools import partial
 
-from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, with_names
+from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, told_once, with_names
 from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
@@ -92,7 +92,7 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
-    return Analysis(document, in_order(kept), tuple(reports), ignored, frozenset(depends_on))
+    return Analysis(document, in_order(told_once(kept)), tuple(reports), ignored, frozenset(depends_on))
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:

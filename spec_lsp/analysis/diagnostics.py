@@ -127,5 +127,18 @@ def _origins(setting: Setting) -> Iterable[Related]:
                 yield Related(fragment.place, f"the value {fragment.text!r} is written here")
 
 
+def told_once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+    """One diagnostic for a finding that several launches have at one place, in an array or a sourced file that they share."""
+    found: dict[tuple[str, Place, str, str], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        key = (diagnostic.rule.name, diagnostic.place, diagnostic.severity, diagnostic.message)
+        first = found.get(key)
+        if first is None:
+            found[key] = diagnostic
+        elif diagnostic.launch is not None and diagnostic.launch not in (first.launch, *first.also):
+            found[key] = replace(first, also=(*first.also, diagnostic.launch))
+    return list(found.values())
+
+
 def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
     return tuple(sorted(diagnostics, key=lambda d: (d.place.document, d.place.start, d.place.end, d.rule.code)))

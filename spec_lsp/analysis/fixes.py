@@ -237,7 +237,7 @@ def _verified(
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
     """How many findings of the diagnostic's rule its launch (or its document) has."""
-    return sum(d.rule is diagnostic.rule and d.launch == diagnostic.launch for d in analysis.diagnostics)
+    return sum(d.rule is diagnostic.rule and diagnostic.launch in (d.launch, *d.also) for d in analysis.diagnostics)
 
 
 def _new_errors(before: Analysis, after: Analysis, diagnostic: Diagnostic) -> bool:
@@ -245,11 +245,11 @@ def _new_errors(before: Analysis, after: Analysis, diagnostic: Diagnostic) -> bo
 
     SGLang reads arguments before it resolves them: what only shows once they can be read is not the fix's doing.
     """
-    known = {(d.rule.name, d.launch) for d in before.diagnostics}
+    known = {(d.rule.name, launch) for d in before.diagnostics for launch in (d.launch, *d.also)}
     arguments = diagnostic.rule.topic == "arguments"
     return any(
         d.rule.severity == "error"
-        and (d.rule.name, d.launch) not in known
+        and any((d.rule.name, launch) not in known for launch in (d.launch, *d.also))
         and (d.rule.topic == "arguments" or not arguments)
         for d in after.diagnostics
     )

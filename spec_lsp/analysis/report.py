@@ -143,6 +143,8 @@ class Diagnostic:
     unnecessary: bool = False
     deprecated: bool = False
     launch: int | None = None
+    also: tuple[int, ...] = ()
+    """Other launches of the document with the same finding at the same place: they share the flag."""
     source: Any = field(default=None, compare=False, repr=False)
     """For analysis alone: from what fixes are made."""
 

@@ -10,7 +10,7 @@ from spec_lsp.analysis import Cache, analyse, read_document
 from spec_lsp.analysis.check import errors
 from spec_lsp.analysis.report import Options
 from spec_lsp.resolution.engine import RULES
-from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check, only, rules_of, said
+from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check, offered, only, rules_of, said
 
 DRAFT = "--speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-draft"
 
@@ -195,3 +195,20 @@ def test_broken_continuations_are_findings_of_the_document() -> None:
     text = f"{PINNED}{SERVER} \\\n  # a comment\n  --tp 2\n"
     found = only(text, "flags-after-comment")
     assert (found.severity, found.launch) == ("error", None)
+
+
+def test_a_flag_that_launches_share_is_told_of_once() -> None:
+    run = 'python -m sglang.launch_server "${COMMON[@]}"'
+    text = PINNED + f"COMMON=(--model-path llama-3.1-8b --nope)\n{run} --tp 2\n{run} --tp 4 --no-such\n{run}\n"
+    found = [d for d in check(text).diagnostics if d.rule.name == "unknown-flag"]
+    assert [(text[d.place.start : d.place.end], d.launch, d.also) for d in found] == [
+        ("--nope", 0, (1, 2)),
+        ("--no-such", 1, ()),
+    ]
+
+
+def test_a_fix_of_what_launches_share_is_verified_in_all_of_them() -> None:
+    run = 'python -m sglang.launch_server "${COMMON[@]}"'
+    text = PINNED + f"COMMON=(--model-path llama-3.1-8b --max-model-len 4096)\n{run} --port 1\n{run} --port 2\n"
+    (fix,) = offered(text, "unknown-flag")
+    assert fix[2] == text.replace("--max-model-len", "--context-length")
