@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from spec_lsp.catalog import config_file
 from spec_lsp.catalog.argparse_rules import Arg, Fault, Occurrence, Outcome, parse
+from spec_lsp.catalog.diffusion import serves_diffusion
 from spec_lsp.catalog.history import flag_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import Catalog, Flag
@@ -188,6 +189,8 @@ class _Binder:
 
     def bind(self, words: Sequence[Word]) -> Binding:
         args = [Arg(w, _text(w)) for w in words]
+        if self.program == "serve" and serves_diffusion(w.known_start for w in words):
+            return Binding(self.catalog, MappingProxyType({}), open=tuple(words), open_after=len(words))
         if self.program == "serve":
             args = self._serve(args)
         args = self._with_config(args)

@@ -1,0 +1,41 @@
+"""`sglang serve` of a diffusion model: another server with another parser (`sglang/multimodal_gen`), which is none of ours.
+
+SGLang decides by the model's files. Here a flag that only the other parser has tells it, or the name of a well-known model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+FLAGS = re.compile(
+    r"--(?:num-gpus|ulysses-degree|ring-degree|sp-degree|cfg-parallel-size|enable-cfg-parallel|num-inference-steps|guidance-scale(?:-2)?|"
+    r"num-frames|fps|(?:vae|dit|text-encoder|image-encoder)-cpu-offload|dit-[\w-]+|vae-[\w-]+|transformer-weights-path|pin-cpu-memory|"
+    r"use-fsdp-inference|hsdp-[\w-]+|enable-teacache|cache-dit-config|diffusers-[\w-]+|pipeline-class-name|workload-type|webui(?:-port)?|"
+    r"disagg-(?:role|server-addr|timeout|instance-id|dispatch-policy)[\w-]*|(?:encoder|decoder|denoiser)-(?:tp|sp|ulysses|ring)|"
+    r"(?:decoder|denoiser)-urls|layerwise-[\w-]+|component-[\w-]+|VSA-sparsity|STA-mode|moba-config-path|override-transformer-cls-name|"
+    r"performance-mode|lora-nickname|lora-scale|warmup-resolutions|output-type|num-outputs-per-prompt|boundary-ratio|batching-[\w-]+)\Z"
+)
+"""Flags of `multimodal_gen/runtime/server_args.py` (0.5.5 to 0.5.23) that `ServerArgs` never had."""
+
+MODELS = re.compile(
+    r"(?:\A|/)(?:FLUX[.\d]|Wan2|Wan-AI/|Qwen-Image|HunyuanVideo|Hunyuan3D|Z-Image|stable-diffusion|LTX-?(?:Video|2)|FastWan|FastHunyuan|"
+    r"GLM-Image|MOVA|SANA|Helios|Cosmos-?(?:Predict|Transfer))|-diffusers\Z|diffusion(?!gemma)", re.I
+)  # fmt: skip
+
+
+def serves_diffusion(texts: Iterable[str]) -> bool:
+    """Whether the words of `sglang serve` start the diffusion server."""
+    before = ""
+    for position, text in enumerate(texts):
+        name, equals, value = text.partition("=")
+        if FLAGS.match(name):
+            return True
+        given = value if equals else text
+        named = (name if equals else before) in ("--model-path", "--model")
+        if (named or (position == 0 and text[:1] != "-")) and MODELS.search(given):
+            return True
+        if (name if equals else before) == "--model-type":
+            return given == "diffusion"
+        before = text
+    return False
