@@ -29,7 +29,7 @@ def test_serves_diffusion(argv: str, expected: bool) -> None:
 
 
 def test_nothing_is_said_of_it() -> None:
-    words = words_from("--model-path black-forest-labs/FLUX.1-dev --ulysses-degree 2 --seed 1".split())
+    words = words_from(["--model-path", "black-forest-labs/FLUX.1-dev", "--ulysses-degree", "2", "--seed", "1"])
     assert bind(load(releases()[-1]), words, program="serve").errors == ()
     assert bind(load(releases()[-1]), words, program="launch_server").errors != ()
 
