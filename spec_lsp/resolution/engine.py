@@ -302,7 +302,28 @@ class Decision:
     value: Any
 
 
-_ABSENT = object()
+ABSENT: Any = object()
+"""The state of a field that is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lacking:
+    """What a Config holds of a field that nobody can tell: why, and whether it is `untold` (see NotTold)."""
+
+    why: str
+    untold: bool = False
+
+
+_lacking = cache(Lacking)
+"""The same one for the same reason: they are compared by the hundred."""
+
+_UNHEARD: set[str] = set()
+"""Where reads go that nobody asks about."""
+
+DRAFT_PATH = "speculative_draft_model_path"
+OVERRIDES = "json_model_override_args"
+EVERYTHING = "*"
+"""A read of all fields at once."""
 
 
 class Config:
@@ -311,11 +332,14 @@ class Config:
     Fields are attributes (`c.page_size`), named as SGLang's ServerArgs names them; reading one that is not known raises NotKnown;
     one that this release does not have reads as None. Facts: `c.release`, `c.gpu`, `c.model` (the target), `c.draft` (the draft
     model; None when no draft path is set), `c.env`. Reading a fact that is not known raises NotKnown too.
+
+    The defaults are shared; only what differs from them is the Config's own. `reads` collects the names of the fields that are asked
+    about, `log` the decisions in order, `touched` the fields that were decided or forgotten: what replay.py lives on.
     """
 
     __slots__ = (
-        "__dict__", "_draft", "_gpu", "_model", "_model_overrides", "_other_fields", "_spelled", "_step", "_typed", "_unknown", "_untold",
-        "env", "history", "release",
+        "_base", "_draft", "_gpu", "_log", "_model", "_other_fields", "_own", "_spelled", "_step", "_typed",
+        "env", "log", "reads", "release", "touched",
     )  # fmt: skip
 
     def __init__(
@@ -336,31 +360,49 @@ class Config:
         """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why), `untold` those of
         them that may be given elsewhere (see NotTold); `other_fields` the names of fields that only other releases have;
         `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
-        fields = self.__dict__
-        fields.update(defaults)
-        fields.update(typed)
+        self.reads: set[str] = set()
+        self.log: list[tuple[str, Decision]] = []
+        self._log: Callable[[], Iterable[tuple[str, Decision]]] | None = None
+        self.touched: set[str] = set()
+        self._base = defaults
+        self._own: dict[str, Any] = dict(typed)
         self._typed = typed
-        self._unknown = dict(unknown)
-        self._untold = set(untold)
-        for name in unknown:
-            fields.pop(name, None)
+        for name, why in unknown.items():
+            self._own[name] = _lacking(why, name in untold)
         self.release = release
         self.env = env or Environment({})
-        self.history: dict[str, list[Decision]] = {}
         self._gpu = gpu
-        self._model_overrides = typed.get("json_model_override_args")
-        self._model = model and self._as_overridden(model)
+        self._model = self._as_overridden(model) if model is not None else None
         self._draft = draft
         self._other_fields = other_fields
         self._spelled = spelled
         self._step: Step | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name in self._unknown:
-            raise (NotTold if name in self._untold else NotKnown)(name, self._unknown[name])
+        if name.startswith("_"):
+            raise AttributeError(name)
+        self.reads.add(name)
+        value = self._own[name] if name in self._own else self._base.get(name, ABSENT)
+        if type(value) is Lacking:
+            raise (NotTold if value.untold else NotKnown)(name, value.why)
+        if value is not ABSENT:
+            return value
         if name in self._other_fields:
             return None
         raise AttributeError(f"no SGLang release has a field {name!r}")
+
+    def state(self, name: str) -> Any:
+        """The field's value, a `Lacking`, or ABSENT, unwatched: for replay.py, not for steps."""
+        return self._own[name] if name in self._own else self._base.get(name, ABSENT)
+
+    def finish(
+        self, base: Mapping[str, Any] | None = None, log: Callable[[], Iterable[tuple[str, Decision]]] | None = None
+    ) -> None:
+        """End resolution: nobody asks what is read from now on. `base`, `log`: see replay.py, where they are shared."""
+        self._step = None
+        self.reads = self.touched = _UNHEARD
+        if base is not None and log is not None:
+            self._base, self._log, self.log = base, log, []
 
     # facts
 
@@ -374,19 +416,23 @@ class Config:
     @property
     def model(self) -> ModelFacts:
         """The target model's facts. Raises NotKnown when its config.json cannot be read."""
+        self.reads.add(OVERRIDES)
         if self._model is None:
             raise NotTold("model", "its config.json is not at hand")
-        if "json_model_override_args" in self._unknown:
-            raise NotKnown("json_model_override_args", self._unknown["json_model_override_args"])
+        overrides = self.state(OVERRIDES)
+        if type(overrides) is Lacking:
+            raise NotKnown(OVERRIDES, overrides.why)
         return self._model
 
     def _as_overridden(self, facts: ModelFacts) -> ModelFacts:
         """With `--json-model-override-args`, which SGLang applies to target and draft alike."""
-        return facts.overridden_by(str(self._model_overrides)) if self._model_overrides else facts
+        overrides = self._typed.get(OVERRIDES)
+        return facts.overridden_by(str(overrides)) if overrides else facts
 
     @property
     def draft(self) -> ModelFacts | None:
         """The draft model's facts; None when no draft path is set. Raises NotKnown when its config.json cannot be read."""
+        self.reads.add(OVERRIDES)
         path = self.speculative_draft_model_path
         if path is None:
             return None
@@ -407,48 +453,64 @@ class Config:
 
     def given(self, name: str) -> bool:
         """Whether the field was typed (by flag or in a --config file), whatever it is now."""
+        self.reads.add(name)
         return name in self._typed
 
     def typed(self, name: str) -> Any:
         """The value as typed, or None when the field was not given: SGLang's raw input where a handler looks back at it."""
+        self.reads.add(name)
         return self._typed.get(name)
 
     def known(self, name: str) -> bool:
         """Whether the field's present value is known."""
-        return name in self.__dict__
+        self.reads.add(name)
+        value = self.state(name)
+        return value is not ABSENT and type(value) is not Lacking
 
     def set(self, **fields: Any) -> None:
         """Decide fields. Only the running step's declared fields may be set."""
-        values = self.__dict__
-        step = self._step
+        step, own = self._step, self._own
         for name, value in fields.items():
-            previous = values.get(name, _ABSENT)
+            self.reads.add(name)
             if step is not None:
                 if name not in step.fields:
                     raise ValueError(f"{step.name} sets {name}, which it does not declare")
-                if previous is _ABSENT or previous != value or type(previous) is not type(value):
-                    before = None if previous is _ABSENT else previous
-                    self.history.setdefault(name, []).append(Decision(step, before, value))
-            values[name] = value
+                previous = self.state(name)
+                if previous is ABSENT or previous != value or type(previous) is not type(value):
+                    before = None if previous is ABSENT or type(previous) is Lacking else previous
+                    self.log.append((name, Decision(step, before, value)))
+            own[name] = value
+            self.touched.add(name)
 
     def forget(self, fields: Iterable[str], why: str, *, untold: bool = False) -> None:
         """Make fields unknown; `untold`: see NotTold."""
+        lacking = _lacking(why, untold)
         for name in fields:
-            self.__dict__.pop(name, None)
-            self._unknown[name] = why
-            if untold:
-                self._untold.add(name)
-            else:
-                self._untold.discard(name)
+            self._own[name] = lacking
+            self.touched.add(name)
 
     def fields(self) -> dict[str, Any]:
         """All fields whose values are known."""
-        return dict(self.__dict__)
+        self.reads.add(EVERYTHING)
+        return {n: v for n, v in {**self._base, **self._own}.items() if type(v) is not Lacking and v is not ABSENT}
+
+    def unknown(self) -> dict[str, str]:
+        """The fields whose values are not known, with why."""
+        return {n: v.why for n, v in {**self._base, **self._own}.items() if type(v) is Lacking}
+
+    @property
+    def history(self) -> dict[str, list[Decision]]:
+        """The decisions of each field, in order."""
+        found: dict[str, list[Decision]] = {}
+        for name, decision in self.log if self._log is None else self._log():
+            found.setdefault(name, []).append(decision)
+        return found
 
     # words for messages
 
     def flag_as_typed(self, name: str) -> str:
         """A typed field as it was typed: "`--page-size 16`"; a switch without its value."""
+        self.reads.add(name)
         value = self._typed[name]
         plain = self.flag(name) if value is True else f"{self.flag(name)} {_plain(value)}"
         return f"`{self._spelled.get(name, plain)}`"
@@ -459,11 +521,17 @@ class Config:
 
     def shown(self, name: str) -> str:
         """The field as a message names it: "`--page-size 16`" when it is as typed, "page size 64, SGLang's choice" when not."""
-        value = self.__dict__.get(name)
+        state = self.state(name)
+        value = None if state is ABSENT or type(state) is Lacking else state
         if self.given(name) and self._typed[name] == value:
             return self.flag_as_typed(name)
         label = name.replace("_", " ")
         return f"{label} {_plain(value)} (SGLang's choice)"
+
+
+def same_state(a: Any, b: Any) -> bool:
+    """Whether two fields hold the same: values of one type, or lacking for the same reason."""
+    return a is b or (type(a) is type(b) and bool(a == b))
 
 
 def _plain(value: Any) -> str:
@@ -547,7 +615,7 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
             continue
         for step in steps:
             run_step(step, c, result)
-    c._step = None
+    c.finish()
     return result
 
 

@@ -58,7 +58,7 @@ def sharded_kv_cache_off_prefill_server(c: Config) -> Refusal | None:
 def _refusal(c: Config, conflict: Conflict | None) -> Refusal | None:
     if conflict is None or c.disaggregation_mode != "prefill":
         return None
-    shown = c.shown(conflict.at) if conflict.at in c.fields() else conflict.at
+    shown = c.shown(conflict.at) if c.known(conflict.at) else conflict.at
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else SHARDING,
         with_=(SHARDING, conflict.at),

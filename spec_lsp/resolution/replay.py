@@ -1,324 +1,401 @@
-"""Resolution again, doing only what differs from a launch already resolved.
+"""Resolution again, doing only what was not done before.
 
-`engine.resolve` runs every step. Most steps of most launches do just what they did for the bare launch of the same model on the
-same hardware and release: they read fields that nobody touched. So the bare launch is resolved once with its reads written down (a
-`Baseline`), and for another launch a step is run only if it reads a field that differs; else what it did is done again. The result is
-the same, which tests/resolution/test_replay.py checks; the cost is what differs.
+`engine.resolve` runs every step. Most handlers of most launches do just what they did for the bare launch of the same model on the
+same hardware and release: they read fields that nobody touched. So the bare launch is resolved once, handler by handler, with its reads
+written down (a `Baseline`). For another launch, a handler whose reads do not differ is not run: its `Outcome` is entered again. One
+that reads fields that differ is run, and its outcome remembered by what it read of them, for the next launch in which they are
+the same. The result is that of `engine.resolve`, which tests/resolution/test_replay.py checks; the cost is what differs.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from operator import itemgetter
 from typing import Any
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
-from spec_lsp.facts.known import NotTold
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import (
+    ABSENT,
+    DRAFT_PATH,
+    EVERYTHING,
     Config,
     Decision,
     Finding,
     Handler,
+    Lacking,
     Resolution,
     Step,
     give_up,
     goes,
     plan_of,
     run_step,
+    same_state,
 )
 
 MAX_BASELINES = 128
 """How many are kept: a release × a GPU × a model × an environment × whether the launch is open."""
 
+MAX_REMEMBERED = 1500
+"""Outcomes that a baseline remembers before it starts anew: somebody who types a number goes through many."""
+
+MAX_TOKENS = 4000
+
+MAX_KINDS = 8
+"""Sets of fields that a handler is remembered to have read; beyond, it is only run."""
+
 SAME = ("model_path",)
 """Fields that the bare launch gives too."""
 
-EVERYTHING = "*"
-"""A read of all fields at once: the step always runs."""
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What one handler read, and all that it did: the fields it left otherwise, its decisions, and what it said."""
+
+    reads: frozenset[str]
+    states: Mapping[str, Any]
+    log: tuple[tuple[str, Decision], ...]
+    findings: tuple[Finding, ...]
+    undecided: Mapping[str, str]
+    faults: tuple[str, ...]
+
+    @property
+    def says(self) -> bool:
+        """Whether it tells anything beside what the fields are."""
+        return bool(self.findings or self.undecided or self.faults)
 
 
-# --- writing down what a launch reads ----------------------------------------------------------------------------------
+def outcome_of(handler: Handler, steps: tuple[Step, ...], fields: tuple[str, ...], c: Config) -> Outcome:
+    """Run a handler's guard and steps, and write down what came of it."""
+    c.reads, c.touched, c.log = set(), set(), []
+    result = Resolution(c)
+    try:
+        went = goes(handler, c)
+    except Exception as error:
+        went = False
+        give_up(result, error, fields, steps)
+    for step in steps if went else ():
+        run_step(step, c, result)
+    return Outcome(
+        frozenset(c.reads),
+        {name: c._own[name] for name in c.touched},
+        tuple(c.log),
+        tuple(result.findings),
+        result.undecided,
+        tuple(result.faults),
+    )
 
 
-class _Recording(Config):
-    """A Config that writes down which fields are read."""
-
-    __slots__ = ("reads", "sets")
-    reads: set[str]
-    sets: list[tuple[str, Any, Decision | None]]
-
-    def __getattribute__(self, name: str) -> Any:
-        if name not in _OWN:
-            object.__getattribute__(self, "reads").add(name)
-        return super().__getattribute__(name)
-
-    def given(self, name: str) -> bool:
-        self.reads.add(name)
-        return super().given(name)
-
-    def typed(self, name: str) -> Any:
-        self.reads.add(name)
-        return super().typed(name)
-
-    def known(self, name: str) -> bool:
-        self.reads.add(name)
-        return super().known(name)
-
-    def shown(self, name: str) -> str:
-        self.reads.add(name)
-        return super().shown(name)
-
-    def flag_as_typed(self, name: str) -> str:
-        self.reads.add(name)
-        return super().flag_as_typed(name)
-
-    def fields(self) -> dict[str, Any]:
-        self.reads.add(EVERYTHING)
-        return super().fields()
-
-    def set(self, **fields: Any) -> None:
-        for name, value in fields.items():
-            before = len(self.history.get(name, ()))
-            super().set(**{name: value})
-            history = self.history.get(name, [])
-            self.sets.append((name, value, history[-1] if len(history) > before else None))
-
-
-# methods and facts are no fields; facts are the same for baseline and launch
-_FACTS = frozenset({"model", "draft"})
-"""What `--json-model-override-args` changes beside its own field."""
-
-_OWN = frozenset(name for cls in _Recording.__mro__ for name in vars(cls)) - _FACTS | {"__dict__", "__class__"}
+# --- the bare launch ---------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """What a step read and did. `sets` are the values it decided, in order, each with the history's entry if it changed the field;
-    `said` and `lacking` tell how it ended."""
+class Remembered:
+    """An outcome in some launch. `changes` tells for each field it left otherwise by what token that differs from the bare launch's
+    after the same handler (None: not at all)."""
 
-    step: Step
-    reads: frozenset[str]
-    sets: tuple[tuple[str, Any, Decision | None], ...] = ()
-    said: Finding | None = None
-    lacking: Exception | None = None
+    outcome: Outcome
+    changes: tuple[tuple[str, int | None], ...]
+    unmatched: tuple[str, ...] = ()
+    """Fields that the bare launch's handler left otherwise, and this one did not."""
 
 
-@dataclass(frozen=True, slots=True)
-class TracedHandler:
-    """A handler's guard and steps. `went` is what the guard said (None: it could not be told); `reads` covers guard and steps."""
+class Kind:
+    """The launches in which a handler reads the same fields: its outcomes by how these differ, a token each (None: not at all)."""
 
-    handler: Handler
-    fields: tuple[str, ...]
-    steps: tuple[Step, ...]
-    guard_reads: frozenset[str]
-    went: bool | None
-    lacking: Exception | None
-    traced: tuple[Traced, ...]
-    reads: frozenset[str]
-    quiet: bool
-    """Whether it changed nothing and said nothing."""
+    __slots__ = ("ask", "names", "outcomes", "reads")
+
+    def __init__(self, reads: frozenset[str], watched: Iterable[str]) -> None:
+        self.reads = reads
+        self.names: tuple[str, ...] = tuple(watched) if EVERYTHING in reads else tuple(n for n in watched if n in reads)
+        self.outcomes: dict[Hashable, Remembered] = {}
+        self.ask = _asking(self.names)
+        """Takes how a launch's fields differ and gives the key."""
+
+    def watch(self, name: str) -> None:
+        """From now on this field may differ too; it did not in what is remembered."""
+        if name in self.reads or EVERYTHING in self.reads:
+            before = self.names
+            self.names = (*before, name)
+            self.ask = _asking(self.names)
+            self.outcomes = {_widened(key, len(before)): found for key, found in self.outcomes.items()}
+
+
+def _asking(names: tuple[str, ...]) -> Callable[[Mapping[str, int | None]], Hashable]:
+    return itemgetter(*names) if names else _nothing
+
+
+def _nothing(_: Mapping[str, int | None]) -> Hashable:
+    return ()
+
+
+def _widened(key: Any, width: int) -> Hashable:
+    """A key with one more field, which does not differ. (`itemgetter` gives no tuple for a single one.)"""
+    return None if width == 0 else (key, None) if width == 1 else (*key, None)
+
+
+class Known:
+    """A handler with what came of it, in the bare launch and in others."""
+
+    __slots__ = ("bare", "bit", "fields", "handler", "kinds", "steps")
+
+    def __init__(
+        self, handler: Handler, steps: tuple[Step, ...], fields: tuple[str, ...], bare: Outcome, number: int
+    ) -> None:
+        self.handler, self.steps, self.fields = handler, steps, fields
+        self.bare = Remembered(bare, tuple((name, None) for name in bare.states))
+        self.bit = 1 << number
+        self.kinds: list[Kind] = []
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget all launches but the bare one."""
+        kind = Kind(self.bare.outcome.reads, ())
+        kind.outcomes[()] = self.bare
+        self.kinds = [kind]
+
+    def recall(self, differing: Mapping[str, int | None]) -> Remembered | None:
+        """What came of the handler where its fields differed by the same."""
+        for kind in self.kinds:
+            found = kind.outcomes.get(kind.ask(differing))
+            if found is not None:
+                return found
+        return None
+
+    def remember(self, differing: Mapping[str, int | None], found: Remembered) -> None:
+        """Keep what has come of it where its fields differed like this."""
+        reads = found.outcome.reads
+        kind = next((k for k in self.kinds if k.reads == reads), None)
+        if kind is None:
+            kind = Kind(reads, differing)
+            if len(self.kinds) < MAX_KINDS:
+                self.kinds.append(kind)
+        kind.outcomes[kind.ask(differing)] = found
 
 
 @dataclass(slots=True)
 class Baseline:
-    """A bare launch resolved: its steps, and what it started with."""
+    """A bare launch resolved. `start` are its fields before the first handler, `final` after the last."""
 
-    handlers: tuple[TracedHandler, ...]
-    start: Mapping[str, Any]
-    unknown: Mapping[str, str]
-    untold: frozenset[str]
+    handlers: tuple[Known, ...]
     model: ModelFacts | None
-    draft: Callable[[str], ModelFacts | None] | None = field(default=None)
+    start: Mapping[str, Any]
+    final: Mapping[str, Any]
+    lacking: tuple[str, ...]
+    """The fields that are not known at the start."""
+    readers: dict[str, int] = field(default_factory=dict)
+    """For each field the handlers, as bits, that read or write it."""
+    course: dict[str, tuple[list[int], list[Any]]] = field(default_factory=dict)
+    """For each field that a handler left otherwise: which handlers did, and what it was from then on."""
+    saying: frozenset[int] = frozenset()
+    """The handlers that say something."""
+    tokens: dict[Hashable, int] = field(default_factory=dict)
+    """Numbers that stand for what a field differs by."""
+    watched: dict[str, int | None] = field(default_factory=dict)
+    """The fields that have differed in some launch."""
+    remembered: int = 0
+
+    def state(self, name: str, after: int) -> Any:
+        """What the bare launch holds of a field after a handler (-1: before the first)."""
+        if name in self.course:
+            places, states = self.course[name]
+            at = bisect_right(places, after) - 1
+            if at >= 0:
+                return states[at]
+        return self.start.get(name, ABSENT)
+
+    def log(self, others: Mapping[int, Remembered]) -> Iterator[tuple[str, Decision]]:
+        """The decisions of a launch, in order, in which some handlers came to something else."""
+        for number, known in enumerate(self.handlers):
+            yield from others.get(number, known.bare).outcome.log
+
+    def token(self, name: str, state: Any, given: Hashable = None, facts: object = None) -> int:
+        """The number that stands for what is to know of a field."""
+        if name not in self.watched:
+            self.watched[name] = None
+            for known in self.handlers:
+                for kind in known.kinds:
+                    kind.watch(name)
+        return self.tokens.setdefault((name, plain(state), given, facts), len(self.tokens))
+
+    def make_room(self) -> None:
+        """Forget what launches but the bare one came to, when that is much."""
+        if self.remembered > MAX_REMEMBERED or len(self.tokens) > MAX_TOKENS:
+            self.tokens.clear()
+            self.watched.clear()
+            self.remembered = 0
+            for known in self.handlers:
+                known.forget()
 
 
-# --- making a baseline -------------------------------------------------------------------------------------------------
+def plain(value: Any) -> Hashable:
+    """A value as something to look up: equal for two values only if they are of one type and equal."""
+    return repr(value) if isinstance(value, (list, dict, tuple, set)) else (type(value), value)
 
 
 def trace(handlers: tuple[Handler, ...], c: Config) -> Baseline:
-    """Resolve `c` with every read written down. `c` must be a `_Recording`."""
-    assert isinstance(c, _Recording)
-    c.reads, c.sets = set(), []
-    start, unknown, untold = dict(c.__dict__), dict(c._unknown), frozenset(c._untold)
-    result = Resolution(c)
-    traced = [
-        _trace_handler(handler, steps, fields, c, result) for handler, steps, fields in plan_of(handlers, c.release)
-    ]
-    return Baseline(tuple(traced), start, unknown, untold, c._model, c._draft)
+    """Resolve `c`, which must be fresh, with every read written down."""
+    defaults = c._base
+    start = {**defaults, **c._own}
+    known = tuple(
+        Known(handler, steps, fields, outcome_of(handler, steps, fields, c), number)
+        for number, (handler, steps, fields) in enumerate(plan_of(handlers, c.release))
+    )
+    lacking = tuple(name for name, state in start.items() if type(state) is Lacking)
+    saying = frozenset(number for number, one in enumerate(known) if one.bare.outcome.says)
+    baseline = Baseline(known, c._model, start, {**defaults, **c._own}, lacking, saying=saying)
+    for number, one in enumerate(known):
+        for name in one.bare.outcome.reads.union(one.bare.outcome.states):
+            baseline.readers[name] = baseline.readers.get(name, 0) | one.bit
+        for name, state in one.bare.outcome.states.items():
+            places, states = baseline.course.setdefault(name, ([], []))
+            places.append(number)
+            states.append(state)
+    return baseline
 
 
-def _trace_handler(
-    handler: Handler, steps: tuple[Step, ...], fields: tuple[str, ...], c: _Recording, result: Resolution
-) -> TracedHandler:
-    went: bool | None = True
-    lacking: Exception | None = None
-    guard_reads: frozenset[str] = frozenset()
-    if handler.when is not None:
-        c.reads = set()
-        try:
-            went = goes(handler, c)
-        except Exception as error:
-            went, lacking = None, error
-            give_up(result, error, fields, steps)
-        guard_reads = frozenset(c.reads)
-    traced = tuple(_trace_step(step, c, result) for step in steps) if went else ()
-    reads = guard_reads.union(*(t.reads for t in traced))
-    quiet = lacking is None and not any(t.sets or t.said or t.lacking for t in traced)
-    return TracedHandler(handler, fields, steps, guard_reads, went, lacking, traced, reads, quiet)
+class _Before(Mapping[str, Any]):
+    """The bare launch's fields before a handler."""
+
+    def __init__(self, baseline: Baseline, number: int) -> None:
+        self._baseline = baseline
+        self._after = number - 1
+
+    def get(self, name: str, default: Any = None) -> Any:
+        state = self._baseline.state(name, self._after)
+        return default if state is ABSENT else state
+
+    def __getitem__(self, name: str) -> Any:
+        state = self._baseline.state(name, self._after)
+        if state is ABSENT:
+            raise KeyError(name)
+        return state
+
+    def __contains__(self, name: object) -> bool:
+        return self._baseline.state(str(name), self._after) is not ABSENT
+
+    def __iter__(self) -> Iterator[str]:
+        return (name for name in self._baseline.final if name in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
-def _trace_step(step: Step, c: _Recording, result: Resolution) -> Traced:
-    c.reads, c.sets = set(), []
-    findings = len(result.findings)
-    error = run_step(step, c, result)
-    said = result.findings[-1] if len(result.findings) > findings else None
-    return Traced(step, frozenset(c.reads), tuple(c.sets), said, error)
-
-
-# --- resolving by difference -------------------------------------------------------------------------------------------
+# --- another launch ----------------------------------------------------------------------------------------------------
 
 
 class _Difference:
-    """Which fields of a launch differ from the baseline's at the same point."""
+    """What a launch's fields differ by from the bare launch's at the same point. The launch's Config holds only those that do."""
 
-    __slots__ = ("base", "base_unknown", "base_untold", "c", "dirty", "given")
+    __slots__ = ("_own", "baseline", "c", "given", "pending", "tokens")
 
     def __init__(self, c: Config, baseline: Baseline, same: Iterable[str]) -> None:
         self.c = c
-        self.base = dict(baseline.start)
-        self.base_unknown = set(baseline.unknown)
-        self.base_untold = set(baseline.untold)
-        self.given = set(c._typed).difference(same)
-        self.dirty: set[str] = {EVERYTHING}
-        self.update(c._typed)
-        self.update(c._unknown.keys() | baseline.unknown.keys())
-        if "json_model_override_args" in self.dirty:
-            self.dirty |= _FACTS
+        self.baseline = baseline
+        self.tokens: dict[str, int | None] = dict(baseline.watched)
+        """A token for each field that differs, None for one that may but does not."""
+        self.pending = baseline.readers.get(EVERYTHING, 0)
+        """The handlers, as bits, that may come to something else."""
+        spelled, start, typed = c._spelled, baseline.start, c._own
+        self.given: dict[str, Hashable] = {n: (plain(v), spelled.get(n)) for n, v in c._typed.items() if n not in same}
+        self._own: dict[str, Any] = {}
+        c._own = self._own
+        for name, state in typed.items():
+            if name in self.given or (state is not start.get(name) and not same_state(start.get(name, ABSENT), state)):
+                self._differs(name, state)
+        for name in baseline.lacking:
+            if name not in typed:
+                self._differs(name, c._base.get(name, ABSENT))
 
-    def update(self, fields: Iterable[str]) -> None:
-        """Compare fields again after one side decided them."""
-        values, unknown = self.c.__dict__, self.c._unknown
-        for name in fields:
-            if name in self.given:
-                self.dirty.add(name)
-            elif name in values:
-                same = name in self.base and _equal(self.base[name], values[name])
-                (self.dirty.discard if same else self.dirty.add)(name)
-            elif name in unknown:
-                same = name not in self.base and name in self.base_unknown
-                same = same and (name in self.c._untold) == (name in self.base_untold)
-                (self.dirty.discard if same else self.dirty.add)(name)
+    def _differs(self, name: str, state: Any, token: int | None = None) -> None:
+        given = self.given.get(name)
+        if token is None or given is not None:
+            token = self.baseline.token(name, state, given, facts_of(name, state, self.c))
+        self._own[name] = state
+        self.tokens[name] = token
+        self.pending |= self.baseline.readers.get(name, 0)
 
-    def base_sets(self, traced: Traced) -> None:
-        """Let the baseline do what its step did."""
-        for name, value, _ in traced.sets:
-            self.base[name] = value
-        if traced.lacking is not None:
-            self.base_forgets(traced.step.fields, traced.lacking)
-        if traced.said is not None and traced.said.ends_resolution:
-            self.base_forgets((traced.said.said.at,), None)
+    def after(self, done: Remembered, number: int) -> None:
+        """The launch came to this, and the bare one to what it came to."""
+        states, given = done.outcome.states, self.given
+        for name, token in done.changes:
+            if token is not None or name in given:
+                self._differs(name, states[name], token)
+            else:
+                self._agrees(name)
+        for name in done.unmatched:
+            self._kept(name, number)
 
-    def base_forgets(self, fields: Iterable[str], lacking: Exception | None) -> None:
-        untold = isinstance(lacking, NotTold)
-        for name in fields:
-            if untold and name in SAME:
-                continue
-            self.base.pop(name, None)
-            self.base_unknown.add(name)
-            (self.base_untold.add if untold else self.base_untold.discard)(name)
+    def _kept(self, name: str, number: int) -> None:
+        """The bare launch's handler left a field otherwise, and this launch's did not."""
+        baseline = self.baseline
+        state = self._own[name] if name in self._own else baseline.state(name, number - 1)
+        if name in self.given or not same_state(baseline.state(name, number), state):
+            self._differs(name, state)
+        else:
+            self._agrees(name)
+
+    def _agrees(self, name: str) -> None:
+        self._own.pop(name, None)
+        if name in self.tokens:
+            self.tokens[name] = None
+
+    def run(self, known: Known, number: int) -> Remembered:
+        """Run a handler, and remember what comes of it."""
+        baseline, c = self.baseline, self.c
+        c._base = _Before(baseline, number)
+        outcome = outcome_of(known.handler, known.steps, known.fields, c)
+        differing = dict(self.tokens)  # as it is before the fields are compared again
+        changes = tuple(
+            (name, None if same_state(baseline.state(name, number), state) else baseline.token(name, state, None, facts_of(name, state, c)))
+            for name, state in outcome.states.items()
+        )  # fmt: skip
+        unmatched = tuple(name for name in known.bare.outcome.states if name not in outcome.states)
+        done = Remembered(outcome, changes, unmatched)
+        known.remember({**dict.fromkeys(baseline.watched), **differing}, done)
+        baseline.remembered += 1
+        return done
 
 
-def _equal(a: Any, b: Any) -> bool:
-    return a is b or (type(a) is type(b) and bool(a == b))
+def facts_of(name: str, path: Any, c: Config) -> ModelFacts | None:
+    """What goes with a draft model's path: its facts."""
+    return c._draft(path) if name == DRAFT_PATH and isinstance(path, str) and c._draft else None
 
 
 def replay(baseline: Baseline, c: Config, same: Iterable[str]) -> Resolution:
     """Resolve `c`, which differs from the baseline's launch in what it gives beyond the fields `same`."""
-    result = Resolution(c)
+    baseline.make_room()
     difference = _Difference(c, baseline, same)
-    dirty = difference.dirty
-    for traced in baseline.handlers:
-        if traced.reads.isdisjoint(dirty):
-            if not traced.quiet:
-                _again(traced, result, difference)
-        else:
-            _anew(traced, result, difference)
-    c._step = None
+    tokens, handlers = difference.tokens, baseline.handlers
+    others: dict[int, Remembered] = {}
+    number = 0
+    while waiting := difference.pending >> number:
+        number += (waiting & -waiting).bit_length() - 1
+        known = handlers[number]
+        done = known.recall(tokens) or difference.run(known, number)
+        if done is not known.bare:
+            others[number] = done
+        difference.after(done, number)
+        number += 1
+    c.finish(baseline.final, partial(baseline.log, others))
+    return _said(baseline, others, c)
+
+
+def _said(baseline: Baseline, others: Mapping[int, Remembered], c: Config) -> Resolution:
+    """What the handlers say, in order."""
+    result = Resolution(c)
+    for number in sorted(baseline.saying.union(others)) if baseline.saying else others:
+        outcome = others.get(number, baseline.handlers[number].bare).outcome
+        result.findings += outcome.findings
+        result.undecided.update(outcome.undecided)
+        result.faults += outcome.faults
     return result
-
-
-def _again(handler: TracedHandler, result: Resolution, difference: _Difference) -> None:
-    """Do what the baseline's handler did."""
-    if handler.lacking is not None:
-        give_up(result, handler.lacking, handler.fields, handler.steps)
-        difference.base_forgets(handler.fields, handler.lacking)
-        difference.update(handler.fields)
-    for traced in handler.traced:
-        if traced.sets or traced.said or traced.lacking:
-            _step_again(traced, result, difference)
-
-
-def _step_again(traced: Traced, result: Resolution, difference: _Difference) -> None:
-    c, dirty, base = result.config, difference.dirty, difference.base
-    c._step = traced.step
-    for name, value, decision in traced.sets:
-        if name in dirty:
-            c.set(**{name: value})
-            if name not in difference.given:
-                dirty.discard(name)
-        else:
-            c.__dict__[name] = value
-            if decision is not None:
-                c.history.setdefault(name, []).append(decision)
-        base[name] = value
-    if traced.lacking is None and traced.said is None:
-        return
-    if traced.lacking is not None:
-        give_up(result, traced.lacking, traced.step.fields, (traced.step,))
-    if traced.said is not None:
-        result.add(traced.said)
-    difference.base_sets(traced)
-    difference.update((*traced.step.fields, traced.said.said.at) if traced.said is not None else traced.step.fields)
-
-
-def _anew(handler: TracedHandler, result: Resolution, difference: _Difference) -> None:
-    """Run the handler's guard and those of its steps that read something that differs."""
-    c = result.config
-    went, lacking = handler.went, handler.lacking
-    if not handler.guard_reads.isdisjoint(difference.dirty):
-        lacking = None
-        try:
-            went = goes(handler.handler, c)
-        except Exception as error:
-            went, lacking = None, error
-    if went and handler.went:
-        for traced in handler.traced:
-            if traced.reads.isdisjoint(difference.dirty):
-                if traced.sets or traced.said or traced.lacking:
-                    _step_again(traced, result, difference)
-            else:
-                before = len(result.findings)
-                run_step(traced.step, c, result)
-                difference.base_sets(traced)
-                if traced.step.fields:
-                    difference.update(traced.step.fields)
-                if traced.said is not None or len(result.findings) > before:
-                    difference.update(f.said.at for f in (traced.said, *result.findings[before:]) if f is not None)
-        return
-    for traced in handler.traced:
-        difference.base_sets(traced)
-    if handler.lacking is not None:
-        difference.base_forgets(handler.fields, handler.lacking)
-    if lacking is not None:
-        give_up(result, lacking, handler.fields, handler.steps)
-    elif went:
-        for step in handler.steps:
-            run_step(step, c, result)
-    said = (*result.findings, *(t.said for t in handler.traced if t.said is not None))
-    difference.update((*handler.fields, *(f.said.at for f in said)))
 
 
 # --- the baselines of this process -------------------------------------------------------------------------------------
@@ -349,24 +426,17 @@ def resolve_by_difference(
     """
     facts = {"gpu": gpu, "model": model, "draft": draft, "env": env, "other_fields": other_fields}
     c = Config(release, defaults, typed, unknown=unknown, untold=untold, spelled=spelled, **facts)  # type: ignore[arg-type]
-    key = (
-        handlers,
-        release,
-        gpu,
-        id(model),
-        typed.get("model_path"),
-        tuple(sorted(env.values.items(), key=str)),
-        open_,
-    )
+    path, values = typed.get("model_path"), env.values
+    key = (handlers, release, gpu, id(model), path, tuple(sorted(values.items(), key=str)) if values else (), open_)
     baseline = _BASELINES.get(key)
     if baseline is None or baseline.model is not model:
         bare = {name: typed[name] for name in SAME if name in typed}
         why = next(iter(unknown.values()), "") if open_ else ""
         bare_unknown = {name: unknown.get(name, why) for name in defaults if name not in bare} if open_ else {}
-        recording = _Recording(
+        fresh = Config(
             release, defaults, bare, unknown=bare_unknown, untold=frozenset(bare_unknown) if open_ else untold, **facts  # type: ignore[arg-type]
         )  # fmt: skip
-        baseline = _BASELINES[key] = trace(handlers, recording)
+        baseline = _BASELINES[key] = trace(handlers, fresh)
         if len(_BASELINES) > MAX_BASELINES:
             _BASELINES.popitem(last=False)
     else:

@@ -26,7 +26,7 @@ class Conflict(NamedTuple):
 def _refusal(c: Config, conflict: Conflict | None, by: str = UNIFIED) -> Refusal | None:
     if conflict is None:
         return None
-    shown = c.shown(conflict.at) if conflict.at in c.fields() else conflict.at
+    shown = c.shown(conflict.at) if c.known(conflict.at) else conflict.at
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else by,
         with_=(by, conflict.at),

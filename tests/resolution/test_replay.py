@@ -47,7 +47,7 @@ def told(resolution: Resolution) -> dict[str, Any]:
     config = resolution.config
     return {
         "fields": config.fields(),
-        "unknown": {name for name in config._unknown if not config.known(name)},
+        "unknown": set(config.unknown()),
         "findings": [(f.rule.name, f.said) for f in resolution.findings],
         "undecided": set(resolution.undecided),
         "faults": resolution.faults,
@@ -59,13 +59,14 @@ def told(resolution: Resolution) -> dict[str, Any]:
 @pytest.mark.parametrize("world", ["known", "no-model", "no-gpu"])
 def test_difference_is_resolution(name: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     models = (lambda path: None) if world == "no-model" else model
+    asked = []
     for row in rows_of(DATA / f"{name}.jsonl.gz")[:ROWS]:
         gpu = None if world == "no-gpu" else find(row["gpu"])
 
-        def ask() -> list[dict[str, Any]]:
+        def ask(row: Any = row, gpu: Any = gpu) -> list[dict[str, Any]]:
             answer = resolve_argv(
-                row["argv"], row["env"], Release.parse(row["version"]), gpu, models=models, files=lambda path: None  # noqa: B023
-            )  # fmt: skip
+                row["argv"], row["env"], Release.parse(row["version"]), gpu, models=models, files=lambda path: None
+            )
             assert answer.main is not None
             return [told(answer.main.resolution)] if answer.main.resolution else []
 
@@ -74,6 +75,9 @@ def test_difference_is_resolution(name: str, world: str, monkeypatch: pytest.Mon
             patch.setattr(judge, "resolve_by_difference", from_scratch)
             whole = ask()
         assert by_difference == whole, row["argv"]
+        asked.append((row["argv"], ask, whole))
+    for argv, ask, whole in reversed(asked):  # now nothing is run: all is remembered
+        assert ask() == whole, argv
 
 
 def test_baselines_are_bounded() -> None:
