@@ -216,7 +216,9 @@ class Printer:
         for file in self.document.launches[self.launch].variants[self.variant].files:
             whole = hull(f.place for f in file.content.fragments) if file.content.fragments else file.content.place
             if whole.contains(place):
-                return whole.start, whole.end
+                text = self._text(whole.document) or ""
+                line = max(text.rfind("\n", 0, whole.start), text.rfind("\r", 0, whole.start)) + 1
+                return (whole.start if text[line : whole.start].strip(" ") else line), whole.end
         return None
 
     def _text(self, name: str) -> str | None:

@@ -7,18 +7,22 @@ and nesting (`bash -c '…'` in a here-document) need no case of their own: what
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import items
+from spec_lsp.syntax.edit import items, yaml_text
 from spec_lsp.syntax.edit.change import Change, apply_edits
+from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Edit, Launch, Syntax, Variant
 from spec_lsp.syntax.word import Place, Word, hull
 
 BARE = re.compile(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
 FLAG = re.compile(r"--?[A-Za-z]")
 MAX_CANDIDATES = 16
+HOLDERS = frozenset(("yaml", "markdown"))
+"""Kinds of documents that hold scripts in quotes of their own."""
 
 
 @dataclass(slots=True)
@@ -70,17 +74,23 @@ class WordEditor:
         """Gives a flag another name, keeping a value behind `=`."""
         word = self.words[index]
         old = word.known_start.partition("=")[0]
+        if self.syntax == "yaml-mapping":
+            written = self.text_at(word.place) if is_written(word) else ""
+            key = flag.removeprefix("--").replace("-", "_" if "_" in written and "-" not in written else "-")
+            expected = [*map(_told, self.words[:index]), flag, *map(_told, self.words[index + 1 :])]
+            return self.first_good([(Edit(word.place, key),)], expected, index) if written else None
         if not FLAG.match(old) and self.syntax != "keywords":
             return None
         place = word.place_of(0, len(old))
-        if place is None or self.text_at(place) != old:
+        own = self.document.launches[self.launch]
+        if place is None or self.text_at(place) != own.written_flag(old):
             return None
         expected = list(map(_told, self.words))
         if word.text is not None:
             expected[index] = flag + word.text[len(old) :]
         else:
             expected[index] = ANYTHING
-        return self.first_good([(Edit(place, flag),)], expected, index)
+        return self.first_good([(Edit(place, own.written_flag(flag)),)], expected, index)
 
     def remove(self, first: int, count: int = 1) -> Change | None:
         """Takes out words that follow each other: a flag and its values."""
@@ -92,10 +102,11 @@ class WordEditor:
 
     def insert(self, after: int, flag: str, values: Sequence[str] = ()) -> Change | None:
         """Adds a flag behind the word `after` (-1: behind the entry point), in the style of its neighbours."""
-        joined = len(values) == 1 and self.joins_values() and self.syntax != "keywords"
+        joined = len(values) == 1 and self.joins_values() and self.syntax not in ("keywords", "yaml-mapping")
         new = [f"{flag}={values[0]}"] if joined else [flag, *values]
         expected = [*map(_told, self.words[: after + 1]), *new, *map(_told, self.words[after + 1 :])]
-        return self.first_good(self.insertion_candidates(after, new), expected, after + 1, added=len(new))
+        written = [self.document.launches[self.launch].written_flag(new[0]), *new[1:]]
+        return self.first_good(self.insertion_candidates(after, written), expected, after + 1, added=len(new))
 
     def joins_values(self) -> bool:
         """Whether the launch writes `--flag=value` rather than `--flag value`."""
@@ -111,6 +122,10 @@ class WordEditor:
         place = word.place_of(start, size) if start < size else None
         fragments = word.slice(start, size) if start < size else ()
         if any(f.fixed for f in fragments):
+            return
+        if self.syntax == "yaml-mapping" or (self.syntax == "yaml-words" and self.is_item(word.place)):
+            text = self.text_of(word.place.document)
+            yield from yaml_text.value_edits(text, word.place, place, value, word.text[:start] + value)
             return
         if self.syntax == "list-words" and place is not None:
             yield from items.value_edits(self.text_of(place.document), word.place, place, value)
@@ -132,12 +147,20 @@ class WordEditor:
     def quote_around(self, place: Place) -> str:
         text = self.text_of(place.document)
         before, behind = text[place.start - 1 : place.start], text[place.end : place.end + 1]
+        if behind == "\\" and text[place.start - 2 : place.start] == text[place.end : place.end + 2]:
+            behind = before  # \"…\" in a string of the document around the script
         return before if before == behind and before in ("'", '"') else ""
 
     def removal_candidates(self, going: Sequence[Word]) -> Iterator[tuple[Edit, ...]]:
         place = hull(w.place for w in going)
         document = place.document
         text = self.text_of(document)
+        if self.syntax == "yaml-mapping":
+            yield from yaml_text.entry_removals(text, going[0].place, going[-1].place) if is_written(going[0]) else ()
+            return
+        if self.syntax == "yaml-words" and self.is_item(going[0].place):
+            yield from yaml_text.removal_edits(text, going[0].place, going[-1].place)
+            return
         if self.syntax in ("list-words", "keywords"):
             yield from items.removal_edits(text, going[0].place, going[-1].place)
         start, end = place.start, place.end
@@ -164,6 +187,14 @@ class WordEditor:
     def insertion_candidates(self, after: int, new: Sequence[str]) -> Iterator[tuple[Edit, ...]]:
         anchor = self.words[after].place if after >= 0 else self.document.launches[self.launch].place
         document, text = anchor.document, self.text_of(anchor.document)
+        if self.syntax == "yaml-mapping":
+            yield from self.entry_insertions(text, after, new)
+            return
+        if self.syntax == "yaml-words" and (at := self.item_beside(after)) is not None:
+            quote, other = self.item_quotes(text)
+            written = [yaml_text.scalar(word, quote if FLAG.match(word) else "", other) for word in new]
+            yield from yaml_text.insertion_edits(text, at[0], written, before=at[1])
+            return
         if self.syntax == "keywords":
             yield from items.keyword_edits(text, anchor, "=".join(new), first=after < 0)
             return
@@ -172,6 +203,45 @@ class WordEditor:
             yield from items.insertion_edits(text, anchor, [items.quoted(word, quote) for word in new])
         for pieces in written_words(new):
             yield from self.insertions(document, text, after, anchor.end, pieces)
+
+    def is_item(self, place: Place) -> bool:
+        """Whether a word is an item of a YAML list, and not a part of a text."""
+        return yaml_text.is_item(self.text_of(place.document), place)
+
+    def item_quotes(self, text: str) -> tuple[str, str]:
+        """The quotes that flags are written in, and those of values that need some."""
+        own = [w for w in self.words if w.place.document == self.document.name and self.is_item(w.place)]
+        flags = [yaml_text.quote_at(text, w.place) for w in own if FLAG.match(w.known_start)]
+        others = [q for w in own if not FLAG.match(w.known_start) and (q := yaml_text.quote_at(text, w.place))]
+        quote = flags[0] if flags else ""
+        return quote, others[0] if others else quote or '"'
+
+    def item_beside(self, after: int) -> tuple[Place, bool] | None:
+        """The item of a list to add behind, or (True) before: the entry point may stand in no list."""
+        entry = self.document.launches[self.launch].place
+        if after >= 0:
+            place = self.words[after].place
+            return (place, False) if self.is_item(place) else None
+        if self.is_item(entry) or not self.words:
+            return entry, False
+        first = self.words[0].place
+        return (first, True) if self.is_item(first) else None
+
+    def entry_insertions(self, text: str, after: int, new: Sequence[str]) -> Iterator[tuple[Edit, ...]]:
+        """Ways to add a key to a mapping whose keys become flags: where it is there with `false`, there; else behind a flag's entry."""
+        launch = self.document.launches[self.launch]
+        keys = [i for i, w in enumerate(self.words) if FLAG.match(w.known_start) and is_written(w)]
+        key, value = new[0].removeprefix("--"), yaml_text.entry_value(new[1:])
+        yield from yaml_text.switched_on(text, launch.extent, key, value)
+        at = max((i for i in keys if i <= after), default=None) if after >= 0 else None
+        at = keys[-1] if at is None and keys else at
+        if at is None:
+            return
+        snake = sum("_" in self.text_at(self.words[i].place) for i in keys) * 2 > len(keys)
+        written = key.replace("-", "_") if snake else key
+        behind = next((i for i in range(at + 1, len(self.words)) if i in keys), len(self.words))
+        last = self.words[behind - 1].place
+        yield from yaml_text.entry_insertions(text, self.words[at].place, last, f"{written}: {value}")
 
     def insertions(
         self, document: str, text: str, after: int, at: int, pieces: Sequence[str]
@@ -243,13 +313,18 @@ class WordEditor:
 
     def first_good(
         self,
-        candidates: Iterator[tuple[Edit, ...]] | Sequence[tuple[Edit, ...]],
+        candidates: Iterable[tuple[Edit, ...]],
         expected: Sequence[object],
         at: int,
         removed: int = 0,
         added: int = 0,
     ) -> Change | None:
         seen: set[tuple[Edit, ...]] = set()
+        if (
+            self.syntax == "shell"
+            and kind_of(self.document.name, self.document.text, self.document.language) in HOLDERS
+        ):
+            candidates = self.with_escapes(candidates)
         for edits in candidates:
             if edits in seen:
                 continue
@@ -260,6 +335,14 @@ class WordEditor:
             if change is not None:
                 return change
         return None
+
+    def with_escapes(self, candidates: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, ...]]:
+        """The candidates, each also as it would be written inside quotes of the document around the script."""
+        for edits in candidates:
+            yield edits
+            for edit in edits if len(edits) == 1 else ():
+                for text in yaml_text.escaped(edit.text):
+                    yield (replace(edit, text=text),)
 
     def checked(
         self, edits: tuple[Edit, ...], expected: Sequence[object], at: int, removed: int, added: int
@@ -285,6 +368,9 @@ class WordEditor:
         if again is None or len(again.words) != len(expected):
             return None
         also: list[tuple[int, Word]] = []
+        if self.syntax == "yaml-mapping" and added:
+            same = Counter(map(_told, again.words)) == Counter(expected)
+            return Change(edits, tuple(self.elsewhere(after))) if same else None
         for i, (word, told) in enumerate(zip(again.words, expected, strict=True)):
             if told is not ANYTHING and _told(word) != told:
                 if at <= i < at + max(added, 1) and not removed:
@@ -312,6 +398,11 @@ class WordEditor:
 
 
 ANYTHING = object()
+
+
+def is_written(word: Word) -> bool:
+    """Whether a part of a word stands in a file; a tool may add words of its own."""
+    return any(not f.fixed and f.place.end > f.place.start for f in word.fragments)
 
 
 def _told(word: Word) -> object:

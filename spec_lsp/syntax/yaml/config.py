@@ -6,6 +6,7 @@ says what is written where, and what PyYAML makes of it. It never raises: what c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -16,6 +17,7 @@ from spec_lsp.syntax.source import HOLE, FileSource, Source, embedded
 from spec_lsp.syntax.word import Place, Word
 from spec_lsp.syntax.yaml.scalars import scalar_word
 
+PROPERTIES = re.compile(r"(?:[&!]\S*(?:[ \t\r\n]+|\Z))+")
 MAX_REPAIRS = 6
 MAX_NESTING = 100
 MAX_LENGTH = 2_000_000
@@ -168,6 +170,7 @@ class _Values:
         """The characters of a node, without the blank lines and comments behind a block."""
         start, end = node.start_mark.index, node.end_mark.index
         if isinstance(node, yaml.ScalarNode):
+            start = behind_properties(self.source.text, start, end)
             return start, end if node.style not in ("|", ">") else max(start, end)
         if not node.flow_style and node.value:
             last = node.value[-1]
@@ -254,6 +257,12 @@ def where_broken(problem: Exception, text: str) -> tuple[int, int, int]:
 def _message(problem: Exception) -> str:
     parts = [getattr(problem, "context", None), getattr(problem, "problem", None)]
     return ", ".join(p for p in parts if p) or str(problem).split("\n")[0] or type(problem).__name__
+
+
+def behind_properties(text: str, start: int, end: int) -> int:
+    """Where a scalar itself starts: its mark is at its anchor or tag."""
+    found = PROPERTIES.match(text, start, end) if text[start : start + 1] in ("&", "!") else None
+    return found.end() if found else start
 
 
 def without_mark(text: str) -> str:

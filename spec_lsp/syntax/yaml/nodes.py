@@ -16,7 +16,7 @@ from typing import Any
 import yaml
 
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.yaml.config import nests_too_deep, where_broken, without_line, without_mark
+from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark
 from spec_lsp.syntax.yaml.scalars import scalar_word
 from spec_lsp.syntax.yaml.templates import Hole, stretches
 
@@ -160,6 +160,7 @@ class Part:
         """The characters of a node, without the blank lines and comments behind a block."""
         start, end = node.start_mark.index, node.end_mark.index
         if isinstance(node, yaml.ScalarNode):
+            start = behind_properties(self.text, start, end)
             if node.style in ("|", ">"):
                 end = start + len(self.text[start:end].rstrip())
             return start, end

@@ -1,0 +1,204 @@
+"""Edits of YAML: items of lists of arguments, and keys that become flags. What reads back as meant is for the caller to see."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+
+import yaml
+
+from spec_lsp.syntax.edit import items
+from spec_lsp.syntax.launch import Edit
+from spec_lsp.syntax.word import Place
+
+PLAIN = re.compile(r"(?:--?[A-Za-z][\w-]*(?:=[\w./:@%+-]*)?|[A-Za-z0-9_/.][\w./:@%+-]*)\Z")
+ITEM = re.compile(r"[ \t]*-[ \t]+")
+REST = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
+KEY_LINE = re.compile(r"([ \t]*)(?:-[ \t]+)?[\"']?[\w.-]+[\"']?[ \t]*:")
+
+
+# --- scalars -----------------------------------------------------------------------------------------------------------
+
+
+def scalar(text: str, quote: str = "", otherwise: str = '"') -> str:
+    """A text as a YAML scalar that is read as this text: in quotes of a kind, or plain where it can be, `otherwise` in those quotes."""
+    if not quote and not (PLAIN.match(text) and _is_text(text)):
+        quote = otherwise
+    if quote == "'" and text.isprintable():
+        return "'" + text.replace("'", "''") + "'"
+    return text if not quote else json.dumps(text, ensure_ascii=False)
+
+
+def _is_text(text: str) -> bool:
+    """Whether a plain scalar is read as a string, and as this one."""
+    try:
+        return not text.endswith(":") and yaml.safe_load(text) == text
+    except (yaml.YAMLError, ValueError):
+        return False
+
+
+def quote_at(text: str, place: Place) -> str:
+    """The quote that a scalar begins with, empty for a plain one."""
+    first = text[place.start : place.start + 1]
+    return first if first in ("'", '"') else ""
+
+
+def escaped(text: str) -> Iterator[str]:
+    """A text as it is written inside double and inside single quotes, where that differs."""
+    if '"' in text or "\\" in text:
+        yield text.replace("\\", "\\\\").replace('"', '\\"')
+    if "'" in text:
+        yield text.replace("'", "''")
+
+
+def value_edits(text: str, whole: Place, written: Place | None, value: str, full: str) -> Iterator[tuple[Edit, ...]]:
+    """Ways to give a scalar another text: `whole` is the scalar, which is to read `full`; `written` where the changed part stands, which
+    may be another scalar (a variable's)."""
+    if written is not None and not whole.contains(written):
+        before, behind = text[written.start - 1 : written.start], text[written.end : written.end + 1]
+        if before == behind and before in ("'", '"'):
+            around = Place(written.document, written.start - 1, written.end + 1)
+            yield (Edit(around, scalar(value, before)),)
+        yield (Edit(written, scalar(value)),)
+        yield (Edit(written, value),)
+        return
+    yield (Edit(whole, scalar(full, quote_at(text, whole))),)
+    if written is not None:
+        yield (Edit(written, value),)
+
+
+# --- lists -------------------------------------------------------------------------------------------------------------
+
+
+def line_start(text: str, at: int) -> int:
+    return max(text.rfind("\n", 0, at), text.rfind("\r", 0, at)) + 1
+
+
+def block_item(text: str, place: Place) -> str | None:
+    """What stands before an item that has its line (or lines) for itself: indentation, dash and blanks; None if it has not."""
+    start = line_start(text, place.start)
+    prefix = text[start : place.start]
+    if not re.fullmatch(r"(?:[ \t]|>(?=[ \t]))*-[ \t]+", prefix) or REST.match(text, place.end) is None:
+        return None
+    return prefix
+
+
+def is_item(text: str, place: Place) -> bool:
+    """Whether a scalar is an item of a list, in lines or in brackets."""
+    if block_item(text, place) is not None:
+        return True
+    before = (
+        text[: place.start].rstrip()[-1:]
+        if place.start < 4_000
+        else text[place.start - 4_000 : place.start].rstrip()[-1:]
+    )
+    behind = re.compile(r"[ \t\r\n]*(?:#[^\r\n]*[ \t\r\n]*)*").match(text, place.end)
+    return before in ("[", ",") and behind is not None and text[behind.end() : behind.end() + 1] in (",", "]")
+
+
+def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
+    """Ways to take out the items from `first` to `last`: with their lines and the comments on them, or with a comma."""
+    if block_item(text, first) is not None and block_item(text, last) is not None:
+        rest = REST.match(text, last.end)
+        end = rest.end() if rest else last.end
+        end += 2 if text[end : end + 2] == "\r\n" else 1 if text[end : end + 1] == "\n" else 0
+        yield (Edit(Place(first.document, line_start(text, first.start), end), ""),)
+        return
+    yield from items.removal_edits(text, first, last)
+
+
+def insertion_edits(text: str, anchor: Place, new: Sequence[str], *, before: bool) -> Iterator[tuple[Edit, ...]]:
+    """Ways to add items behind the item that ends where `anchor` ends, or before the one that starts there."""
+    document = anchor.document
+    eol = "\r\n" if "\r\n" in text else "\n"
+    start = line_start(text, anchor.start if before else anchor.end - 1)
+    prefix = ITEM.match(text, start)
+    rest = REST.match(text, anchor.end)
+    if prefix and rest and (not before or prefix.end() == anchor.start):
+        at = start if before else rest.end()
+        lines = [prefix.group() + item for item in new]
+        yield (Edit(Place(document, at, at), "".join(f"{line}{eol}" if before else f"{eol}{line}" for line in lines)),)
+    if before:
+        yield (Edit(Place(document, anchor.start, anchor.start), ", ".join(new) + ", "),)
+    else:
+        yield from items.insertion_edits(text, anchor, new)
+
+
+# --- mappings ----------------------------------------------------------------------------------------------------------
+
+
+def entry_end(text: str, key: Place, end: int) -> int:
+    """Where the lines of a block entry end whose key and last known value are given: those indented further belong to it."""
+    start = line_start(text, key.start)
+    indent = key.start - start
+    position = text.find("\n", max(end - 1, key.start)) + 1 or len(text)
+    while position < len(text):
+        stop = text.find("\n", position) + 1 or len(text)
+        line = text[position:stop]
+        depth = len(line) - len(line.lstrip(" "))
+        if not line.strip() or not (depth > indent or (depth == indent and line.lstrip().startswith("- "))):
+            break
+        position = stop
+    return position
+
+
+def value_end(text: str, key: Place, last: Place) -> Place:
+    """The last place of an entry: its last word, or what stands behind the colon of a key that is a word alone (`flag: true`)."""
+    if last != key:
+        return last
+    found = re.compile(r"[\"']?[ \t]*:[ \t]*[^\s,}\]#]*").match(text, key.end)
+    return Place(key.document, key.start, found.end() if found else key.end)
+
+
+def is_flow_entry(text: str, key: Place) -> bool:
+    """Whether a key stands between braces."""
+    return bool(text[line_start(text, key.start) : key.start].strip(" \t\"'-"))
+
+
+def entry_removals(text: str, key: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
+    """Ways to take out an entry, from its key to its last value."""
+    document, start = key.document, line_start(text, key.start)
+    last = value_end(text, key, last)
+    if is_flow_entry(text, key):
+        yield from items.removal_edits(text, key, last)
+        closing = re.compile(r"[ \t\r\n]*\]").match(text, last.end)
+        if closing:
+            yield from items.removal_edits(text, key, Place(document, last.start, closing.end()))
+        return
+    yield (Edit(Place(document, start, entry_end(text, key, last.end)), ""),)
+
+
+def entry_insertions(text: str, key: Place, last: Place, entry: str) -> Iterator[tuple[Edit, ...]]:
+    """Ways to add an entry behind the one from `key` to `last`."""
+    document, start = key.document, line_start(text, key.start)
+    last = value_end(text, key, last)
+    if is_flow_entry(text, key):
+        yield (Edit(Place(document, last.end, last.end), f", {entry}"),)
+        closing = re.compile(r"[ \t\r\n]*\]").match(text, last.end)
+        if closing:
+            yield (Edit(Place(document, closing.end(), closing.end()), f", {entry}"),)
+        return
+    eol = "\r\n" if "\r\n" in text else "\n"
+    at = entry_end(text, key, last.end)
+    indent = " " * (key.start - start) if text[start : key.start].strip() else text[start : key.start]
+    ends = text[at - 1 : at] == "\n"
+    yield (Edit(Place(document, at, at), f"{'' if ends else eol}{indent}{entry}{eol if ends else ''}"),)
+
+
+def switched_on(text: str, extent: Place, key: str, value: str) -> Iterator[tuple[Edit, ...]]:
+    """Ways to give a value to a key that is there with `false` or nothing."""
+    for name in (key, key.replace("-", "_")):
+        pattern = re.compile(
+            rf"(?<![\w-])[\"']?{re.escape(name)}[\"']?[ \t]*:(?P<blank>[ \t]*)(?P<value>false|null|~|no|off)?(?=[ \t\r\n,}}]|\Z)"
+        )
+        for m in pattern.finditer(text, extent.start, extent.end + len(key)):
+            yield (Edit(Place(extent.document, m.end() - len(m["blank"] + (m["value"] or "")), m.end()), f" {value}"),)
+
+
+def entry_value(values: Sequence[str]) -> str:
+    """The value of a key that becomes a flag with these words."""
+    written = [v if re.fullmatch(r"-?\d+(?:\.\d+)?", v) else scalar(v) for v in values]
+    if not written:
+        return "true"
+    return written[0] if len(written) == 1 else f"[{', '.join(written)}]"
