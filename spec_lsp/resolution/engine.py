@@ -379,7 +379,7 @@ class Config:
         self._step: Step | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):
+        if name in Config.__slots__:  # not set yet
             raise AttributeError(name)
         self.reads.add(name)
         value = self._own[name] if name in self._own else self._base.get(name, ABSENT)

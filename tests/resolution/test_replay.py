@@ -75,6 +75,7 @@ def test_difference_is_resolution(name: str, world: str, monkeypatch: pytest.Mon
             patch.setattr(judge, "resolve_by_difference", from_scratch)
             whole = ask()
         assert by_difference == whole, row["argv"]
+        assert all(not one["faults"] for one in whole)
         asked.append((row["argv"], ask, whole))
     for argv, ask, whole in reversed(asked):  # now nothing is run: all is remembered
         assert ask() == whole, argv
