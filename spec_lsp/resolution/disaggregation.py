@@ -3,11 +3,13 @@
 Follows arg_groups/pd_disaggregation_hook.py (`_handle_disaggregation`, `_handle_pd_disaggregation` and
 `_handle_encoder_disaggregation` of ServerArgs before) and model_hook.handle_language_model_only.
 
-Left out: InfiniBand devices, which SGLang looks up under /sys/class/infiniband (the field becomes unknown when one is
-named).
+Left out: whether InfiniBand devices exist, which SGLang looks up under /sys/class/infiniband (the field becomes unknown when one
+is named).
 """
 
 from __future__ import annotations
+
+import json
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
@@ -640,11 +642,66 @@ def language_server_without_encoders(c: Config) -> Refusal | None:
     return None
 
 
+def _infiniband_problem(text: str) -> str | None:
+    """What is wrong with InfiniBand devices as written, before the machine's own are looked at."""
+    text = text.strip()
+    if not text:
+        return "it names none"
+    if not text.startswith("{") or text.endswith(".json"):
+        return None
+    try:
+        mapping = json.loads(text)
+    except ValueError:
+        return "it begins like JSON and is none"
+    if not mapping:
+        return "it maps no GPU"
+    if any(not number.isdigit() or not isinstance(devices, str) for number, devices in mapping.items()):
+        return "a mapping goes from GPU numbers to device names in one text"
+    return None
+
+
+@handle_encoder_disaggregation.refuses(
+    "SPC676",
+    "unreadable-infiniband-devices",
+    raises="ValueError",
+    since="0.5.13",
+    sglang="mooncake_transfer_engine.py:parse_ib_device_config",
+    bad=(
+        """--disaggregation-mode prefill --disaggregation-ib-device '{"gpu0": "mlx5_0"}'""",
+        """--disaggregation-mode prefill --disaggregation-ib-device '{0: "mlx5_0"}'""",
+    ),
+    good="--disaggregation-mode prefill",
+)
+def unreadable_infiniband_devices(c: Config) -> Refusal | None:
+    """The InfiniBand devices cannot be read.
+
+    Mooncake takes device names separated by commas for all GPUs, a file ending in `.json`, or an inline JSON object from GPU numbers
+    to such names: `{"0": "mlx5_0,mlx5_1"}`. Whether the machine has them only the machine knows.
+    """
+    for field, checked in (
+        ("mooncake_ib_device", c.elastic_ep_backend == "mooncake"),
+        ("disaggregation_ib_device", _checks_infiniband(c)),
+    ):
+        value = c.typed(field)
+        problem = _infiniband_problem(str(value)) if checked and value is not None else None
+        if problem is not None:
+            return Refusal(
+                at=field,
+                message=f"`{c.flag(field)}` cannot be read: {problem}.",
+                fixes=(dropping(field),),
+            )
+    return None
+
+
+def _checks_infiniband(c: Config) -> bool:
+    transfers = c.disaggregation_transfer_backend == "mooncake" and c.disaggregation_mode in ("prefill", "decode")
+    return bool(transfers or c.encoder_transfer_backend == "mooncake")
+
+
 @handle_encoder_disaggregation.adjusts("disaggregation_ib_device", since="0.5.9")
 def check_infiniband_devices(c: Config) -> None:
     """Mooncake's InfiniBand devices are checked against those of the machine."""
-    transfers = c.disaggregation_transfer_backend == "mooncake" and c.disaggregation_mode in ("prefill", "decode")
-    if (transfers or c.encoder_transfer_backend == "mooncake") and c.disaggregation_ib_device is not None:
+    if _checks_infiniband(c) and c.disaggregation_ib_device is not None:
         raise NotKnown("InfiniBand devices", "they are listed in /sys/class/infiniband of the machine")
 
 

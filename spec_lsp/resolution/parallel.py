@@ -12,7 +12,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import (
+    Change,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    dropping,
+    dropping_env,
+    setting,
+    setting_env,
+)
 
 # --- the layout of ranks, as other topics read it ---------------------------------------------------------------------
 
@@ -1216,6 +1226,12 @@ def size_expert_recorder(c: Config) -> None:
 
 handle_elastic_ep = Handler("parallel_hook.py:handle_elastic_ep")
 
+ELASTIC = (
+    "model=deepseek-v3 -- --tp-size 8 --ep-size 8 --elastic-ep-backend mooncake --moe-a2a-backend nixl --enable-dp-lm-head "
+    "--load-balance-method round_robin --deepep-mode low_latency"
+)
+"""Examples of a group that could grow begin so."""
+
 ELASTIC_BALANCERS = ("elasticity_aware", "elasticity_aware_hierarchical")
 
 
@@ -1312,33 +1328,127 @@ def _elastic_join_conflict(c: Config) -> tuple[str, str] | None:
 
 
 def _elastic_scaling_conflict(c: Config) -> tuple[str, str] | None:
-    """The first thing in the way of a group that can grow. What depends on CUDA graph backends is left out."""
-    for field, wrong, why in (
+    """The first thing in the way of a group that can grow."""
+    return next((found for check in _ELASTIC_SCALING if (found := check(c))), None)
+
+
+def _elastic_replica_conflict(c: Config) -> tuple[str, str] | None:
+    """From 0.5.23 on an attention group may span several ranks; every size is then a whole number of groups."""
+    if c.before("0.5.23"):
+        return None
+    if c.tp_size % (c.attn_dp_size * c.attn_cp_size):
+        return "attn_dp_size", f"{c.tp_size} ranks do not divide into its groups"
+    width = attention_tp_size(c) * c.attn_cp_size
+    sizes = [("max_ep_size", c.max_ep_size), ("elastic_ep_initial_size", c.elastic_ep_initial_size or c.tp_size)]
+    if c.ep_join_mode == "scale":
+        sizes.append(("ep_join_rank_offset", c.ep_join_rank_offset))
+    for field, size in sizes:
+        if size <= 0 or size % width:
+            return field, f"attention groups of {width} ranks do not divide {size}"
+    if attention_tp_size(c) > 1 and c.moe_dense_tp_size != 1:
+        return "moe_dense_tp_size", "attention groups of several ranks need `--moe-dense-tp-size 1`"
+    return None
+
+
+def _elastic_service_conflict(c: Config) -> tuple[str, str] | None:
+    checks = (
         ("elastic_ep_scale_timeout", c.elastic_ep_scale_timeout <= 0, "it has to be above zero"),
         ("tokenizer_worker_num", c.tokenizer_worker_num != 1, "a group that grows has one tokenizer worker"),
         ("use_ray", c.use_ray, "Ray cannot add ranks to it"),
-        (
-            "enable_elastic_expert_backup",
-            c.enable_elastic_expert_backup,
-            "it is not kept up while the group grows",
-        ),
-        ("load_balance_method", c.load_balance_method != "round_robin", "only `round_robin` knows new ranks"),
-        ("elastic_ep_backend", c.elastic_ep_backend != "mooncake", "only Mooncake can add ranks"),
+        ("enable_elastic_expert_backup", c.enable_elastic_expert_backup, "it is not kept up while the group grows"),
+    )
+    return next(((field, why) for field, wrong, why in checks if wrong), None)
+
+
+def _elastic_size_conflict(c: Config) -> tuple[str, str] | None:
+    """Whether the sizes of the group, now and when it has grown, are consistent."""
+    initial = c.elastic_ep_initial_size
+    if c.ep_join_mode != "scale":
+        wrong = initial is not None and initial != c.tp_size
+        return ("elastic_ep_initial_size", f"the group starts with its TP size, {c.tp_size}") if wrong else None
+    grown = c.ep_join_rank_offset + c.tp_size
+    if initial is None:
+        return "ep_join_mode", "who joins needs `--elastic-ep-initial-size`, the size the group started with"
+    if initial > c.ep_join_rank_offset:
+        return "elastic_ep_initial_size", f"the group has only {c.ep_join_rank_offset} ranks"
+    if grown > c.max_ep_size:
+        return "max_ep_size", f"with who joins the group has {grown} ranks"
+    if c.tp_size == 1 and c.moe_dense_tp_size != 1:
+        return "moe_dense_tp_size", "a single rank that joins needs `--moe-dense-tp-size 1`"
+    return ("elastic_ep_initial_size", "it has to be positive") if initial <= 0 else None
+
+
+def _elastic_exchange_conflict(c: Config) -> tuple[str, str] | None:
+    if c.load_balance_method != "round_robin":
+        return "load_balance_method", "only `round_robin` knows new ranks"
+    if c.elastic_ep_backend != "mooncake":
+        return "elastic_ep_backend", "only Mooncake can add ranks"
+    if c.since("0.5.23") and attention_tp_size(c) % c.dcp_size:
+        return "dcp_size", "it has to divide the ranks of an attention group"
+    return None
+
+
+def _elastic_graph_conflict(c: Config) -> tuple[str, str] | None:
+    """CUDA graphs have to be captured anew when the group has grown; before 0.5.21 there may be none."""
+    decode, prefill = (c.cuda_graph_config[phase]["backend"] for phase in ("decode", "prefill"))
+    if decode != "disabled" and (c.before("0.5.21") or decode != "full"):
+        instead = "none can be captured" if c.before("0.5.21") else "only `full` ones can be captured again"
+        return "cuda_graph_backend_decode", f"{instead} when the group grows"
+    if prefill != "disabled":
+        return "cuda_graph_backend_prefill", "growing needs `--cuda-graph-backend-prefill disabled`"
+    if decode == "disabled":
+        return None
+    checks = (
+        ("device", c.device != "cuda"),
+        ("speculative_algorithm", c.speculative_algorithm is not None),
+        ("is_embedding", c.is_embedding),
+        ("dllm_algorithm", c.dllm_algorithm is not None),
+        ("encoder_only", c.encoder_only),
+        ("forward_hooks", c.forward_hooks),
+        ("enable_pdmux", c.enable_pdmux),
+    )
+    found = next((field for field, wrong in checks if wrong), None)
+    return (found, "its CUDA graphs are not captured again when the group grows") if found else None
+
+
+def _elastic_layout_conflict(c: Config) -> tuple[str, str] | None:
+    groups = attention_dp_field(c)
+    checks = (
+        (groups, not attention_dp(c), "growing needs data-parallel attention"),
         ("enable_dp_lm_head", not c.enable_dp_lm_head, "growing needs `--enable-dp-lm-head`"),
         ("attn_cp_size", attention_cp_size(c) != 1, "growing needs `--attn-cp-size 1`"),
         ("moe_dp_size", c.moe_dp_size != 1, "growing needs `--moe-dp-size 1`"),
         ("ep_size", c.ep_size != c.tp_size, "growing needs the expert-parallel size to be the TP size"),
+        (
+            groups,
+            c.before("0.5.23") and attention_dp_size(c) != c.tp_size,
+            "growing needs as many attention groups as ranks",
+        ),
         ("moe_a2a_backend", c.moe_a2a_backend != "nixl", "growing needs `--moe-a2a-backend nixl`"),
-    ):
-        if wrong:
-            return field, why
-    return None
+    )
+    return next(((field, why) for field, wrong, why in checks if wrong), None)
+
+
+_ELASTIC_SCALING = (
+    _elastic_replica_conflict, _elastic_service_conflict, _elastic_size_conflict, _elastic_exchange_conflict,
+    _elastic_graph_conflict, _elastic_layout_conflict,
+)  # fmt: skip
+"""What keeps a group from growing, in SGLang's order."""
 
 
 @handle_elastic_ep.refuses(
     "SPC552", "elastic-ep-group-that-cannot-join", raises="AssertionError", since="0.5.11",
-    bad="model=deepseek-v3 -- --tp-size 8 --elastic-ep-join-mode recover",
-    good="model=deepseek-v3 -- --tp-size 8 --elastic-ep-backend mooncake --elastic-ep-join-mode recover",
+    bad=(
+        "model=deepseek-v3 -- --tp-size 8 --elastic-ep-join-mode recover",
+        f"{ELASTIC} --attn-dp-size 8 --max-ep-size 16 --speculative-algorithm NGRAM",
+        f"{ELASTIC} --attn-dp-size 4 --max-ep-size 16",
+        f"{ELASTIC} --attn-dp-size 4 --max-ep-size 15 --moe-dense-tp-size 1",
+    ),
+    good=(
+        "model=deepseek-v3 -- --tp-size 8 --elastic-ep-backend mooncake --elastic-ep-join-mode recover",
+        f"{ELASTIC} --attn-dp-size 8 --max-ep-size 16",
+        f"{ELASTIC} --attn-dp-size 4 --max-ep-size 16 --moe-dense-tp-size 1",
+    ),
 )  # fmt: skip
 def elastic_ep_group_that_cannot_join(c: Config) -> Refusal | None:
     """The flags of elastic expert parallelism do not describe a group that can join or grow.
@@ -1354,7 +1464,7 @@ def elastic_ep_group_that_cannot_join(c: Config) -> Refusal | None:
     return Refusal(
         at=field,
         with_=("elastic_ep_backend", "max_ep_size"),
-        message=f"{c.shown(field)} does not fit elastic expert parallelism: {why}.",
+        message=f"{c.shown(field) if c.given(field) else f'`{c.flag(field)}`'} does not fit elastic expert parallelism: {why}.",
         fixes=(dropping(field), dropping("ep_join_mode"), dropping("max_ep_size")),
     )
 
@@ -1386,6 +1496,11 @@ def schedule_pipeline_without_overlap(c: Config) -> None:
 handle_layernorm_sp = Handler("layernorm_sp_hook.py:handle_layernorm_sp", since="0.5.19")
 
 MUSE_SPARK = "MuseSparkForConditionalGeneration"
+MUSE = (
+    "gpu=b200 model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --enable-layernorm-sp --moe-runner-backend flashinfer_trtllm "
+    f"""--json-model-override-args '{{"architectures": ["{MUSE_SPARK}"]}}'"""
+)
+"""Examples with Muse Spark begin so."""
 
 
 @handle_layernorm_sp.refuses(
@@ -1440,6 +1555,99 @@ def _muse_spark_conflict(c: Config) -> tuple[str, str] | None:
     if c.moe_runner_backend != "flashinfer_trtllm":
         return "moe_runner_backend", "Muse Spark needs `--moe-runner-backend flashinfer_trtllm` for it"
     return None
+
+
+MEGA_MOE_BUDGET = "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK"
+
+
+def _muse_spark_run_conflict(c: Config) -> tuple[str, str] | None:
+    """What keeps Muse Spark's sequence-parallel norms from running, in the order of handle_layernorm_sp."""
+    if not c.enable_megamoe_for_layernorm_sp:
+        wide = c.env.flag("SGLANG_MOE_NVFP4_DISPATCH")
+        return ("SGLANG_MOE_NVFP4_DISPATCH", "its exchange carries BF16 activations") if wide else None
+    if c.enable_mixed_chunk:
+        return "enable_mixed_chunk", "mixed batches leave the sequence whole"
+    graphs = c.cuda_graph_config["prefill"]
+    if graphs["backend"] != "breakable":
+        return None
+    chunk = c.chunked_prefill_size
+    if chunk <= 0:
+        return "chunked_prefill_size", "prefill graphs need a bound on what a step computes"
+    if not graphs["bs"] or max(graphs["bs"]) < chunk:
+        return "chunked_prefill_size", "the largest prefill graph has to hold a whole chunk"
+    return None
+
+
+@handle_layernorm_sp.refuses(
+    "SPC563",
+    "muse-spark-chunk-above-megamoe-capacity",
+    raises="ValueError",
+    since="0.5.23",
+    sglang="layernorm_sp_hook.py:validate_muse_megamoe_token_budget",
+    bad=f"{MUSE} --enable-megamoe-for-layernorm-sp --chunked-prefill-size 65536",
+    good=f"{MUSE} --enable-megamoe-for-layernorm-sp --chunked-prefill-size 32768",
+)
+def muse_spark_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
+    """A prefill chunk of Muse Spark does not fit MegaMoE's buffer.
+
+    With `--enable-megamoe-for-layernorm-sp` a rank computes its share of `--chunked-prefill-size` (without chunks, of
+    `--max-prefill-tokens`) in a buffer of SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK tokens, 8192 unless set.
+    """
+    if not (c.enable_layernorm_sp and c.enable_megamoe_for_layernorm_sp) or c.model.architecture != MUSE_SPARK:
+        return None
+    field = "chunked_prefill_size" if c.chunked_prefill_size > 0 else "max_prefill_tokens"
+    share = -(-getattr(c, field) // c.tp_size)
+    capacity = c.env.number(MEGA_MOE_BUDGET, 8192)
+    if 0 < share <= capacity:
+        return None
+    return Refusal(
+        at=field if capacity > 0 else MEGA_MOE_BUDGET,
+        with_=("enable_megamoe_for_layernorm_sp",),
+        message=f"{c.shown(field)} makes {share} tokens on a rank, and MegaMoE has room for {capacity}. Lower it, or raise "
+        f"`{MEGA_MOE_BUDGET}`.",
+        fixes=(setting_env(**{MEGA_MOE_BUDGET: str(share)}), setting(**{field: int(capacity * c.tp_size)})),
+    )
+
+
+@handle_layernorm_sp.refuses(
+    "SPC562",
+    "muse-spark-norms-that-do-not-run",
+    raises="ValueError",
+    since="0.5.23",
+    bad=(
+        f"{MUSE} --enable-megamoe-for-layernorm-sp --enable-mixed-chunk",
+        f"{MUSE} --enable-megamoe-for-layernorm-sp --chunked-prefill-size 16384 --cuda-graph-max-bs-prefill 1024",
+    ),
+    good=f"{MUSE} --enable-megamoe-for-layernorm-sp",
+)
+def muse_spark_norms_that_do_not_run(c: Config) -> Refusal | None:
+    """Muse Spark's sequence-parallel norms do not go with this.
+
+    With `--enable-megamoe-for-layernorm-sp` breakable prefill graphs have to hold a whole chunk, and chunks are not mixed with
+    decoding. Without it the exchange carries BF16, so SGLANG_MOE_NVFP4_DISPATCH has to be off.
+    """
+    if not c.enable_layernorm_sp or c.model.architecture != MUSE_SPARK:
+        return None
+    conflict = _muse_spark_run_conflict(c)
+    if conflict is None:
+        return None
+    field, why = conflict
+    return Refusal(
+        at=field,
+        with_=("enable_layernorm_sp",),
+        message=f"{f'`{field}`' if field.isupper() else c.shown(field)} does not go with {c.shown('enable_layernorm_sp')}: {why}.",
+        fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("enable_layernorm_sp")),
+    )
+
+
+@handle_layernorm_sp.adjusts("cuda_graph_config", since="0.5.23")
+def keep_only_breakable_prefill_graphs(c: Config) -> None:
+    """MegaMoE for Muse Spark's sequence-parallel norms is captured in breakable prefill graphs or not at all."""
+    if not (c.enable_layernorm_sp and c.enable_megamoe_for_layernorm_sp) or c.model.architecture != MUSE_SPARK:
+        return
+    prefill = c.cuda_graph_config["prefill"]
+    if prefill["backend"] != "breakable":
+        c.set(cuda_graph_config={**c.cuda_graph_config, "prefill": {**prefill, "backend": "disabled"}})
 
 
 @handle_layernorm_sp.refuses(

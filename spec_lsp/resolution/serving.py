@@ -115,6 +115,85 @@ def normalize_media_domains(c: Config) -> None:
     c.set(allowed_media_domains=[])
 
 
+# --- handle_watermark_config ------------------------------------------------------------------------------------------
+
+handle_watermark_config = Handler("serving_hook.py:handle_watermark_config", since="0.5.22")
+
+WATERMARK_FIELDS = (
+    "key", "key_b", "context_window", "mixing_probability", "max_probability", "default_enabled", "enforce_all",
+)  # fmt: skip
+
+
+def watermark_settings(c: Config) -> Any:
+    """What an inline `--watermark-config` holds. Raises NotKnown when it names a file, ValueError when it is no JSON."""
+    text = str(c.watermark_config)
+    if not text.lstrip().startswith("{"):
+        raise NotKnown("the watermark", "its configuration is in a file")
+    return json.loads(text)
+
+
+def is_watermark_key(value: Any) -> bool:
+    """Whether it is a text of 1 to 16 hexadecimal digits, with or without 0x."""
+    if not isinstance(value, str):
+        return False
+    digits = value[2:] if value.lower().startswith("0x") else value
+    return 1 <= len(digits) <= 16 and all(d in "0123456789abcdefABCDEF" for d in digits)
+
+
+def _watermark_problem(settings: Mapping[str, Any]) -> str | None:
+    """What cannot be read of a watermark's settings, in SGLang's order."""
+    if unknown := sorted(set(settings) - set(WATERMARK_FIELDS)):
+        return f"it knows no `{unknown[0]}`"
+    values = {name: value for name, value in settings.items() if value is not None}
+    if any(not is_watermark_key(values[name]) for name in ("key", "key_b") if name in values):
+        return "a key is a text of 1 to 16 hexadecimal digits"
+    window = values.get("context_window", 1)
+    if type(window) is not int or not 1 <= window <= 64:
+        return "`context_window` is a whole number from 1 to 64"
+    for name in ("mixing_probability", "max_probability"):
+        if type(values.get(name, 1.0)) not in (int, float):
+            return f"`{name}` is a number"
+    for name in ("default_enabled", "enforce_all"):
+        if not isinstance(values.get(name, True), bool):
+            return f"`{name}` is true or false"
+    return None
+
+
+@handle_watermark_config.refuses(
+    "SPC721", "unreadable-watermark", raises="WatermarkConfigError", sglang="sampling/watermarking/config.py:load_watermark_config",
+    bad=(
+        """--enable-watermark --watermark-config '{"key": "0xab", "window": 4}'""",
+        """--enable-watermark --watermark-config '{"key": 171}'""",
+        """--enable-watermark --watermark-config '{"context_window": 128}'""",
+        """--enable-watermark --watermark-config '{key: 0xab}'""",
+    ),
+    good="""--enable-watermark --watermark-config '{"key": "0xab", "context_window": 4}'""",
+)  # fmt: skip
+def unreadable_watermark(c: Config) -> Refusal | None:
+    """The watermark's configuration cannot be read.
+
+    `--watermark-config` is a file or an inline JSON object of at most 4096 bytes with `key` and `key_b` (hexadecimal texts),
+    `context_window` (1 to 64), `mixing_probability`, `max_probability`, `default_enabled` and `enforce_all`. Inline ones are
+    checked here.
+    """
+    if c.watermark_config is None:
+        return None
+    try:
+        settings = watermark_settings(c)
+    except ValueError:
+        why: str | None = "it is no JSON"
+    else:
+        too_long = len(str(c.watermark_config).encode()) > 4096
+        why = "it is longer than 4096 bytes" if too_long else _watermark_problem(settings)
+    if why is None:
+        return None
+    return Refusal(
+        at="watermark_config",
+        message=f"`{c.flag('watermark_config')}` cannot be read: {why}.",
+        fixes=(dropping("watermark_config"),),
+    )
+
+
 # --- handle_multimodal ------------------------------------------------------------------------------------------------
 
 handle_multimodal = Handler("serving_hook.py:handle_multimodal", since="0.5.11")

@@ -5,13 +5,14 @@ ServerArgs.check_server_args and _handle_other_validations.
 
 Left out: late allocation on decode without optimistic prefill, which is refused before; mixed chunks with speculative
 decoding, which speculative decoding has switched off by then; the installed PyTorch against cuDNN (0.5.6 to 0.5.9);
-stop strings in `--preferred-sampling-params`; how the ports of `--load-publish-endpoint` pack.
+stop strings in `--preferred-sampling-params`.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from ipaddress import IPv6Address
 from typing import Any
 
 from spec_lsp.facts.known import NotKnown
@@ -21,6 +22,7 @@ from spec_lsp.resolution.parallel import (
     attention_dp,
     attention_dp_field,
     attention_dp_fix,
+    data_parallel_ranks,
     has_attn_dp_size,
     report_dp_attention,
 )
@@ -1117,11 +1119,6 @@ def cache_canary_sweep_without_canary(c: Config) -> Refusal | None:
 BUILT_IN_SAMPLING = ("flashinfer", "pytorch", "ascend", "intel_xpu", "token_oracle")
 
 
-def _key_problem(key: str) -> bool:
-    digits = key[2:] if key.lower().startswith("0x") else key
-    return not 1 <= len(digits) <= 16 or any(d not in "0123456789abcdefABCDEF" for d in digits)
-
-
 WATERMARK_DEFAULTS: Mapping[str, Any] = {
     "key": None, "key_b": None, "context_window": 4, "mixing_probability": 0.5, "max_probability": 1.0,
     "default_enabled": False, "enforce_all": False,
@@ -1130,18 +1127,17 @@ WATERMARK_DEFAULTS: Mapping[str, Any] = {
 
 def _watermark_settings(c: Config) -> Mapping[str, Any]:
     """What `--watermark-config` sets. Raises NotKnown when it names a file."""
-    text = c.watermark_config
-    if text is None:
+    if c.watermark_config is None:
         return WATERMARK_DEFAULTS
-    config = serving.parsed(text) if text.lstrip().startswith("{") else None
+    config = serving.watermark_settings(c)
     if not isinstance(config, Mapping):
-        raise NotKnown("the watermark", "its configuration is in a file")
+        raise NotKnown("the watermark", "its configuration is no object")
     return {**WATERMARK_DEFAULTS, **{name: value for name, value in config.items() if value is not None}}
 
 
 def _watermark_settings_problem(w: Mapping[str, Any]) -> str | None:
     """What is wrong with the settings of a watermark, in SGLang's order."""
-    if any(w[key] is not None and _key_problem(w[key]) for key in ("key", "key_b")):
+    if any(w[key] is not None and not serving.is_watermark_key(w[key]) for key in ("key", "key_b")):
         return "a key is 1 to 16 hexadecimal digits"
     if not 1 <= w["context_window"] <= 64:
         return "the window is 1 to 64 tokens"
@@ -1233,7 +1229,7 @@ def load_published_without_events(c: Config) -> Refusal | None:
     if not mode or mode == "off":
         return None
     config = _events_config(c.kv_events_config)
-    if config is None or (config.get("publisher", "null") != "null" and config.get("endpoint", "tcp://*:5557")):
+    if config is None or (config.get("publisher", "null") != "null" and config.get("endpoint", DEFAULT_ENDPOINT)):
         return None
     return Refusal(
         at="load_publish_endpoint",
@@ -1244,6 +1240,10 @@ def load_published_without_events(c: Config) -> Refusal | None:
     )
 
 
+DEFAULT_ENDPOINT = "tcp://*:5557"
+"""Where KV events are published unless their settings say otherwise (disaggregation/kv_events.py:KVEventsConfig)."""
+
+
 def _events_config(text: Any) -> Mapping[str, Any] | None:
     """The settings of KV events: none set is an empty mapping, unreadable ones are None."""
     if not text:
@@ -1252,4 +1252,105 @@ def _events_config(text: Any) -> Mapping[str, Any] | None:
         config = json.loads(text) if isinstance(text, str) else text
     except ValueError:
         return None
-    return config if isinstance(config, Mapping) else None
+    if not isinstance(config, Mapping) or any(not isinstance(config.get(name, ""), str) for name in EVENT_TEXTS):
+        return None
+    return config if isinstance(config.get("replay_endpoint"), str | None) else None
+
+
+EVENT_TEXTS = ("publisher", "endpoint", "topic")
+
+
+@_rest.refuses(
+    "SPC788",
+    "load-published-at-unfit-address",
+    raises="ValueError",
+    since="0.5.19",
+    sglang="validation_hook.py:check_load_publish_args",
+    bad=(
+        """--load-publish-endpoint auto --kv-events-config '{"publisher": zmq}'""",
+        """--load-publish-endpoint auto --kv-events-config '{"publisher": "zmq", "endpoint": "tcp://10.0.0.1:5557"}'""",
+        """--load-publish-endpoint tcp://*:5557 --kv-events-config '{"publisher": "zmq"}'""",
+        """--load-publish-endpoint tcp://10.0.0.1:6000 --kv-events-config '{"publisher": "zmq"}'""",
+    ),
+    good=(
+        """--load-publish-endpoint tcp://*:6000 --kv-events-config '{"publisher": "zmq"}'""",
+        """--load-publish-endpoint auto --kv-events-config '{"publisher": "zmq", "endpoint": "tcp://*:5600"}'""",
+    ),
+)
+def load_published_at_unfit_address(c: Config) -> Refusal | None:
+    """There is no port to publish the load at.
+
+    Each data-parallel rank publishes its load (`--load-publish-endpoint`) at a port of its own. `auto` takes those after the
+    ports of KV events, which therefore have to be published at a `tcp://` address that every interface answers (`*`, `0.0.0.0` or
+    `[::]`); an address given has to be such a one and must not overlap the ports of KV events or their replay.
+    """
+    mode = (c.load_publish_endpoint or "").strip()
+    if not mode or mode.lower() == "off" or not c.kv_events_config:
+        return None
+    config = _events_config(c.kv_events_config)
+    at, why = "load_publish_endpoint", None
+    if config is None:
+        at, why = "kv_events_config", "it is no JSON object of KV event settings"
+    elif config.get("publisher", "null") != "null" and (endpoint := config.get("endpoint", DEFAULT_ENDPOINT)):
+        why = _load_address_problem(mode, endpoint, config.get("replay_endpoint"), data_parallel_ranks(c))
+    if why is None:
+        return None
+    return Refusal(
+        at=at,
+        with_=("load_publish_endpoint", "kv_events_config"),
+        message=f"{c.shown(at)} leaves no port to publish the load at: {why}.",
+        fixes=(setting(load_publish_endpoint="auto"), dropping("load_publish_endpoint")),
+    )
+
+
+def _load_address_problem(mode: str, events: str, replay: str | None, ranks: int) -> str | None:
+    """Why the load of `ranks` ranks cannot be published (resolve_load_pub_range); None when it can."""
+    if mode.lower() == "auto":
+        bound = _bindable(events)
+        if bound is None:
+            return f"KV events at `{events}` are not bound on all interfaces, and `auto` packs behind them"
+        base = bound + ranks
+        replayed = _tcp_port(replay)
+        if replayed is not None and base < replayed + ranks and replayed < base + ranks:
+            base = replayed + ranks
+    else:
+        if _tcp_port(events) is None:
+            return f"routers find it beside KV events, and `{events}` is no tcp:// address with a port"
+        bound = _bindable(mode)
+        if bound is None:
+            return "it has to be tcp:// with `*` (or 0.0.0.0, [::]) and a port"
+        base = bound
+        for taken in (_tcp_port(events), _tcp_port(replay)):
+            if taken is not None and base < taken + ranks and taken < base + ranks:
+                return f"its {ranks} port{'s' * (ranks > 1)} from {base} overlap those of KV events from {taken}"
+    return f"ports from {base} run past 65535" if base + ranks - 1 > 65535 else None
+
+
+def _tcp_address(endpoint: str | None) -> tuple[str, int] | None:
+    """Host and port of a tcp:// endpoint with a usable port (utils/network.py:NetworkAddress.parse)."""
+    if not endpoint or not endpoint.startswith("tcp://"):
+        return None
+    host, colon, port = endpoint[len("tcp://") :].rpartition(":")
+    if not colon or not port.strip().isdecimal() or not 0 < int(port) <= 65535:
+        return None
+    if host.startswith("["):
+        return (host[1:-1], int(port)) if host.endswith("]") and _is_ipv6(host[1:-1]) else None
+    return (host, int(port)) if host and not _is_ipv6(host) else None
+
+
+def _tcp_port(endpoint: str | None) -> int | None:
+    address = _tcp_address(endpoint)
+    return address and address[1]
+
+
+def _bindable(endpoint: str) -> int | None:
+    """The port of an endpoint that all interfaces answer."""
+    address = _tcp_address(endpoint)
+    return address[1] if address is not None and address[0] in ("*", "0.0.0.0", "::") else None
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        return bool(IPv6Address(host))
+    except ValueError:
+        return False

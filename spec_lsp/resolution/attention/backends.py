@@ -66,6 +66,77 @@ def drafting_on_flex_attention(c: Config) -> Refusal | None:
     )
 
 
+XPU_DECODE_GROUP = 16
+"""Query heads to a KV head that the decode kernel of Intel GPUs is built for, at most."""
+
+QWEN3_5 = (
+    "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration", "Qwen3_5ForCausalLM",
+    "Qwen3_5MoeForCausalLM",
+)  # fmt: skip
+"""Models that lay out KV heads by decode context-parallel group."""
+
+
+def _xpu_dcp_conflict(c: Config) -> tuple[str, str] | None:
+    """What decode context parallelism does not go with on Intel GPUs, in SGLang's order."""
+    model = c.model
+    if set(backends_of(c)) != {"intel_xpu"}:
+        return backend_field(c, "decode"), "it needs `--attention-backend intel_xpu`"
+    if model.uses_mla:
+        return "model_path", "latent attention has no kernel for it there"
+    if model.v_head_dim != model.head_dim:
+        return "model_path", "keys and values have to be equally wide"
+    if c.tp_size % c.dcp_size:
+        return "tp_size", "its size has to divide the TP size"
+    alike = model.get_num_kv_heads(c.tp_size, c.dcp_size) == model.get_num_kv_heads(c.tp_size)
+    if not alike and model.architecture not in QWEN3_5:
+        return "tp_size", "the ranks of a group would hold different KV heads of this model"
+    width = c.tp_size // (c.dp_size if c.enable_dp_attention else 1) // c.attn_cp_size
+    if width < c.dcp_size:
+        return None
+    group = model.get_num_attention_heads(width) * c.dcp_size // model.get_num_kv_heads(width, c.dcp_size)
+    if group > XPU_DECODE_GROUP:
+        return "tp_size", f"{group} query heads would share a KV head, and the kernel is built for {XPU_DECODE_GROUP}"
+    if c.speculative_algorithm is not None:
+        return "speculative_algorithm", "drafts cannot be verified with it there"
+    if model.text_hf("attention_chunk_size") is not None:
+        return "model_path", "chunked local attention has no kernel for it there"
+    return ("model_path", "encoder-decoder models have no kernel for it there") if model.is_encoder_decoder else None
+
+
+@compatibility.refuses(
+    "SPC221",
+    "decode-context-parallel-on-xpu",
+    raises="ValueError",
+    since="0.5.23",
+    sglang="attention_hook.py:_check_xpu_dcp",
+    bad=(
+        "gpu=xpu model=qwen3-8b -- --tp-size 8 --dcp-size 2 --attention-backend triton",
+        "gpu=xpu model=qwen3-8b -- --tp-size 8 --dcp-size 2 --attention-backend intel_xpu",
+        "gpu=xpu model=qwen3-30b-a3b -- --tp-size 8 --dcp-size 2 --attention-backend intel_xpu --speculative-algorithm NGRAM",
+    ),
+    good="gpu=xpu model=qwen3-30b-a3b -- --tp-size 8 --dcp-size 2 --attention-backend intel_xpu",
+)
+def decode_context_parallel_on_xpu(c: Config) -> Refusal | None:
+    """Decode context parallelism on Intel GPUs goes with little else.
+
+    `--dcp-size` above 1 needs the intel_xpu backend for both phases, ordinary attention heads with keys as wide as values, KV heads
+    that a group's ranks hold alike (TP size over DCP size at least the number of KV heads, except for Qwen3.5), at most 16 query
+    heads to a KV head, and no draft.
+    """
+    if c.gpu.platform != "xpu" or c.dcp_size <= 1:
+        return None
+    conflict = _xpu_dcp_conflict(c)
+    if conflict is None:
+        return None
+    field, why = conflict
+    return Refusal(
+        at="dcp_size",
+        with_=(field,),
+        message=f"{c.shown('dcp_size')} is refused on {c.gpu.title}: {why}.",
+        fixes=(dropping("dcp_size"), *((dropping(field),) if field in ("speculative_algorithm",) else ())),
+    )
+
+
 @compatibility.adjusts("disable_radix_cache", since="0.5.10")
 def whisper_without_radix_cache(c: Config) -> None:
     """Whisper pads the encoder's tokens, which a cached prefix would not match."""

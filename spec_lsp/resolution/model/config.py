@@ -10,6 +10,7 @@ import json
 from spec_lsp.facts import quantization
 from spec_lsp.facts.quantization import Served
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting, setting_env
+from spec_lsp.resolution.model_path import is_gguf_file
 
 MODELOPT_METHODS = frozenset({"modelopt", "modelopt_fp8", "modelopt_fp4", "nvfp4_online", "modelopt_mixed"})
 
@@ -42,6 +43,29 @@ def model_dtype(c: Config) -> str:
     if stated == "float32":
         return "bfloat16" if c.model.text_model_type.startswith("gemma") else "float16"
     return str(stated)
+
+
+_gguf_config = Handler("utils/hf_transformers/config.py:get_config", since="0.5.12")
+
+
+@_gguf_config.refuses(
+    "SPC889", "config-parser-of-gguf", raises="ValueError",
+    bad="model=none -- --model-path model-q4_k_m.gguf --model-config-parser mistral",
+    good="model=none -- --model-path model-q4_k_m.gguf",
+)  # fmt: skip
+def config_parser_of_gguf(c: Config) -> Refusal | None:
+    """A GGUF file is described by itself or by the config.json beside it.
+
+    `--model-config-parser` other than `auto` and `hf` looks for a configuration of another kind.
+    """
+    if not is_gguf_file(c.model_path) or c.model_config_parser in (None, "auto", "hf"):
+        return None
+    return Refusal(
+        at="model_config_parser",
+        with_=("model_path",),
+        message=f"{c.shown('model_config_parser')} is refused for a GGUF file: it brings its own configuration.",
+        fixes=(dropping("model_config_parser"),),
+    )
 
 
 _quantize_and_serve = Handler("model_config.py:_validate_quantize_and_serve_config", since="0.5.6")
@@ -255,4 +279,11 @@ def _no_such_method(c: Config, served: Served, why: str) -> Refusal:
     )
 
 
-build_model_config = (_quantize_and_serve, _overrides, _apply_overrides, _context_length, _verify_quantization)
+build_model_config = (
+    _gguf_config,
+    _quantize_and_serve,
+    _overrides,
+    _apply_overrides,
+    _context_length,
+    _verify_quantization,
+)

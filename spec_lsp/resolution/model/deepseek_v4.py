@@ -1,8 +1,7 @@
 """DeepSeek V4 and V4.1. Follows arg_groups/model_overrides/deepseek_v4.py and arg_groups/deepseek_v4_hook.py.
 
 Left out: whether the routed experts are stored in FP4 where neither config.json nor `SGLANG_DSV4_FP4_EXPERTS` says so (their
-safetensors are not read): the MoE runner becomes unknown. Environment variables that SGLang sets for its own kernels. Of V4.1's
-feature checks in 0.5.21 and 0.5.22, those that 0.5.23 no longer has.
+safetensors are not read): the MoE runner becomes unknown. Environment variables that SGLang sets for its own kernels.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from spec_lsp.facts import quantization
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import cuda_graph, parallel
 from spec_lsp.resolution.attention import backends_of, has_flashinfer
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
 from spec_lsp.resolution.model.common import cp_field, cp_mode_field
 
@@ -293,21 +292,60 @@ def encoder_replay_off_v41(c: Config) -> Refusal | None:
     )
 
 
+@_features.refuses("SPC885", "v41-prefill-graphs-of-trtllm", raises="ValueError", since="0.5.22")
+def v41_prefill_graphs_of_trtllm(c: Config) -> Refusal | None:
+    """DeepSeek V4.1 on TensorRT-LLM kernels has few prefill graphs.
+
+    With `--dsv4-attn-backend trtllm` prefill runs eagerly or, from 0.5.23 on, in breakable graphs.
+    """
+    if not is_v41(c) or c.dsv4_attn_backend != "trtllm" or _prefill_graph(c) in _replayable_graphs(c):
+        return None
+    return Refusal(
+        at="dsv4_attn_backend",
+        with_=("cuda_graph_backend_prefill",),
+        message=f"{c.shown('dsv4_attn_backend')} is refused with {_prefill_graph(c)} prefill graphs for DeepSeek V4.1. Set "
+        f"`--cuda-graph-backend-prefill {' or '.join(_replayable_graphs(c))}`.",
+        fixes=tuple(setting(cuda_graph_backend_prefill=backend) for backend in _replayable_graphs(c)),
+    )
+
+
+def _prefill_graph(c: Config) -> str:
+    return cuda_graph.backend_of(c, cuda_graph.PREFILL)
+
+
+def _replayable_graphs(c: Config) -> tuple[str, ...]:
+    """The prefill graphs that replayed windows and TensorRT-LLM kernels go with."""
+    return (cuda_graph.DISABLED, *((cuda_graph.BREAKABLE,) if c.since("0.5.23") else ()))
+
+
+def _encoder_replay_conflict(c: Config) -> str | None:
+    """The first field that replaying encoder windows does not go with; ROCm has it from 0.5.22 on, on gfx950."""
+    now, rocm = c.since("0.5.23"), c.gpu.is_hip
+    no_hardware = not (c.gpu.is_cuda or (c.since("0.5.22") and rocm and c.gpu.gfx95))
+    graphs = _prefill_graph(c)
+    disaggregated = c.disaggregation_mode == "decode" or (rocm and c.disaggregation_mode == "prefill")
+    conflicts = (
+        ("enable_encoder_swa_bounded_replay", no_hardware),
+        ("cuda_graph_backend_prefill", graphs not in _replayable_graphs(c) or (rocm and graphs != cuda_graph.DISABLED)),
+        ("attn_cp_size", c.attn_cp_size > 1),
+        (parallel.attention_dp_field(c), parallel.attention_dp(c) and (rocm or not now)),
+        ("enable_unified_cache_external_linker", not now and bool(c.enable_unified_cache_external_linker)),
+        ("enable_unified_memory", bool(c.enable_unified_memory)),
+        ("disaggregation_mode", disaggregated if now else c.disaggregation_mode != "null"),
+        ("enable_mixed_chunk", bool(c.enable_mixed_chunk)),
+        ("enable_lora", bool(c.enable_lora)),
+        ("enable_session_radix_cache", bool(c.enable_session_radix_cache)),
+    )
+    return next((name for name, conflict in conflicts if conflict), None)
+
+
 def _v41_conflict(c: Config) -> tuple[str, str] | None:
     """The first feature that V4.1 does not know: the field, and why."""
     replay = c.enable_encoder_swa_bounded_replay
-    if replay:
-        conflicts = (
-            ("enable_mixed_chunk", bool(c.enable_mixed_chunk)),
-            ("enable_lora", bool(c.enable_lora)),
-            ("enable_session_radix_cache", bool(c.enable_session_radix_cache)),
-            ("enable_unified_memory", bool(c.enable_unified_memory)),
-            ("attn_cp_size", c.attn_cp_size > 1),
-            ("disaggregation_mode", c.disaggregation_mode == "decode"),
-        )
-        for name, conflict in conflicts:
-            if conflict:
-                return name, "it does not go with `--enable-encoder-swa-bounded-replay`"
+    if replay and (name := _encoder_replay_conflict(c)):
+        if name == "enable_encoder_swa_bounded_replay":
+            return name, f"{c.gpu.title} cannot replay its encoder's windows"
+        return name, "it does not go with `--enable-encoder-swa-bounded-replay`"
     algorithm = c.speculative_algorithm
     unsupported = (
         (
@@ -317,14 +355,24 @@ def _v41_conflict(c: Config) -> tuple[str, str] | None:
         ),
         ("enable_hisparse", bool(c.enable_hisparse), "V4.1 has no HiSparse"),
         (
+            "SGLANG_HACK_FLASHMLA_BACKEND",
+            c.gpu.is_hip and c.env.text("SGLANG_HACK_FLASHMLA_BACKEND") == "unified_kv_triton",
+            "its caches do not share a layout",
+        ),
+        (
             "dsv4_attn_backend",
-            c.dsv4_attn_backend == "trtllm" and bool(replay),
-            "its kernels replay no encoder windows",
+            c.dsv4_attn_backend == "trtllm" and (c.before("0.5.22") or bool(replay or _decoder_replay_before(c))),
+            "its kernels replay no windows",
         ),
         ("enable_two_batch_overlap", bool(c.enable_two_batch_overlap), "V4.1 does not overlap batches"),
         ("pp_size", c.pp_size > 1, "V4.1 has no pipeline stages"),
     )
     return next(((name, why) for name, conflict, why in unsupported if conflict), None)
+
+
+def _decoder_replay_before(c: Config) -> bool:
+    """Whether 0.5.22 was asked to replay decoder windows; later releases let TensorRT-LLM kernels do so."""
+    return c.before("0.5.23") and bool(c.enable_decoder_swa_bounded_replay)
 
 
 @_features.refuses("SPC851", "feature-unknown-to-v41", raises="ValueError")
@@ -341,8 +389,8 @@ def feature_unknown_to_v41(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         with_=("model_path",),
-        message=f"{c.shown(at)} is refused for DeepSeek V4.1: {why}.",
-        fixes=(dropping(at), dropping("enable_encoder_swa_bounded_replay")),
+        message=f"{f'`{at}`' if at.isupper() else c.shown(at)} is refused for DeepSeek V4.1: {why}.",
+        fixes=(dropping_env(at) if at.isupper() else dropping(at), dropping("enable_encoder_swa_bounded_replay")),
     )
 
 
@@ -363,6 +411,36 @@ def replay_decoder_windows(c: Config) -> None:
             and graphs
             and (whole or not parallel.attention_dp(c))
         )
+    )
+
+
+@_features.refuses("SPC886", "decoder-replay-conflict", raises="ValueError", since="0.5.22")
+def decoder_replay_conflict(c: Config) -> Refusal | None:
+    """Replaying decoder windows goes with few layouts.
+
+    `--enable-decoder-swa-bounded-replay` runs late layers of DeepSeek V4.1 on each request's last tokens only. It needs eager or
+    breakable prefill, and under attention data parallelism one rank to a group and a plain (on NVIDIA also MegaMoE) exchange.
+    """
+    if not is_v41(c) or not c.given("enable_decoder_swa_bounded_replay") or not c.enable_decoder_swa_bounded_replay:
+        return None
+    runners = ("none",) if c.gpu.is_hip else ("none", "megamoe") if c.gpu.is_cuda else ()
+    groups = parallel.attention_dp_field(c)
+    if _prefill_graph(c) not in (cuda_graph.DISABLED, cuda_graph.BREAKABLE):
+        at = "cuda_graph_backend_prefill"
+    elif not parallel.attention_dp(c):
+        return None
+    elif parallel.attention_dp_size(c) != c.tp_size or c.attn_cp_size != 1:
+        at = groups
+    elif c.moe_a2a_backend not in runners:
+        at = "moe_a2a_backend"
+    else:
+        return None
+    return Refusal(
+        at="enable_decoder_swa_bounded_replay",
+        with_=(at,),
+        message=f"{c.shown('enable_decoder_swa_bounded_replay')} is refused with {c.shown(at)}: late layers see only the last "
+        "tokens of each request, which this layout cannot share out.",
+        fixes=(dropping("enable_decoder_swa_bounded_replay"), dropping(at)),
     )
 
 
@@ -566,7 +644,58 @@ def encoder_replay_without_budget(c: Config) -> Refusal | None:
     )
 
 
+# --- MegaMoE before 0.5.21 -------------------------------------------------------------------------------------------
+
+MEGA_MOE_BUDGET = "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK"
+
+_mega_moe = Handler(
+    "deepseek_v4_hook.py:validate_deepseek_v4_mega_moe_token_budget",
+    since="0.5.17",
+    until="0.5.21",
+    when=lambda c: is_v4(c) and c.moe_a2a_backend == "megamoe" and c.disaggregation_mode != "decode",
+)
+
+
+@_mega_moe.refuses("SPC887", "v4-chunk-above-megamoe-capacity", raises="ValueError")
+def v4_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
+    """A prefill chunk of DeepSeek V4 does not fit MegaMoE's buffer.
+
+    MegaMoE reserves room for SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK tokens on each rank. A rank's share of
+    `--chunked-prefill-size` has to fit, so chunked prefill cannot be off either.
+    """
+    if c.pp_size > 1 and c.enable_dynamic_chunking:
+        return None
+    share = _chunk_on_a_rank(c)
+    capacity = c.env.number(MEGA_MOE_BUDGET, 1024 if c.before("0.5.18") else 8192)
+    if 0 < share <= capacity:
+        return None
+    why = (
+        f"of which a rank gets {share} tokens; MegaMoE has room for {capacity}"
+        if share > 0
+        else "which leaves prefill unbounded"
+    )
+    room = (setting_env(**{MEGA_MOE_BUDGET: str(share)}),) if share > 0 else ()
+    return Refusal(
+        at="chunked_prefill_size",
+        with_=("moe_a2a_backend", MEGA_MOE_BUDGET),
+        message=f"{c.shown('chunked_prefill_size')} is refused for DeepSeek V4 with MegaMoE, {why}.",
+        fixes=(*room, setting(chunked_prefill_size=capacity)),
+    )
+
+
+def _chunk_on_a_rank(c: Config) -> int:
+    """A rank's part of a prefill chunk, rounded up to what its attention group shares; 0 when there is no bound."""
+    chunk = int(c.chunked_prefill_size or 0)
+    if chunk <= 0:
+        return 0
+    if c.enable_prefill_cp:
+        return -(-chunk // int(c.attn_cp_size))
+    groups = parallel.attention_dp_size(c)
+    width = max(int(c.tp_size) // groups // int(c.attn_cp_size), 1)
+    return -(-(chunk // groups) // width) * width
+
+
 overrides = (_overrides,)
 defaults = (_dtype, _defaults)
-validation = (_features, _cp, _sm120)
+validation = (_features, _cp, _mega_moe, _sm120)
 capability = (_replay_budget,)

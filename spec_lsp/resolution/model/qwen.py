@@ -2,7 +2,7 @@
 
 Follows arg_groups/model_overrides/qwen3_5.py, qwen3_moe.py, qwen3_vl.py and qwen4_exp.py.
 
-Left out: Qwen4-Exp's compressed index (layers/attention/qsa), whose page size and dtype rules become unknown; what SGLang sets in the
+Left out: malformed compressed indexes of Qwen4-Exp (layers/attention/qsa), which no checkpoint has; what SGLang sets in the
 environment for Qwen3-VL on Hopper.
 """
 
@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spec_lsp.facts import quantization
-from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.attention import default_backend
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.model.config import model_dtype, quant_method, quantization_unset
@@ -236,10 +235,37 @@ def choose_qwen4_backend(c: Config) -> None:
         _choose_hybrid_backend(c)
 
 
+def _has_compressed_index(c: Config) -> bool:
+    """Whether config.json describes a compressed index (qsa/config.py:parse_qsa_profile)."""
+    return c.model.text_hf("indexer_n_heads") is not None
+
+
+@_qwen4.refuses("SPC888", "compressed-index-in-fp8", raises="ValueError", since="0.5.23")
+def compressed_index_in_fp8(c: Config) -> Refusal | None:
+    """An FP8 index needs a Hopper or data-centre Blackwell GPU and a model with a compressed index.
+
+    `--qsa-indexer-dtype fp8_e4m3` scores Qwen4-Exp's index in FP8 with TileLang kernels that run on SM90 and SM100 only.
+    """
+    if c.qsa_indexer_dtype != "fp8_e4m3":
+        return None
+    if not (c.gpu.is_cuda and (c.gpu.sm90 or c.gpu.sm100)):
+        why = f"its kernels do not run on {c.gpu.title}"
+    elif not _has_compressed_index(c):
+        why = "this model has no compressed index"
+    else:
+        return None
+    return Refusal(
+        at="qsa_indexer_dtype",
+        message=f"{c.shown('qsa_indexer_dtype')} is refused: {why}. Leave it out.",
+        fixes=(dropping("qsa_indexer_dtype"),),
+    )
+
+
 @_qwen4.adjusts("page_size")
 def qwen4_pages(c: Config) -> None:
     """The compressed index of this model wants pages of 64 tokens."""
-    raise NotKnown("the model's compressed index", "its layout is not among the facts read of config.json")
+    if _has_compressed_index(c):
+        c.set(page_size=64)
 
 
 overrides = (_hybrid, _moe, _vl_rocm, _vl, _qwen4)
