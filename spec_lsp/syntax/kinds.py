@@ -20,7 +20,7 @@ LANGUAGES: dict[str, Kind] = {
 NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     (re.compile(pattern, re.I), kind)
     for pattern, kind in (
-        (r"\.ya?ml$", "yaml"),
+        (r"\.ya?ml(?:\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template|in|dist|example|sample))?$", "yaml"),
         (r"(?:^|[/\\])(?:Dockerfile|Containerfile)(?:[.\-_][^/\\]*)?$|\.(?:dockerfile|containerfile)$", "dockerfile"),
         (r"\.service$|\.service\.d[/\\][^/\\]+\.conf$", "systemd"),
         (r"(?:^|[/\\])(?:GNUmakefile|Makefile)(?:[.\-_][^/\\]*)?$|\.(?:mk|mak)$", "makefile"),
