@@ -172,7 +172,8 @@ def test_inserting_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], value: s
     at = len(flat(before, layout)) - 1 + (shift if where >= 0 else 0)
     change = edit.insert(at, "--new", [value] if value else [])
     if change is None:
-        assert layout is plain and ": " in value
+        assert layout is plain
+        assert ": " in value
         return
     joined = layout is equals and edit.joins_values() and value
     new = [f"--new={value}"] if joined else ["--new", *([value] if value else [])]
