@@ -211,7 +211,8 @@ def spot_of(document: Document, name: str, word: Word) -> Spot | None:
         return None
     start = value.start - len(before) + written.start()
     end = value.end
-    while end < len(text) and text[end] in "\"'}":
+    closing = "\"'}" if "{" in written.group() else "\"'"
+    while end < len(text) and text[end] in closing:
         end += 1
     return Spot(Place(document.name, start, start + len(name)), Place(document.name, start, end))
 

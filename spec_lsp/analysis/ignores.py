@@ -120,6 +120,8 @@ def _problem(text: str) -> str:
         return f"There is no rule `{unknown[0]}`; `spec-lsp rules` lists them." if unknown else ""
     if text.startswith("ignore"):
         return "An ignore names its rules in brackets: `# spec-lsp: ignore[rule-name] reason`."
+    if re.match(r"config\b", text):
+        return ""  # a YAML file that is read with `--config`
     values = directive_values(text)
     if not values:
         return "Known comments are `ignore[rule-name]`, `ignore-file[rule-name]`, `sglang=0.5.19` and `gpu=b200`."
