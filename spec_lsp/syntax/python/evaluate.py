@@ -127,9 +127,11 @@ class Evaluator:
             handler = EXPRESSIONS.get(type(node))
             if handler is not None:
                 return handler(self, node)
-            for child in ast.iter_child_nodes(node):
-                if isinstance(child, ast.expr):
-                    self.evaluate(child)
+            for name in node._fields:
+                child = getattr(node, name)
+                for one in child if isinstance(child, list) else (child,):
+                    if isinstance(one, ast.expr):
+                        self.evaluate(one)
             return self.opaque(node)
         finally:
             self.depth -= 1

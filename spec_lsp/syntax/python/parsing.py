@@ -81,7 +81,7 @@ def parsed(text: str) -> list[ast.stmt] | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError):
+    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, SystemError):
         return None
 
 
@@ -89,7 +89,7 @@ def _chunks(text: str) -> Iterator[tuple[int, int]]:
     """Stretches that each begin where a statement at the top of a file may begin."""
     starts = [m.start() for m in TOP_STATEMENT.finditer(text)]
     starts = [s for i, s in enumerate(starts) if i == 0 or not text.startswith("@", starts[i - 1])]
-    yield from zip(starts, [*starts[1:], len(text)], strict=True)
+    yield from zip(starts, [*starts[1:], len(text)], strict=False)  # without a start there is no stretch
 
 
 def _attempts(chunk: str) -> Iterator[str]:

@@ -90,6 +90,8 @@ class Reader:
         self.deferred: list[tuple[Function, tuple[Clue, ...]]] = []
         self.kinds: dict[str, Kind] = {}
         self.defined: set[str] = set()
+        self.globals: set[str] = set()
+        """Names that a function sets for the whole file."""
         self.context: list[Choice] = []
         self.quiet = 0
         self.steps = 0
@@ -110,40 +112,33 @@ class Reader:
         self.state[ENVIRON] = Table((), Place(self.document, 0, 0), True)
         self.block(body)
         outer = dict(self.state)
-        for name in self._globals(body):
+        for name in self.globals:
             if name in outer:
                 outer[name] = Opaque(place_of(outer[name]), "set in a function")
         while self.deferred:
             function, clues = self.deferred.pop(0)
             self.body_of(function, outer, clues)
-        for kind in self.kinds.values():
-            self.read_class(kind, outer)
+        read: set[str] = set()
+        while waiting := [name for name in self.kinds if name not in read]:
+            read.update(waiting)
+            for name in waiting:
+                self.read_class(self.kinds[name], outer)
 
     def prepare(self, body: Iterable[ast.stmt]) -> None:
         """What is imported under which name, and which functions the file has itself."""
-        for statement in body:
-            for node in ast.walk(statement):
-                if isinstance(node, ast.Import):
-                    for alias in node.names:
-                        self.canonical[alias.asname or alias.name.partition(".")[0]] = (
-                            alias.name if alias.asname else alias.name.partition(".")[0]
-                        )
-                elif isinstance(node, ast.ImportFrom):
-                    module = "." * node.level + (node.module or "")
-                    for alias in node.names:
-                        self.canonical[alias.asname or alias.name] = f"{module}.{alias.name}"
-                elif isinstance(node, Function | ast.ClassDef):
-                    self.defined.add(node.name)
-
-    @staticmethod
-    def _globals(body: Iterable[ast.stmt]) -> set[str]:
-        return {
-            name
-            for statement in body
-            for node in ast.walk(statement)
-            if isinstance(node, ast.Global)
-            for name in node.names
-        }
+        for node in every_statement(body):
+            if isinstance(node, ast.Import):
+                for alias in node.names:
+                    top = alias.name.partition(".")[0]
+                    self.canonical[alias.asname or top] = alias.name if alias.asname else top
+            elif isinstance(node, ast.ImportFrom):
+                module = "." * node.level + (node.module or "")
+                for alias in node.names:
+                    self.canonical[alias.asname or alias.name] = f"{module}.{alias.name}"
+            elif isinstance(node, Function | ast.ClassDef):
+                self.defined.add(node.name)
+            elif isinstance(node, ast.Global):
+                self.globals.update(node.names)
 
     # Statements.
 
@@ -399,7 +394,7 @@ class Reader:
             return
         clues = tuple(c for base in line for c in self.decorator_clues(base.node.decorator_list))
         inherits = len(line) > 1 or any(kind.node.name in other.bases for other in self.kinds.values())
-        state = {**outer, **{f"self.{name}": value for name, value in attributes.items()}}
+        state = {**outer, **{f"self.{name}": _filled_in(value) for name, value in attributes.items()}}
         attributes_of: State = {}
         label = Choice(self._name_place(kind.node), f"the class is `{kind.node.name}`") if inherits else None
         counts = _attribute_counts(methods.values())
@@ -482,10 +477,10 @@ class Reader:
         if helper is not None and self.is_helper(name, last):
             self.start_helper(helper, given, place)
             return None
-        if last in PARSERS and given.positional and isinstance(given.positional[0], Items):
-            self.start_words("launch_server", given.positional[0], place, None)
+        if last in PARSERS and last not in self.defined and given.positional and isinstance(given.positional[0], Items):
+            self.start_words(given.positional[0], place)
             return None
-        if not SPEAKS.search(name):
+        if not SPEAKS.match(last):
             self.start_command(name, last, given, place)
         return None
 
@@ -564,8 +559,10 @@ class Reader:
             "list-words",
         )
 
-    def start_words(self, program: Program, value: Items, place: Place, env: Value | None) -> None:
-        self.add(program, place, tuple(map(as_text, value.items)), self.environment(env), "list-words")
+    def start_words(self, value: Items, place: Place) -> None:
+        words = tuple(map(as_text, value.items))
+        if any(w.text not in (None, "-h", "--help") for w in words):
+            self.add("launch_server", place, words, self.environment(None), "list-words")
 
     def start_engine(self, node: ast.Call, last: str, given: Arguments, place: Place) -> Value | None:
         """`sgl.Engine(…)`, `ServerArgs(…)`: words are the keywords, each with the source of its value."""
@@ -582,7 +579,8 @@ class Reader:
                 start = self.positions.place(keyword).start
                 key = Place(self.document, start, start + len(keyword.arg))
                 words += [Word((Fragment(keyword.arg, key),), key), as_source(given.keywords[keyword.arg])]
-        self.add("engine", place, tuple(words), self.environment(None), "keywords", self.positions.place(node.func))
+        if any(not w.splat for w in words):
+            self.add("engine", place, tuple(words), self.environment(None), "keywords", self.positions.place(node.func))
         return None
 
     def evaluate_quietly(self, node: ast.expr) -> Value:
@@ -660,6 +658,12 @@ def _told(variant: Variant) -> object:
     return words, tuple((n, w.text) for n, w in variant.env.items())
 
 
+def _filled_in(value: Value) -> Value:
+    """The attribute of a class as its methods see it: None and an empty string wait for a subclass to say more."""
+    waits = (isinstance(value, Plain) and value.value is None) or (isinstance(value, Text) and value.word.text == "")
+    return Opaque(place_of(value), "set by a subclass") if waits else value
+
+
 def _fixed(text: str, place: Place) -> Word:
     at = Place(place.document, place.start, place.start)
     return Word((Fragment(text, at, False, fixed=True),), at)
@@ -683,17 +687,39 @@ def _attribute_counts(methods: Iterable[Function]) -> dict[str, int]:
     """In how many methods each attribute of `self` or `cls` is assigned."""
     counts: dict[str, int] = {}
     for method in methods:
-        names = {
-            f"self.{n.attr}"
-            for n in ast.walk(method)
-            if isinstance(n, ast.Attribute)
-            and isinstance(n.ctx, ast.Store)
-            and isinstance(n.value, ast.Name)
-            and n.value.id in ("self", "cls")
-        }
-        for name in names:
+        for name in {name for statement in every_statement(method.body) for name in _attributes_set(statement)}:
             counts[name] = counts.get(name, 0) + 1
     return counts
+
+
+def _attributes_set(statement: ast.stmt) -> Iterator[str]:
+    targets: list[ast.expr] = []
+    if isinstance(statement, ast.Assign):
+        targets = list(statement.targets)
+    elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
+        targets = [statement.target]
+    for target in targets:
+        for node in target.elts if isinstance(target, ast.Tuple) else (target,):
+            if (
+                isinstance(node, ast.Attribute)
+                and isinstance(node.value, ast.Name)
+                and node.value.id in ("self", "cls")
+            ):
+                yield f"self.{node.attr}"
+
+
+def every_statement(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, those within others too."""
+    waiting = list(body)[::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner: list[ast.stmt] = []
+        for field_name in ("body", "orelse", "finalbody"):
+            inner += getattr(node, field_name, ())
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            inner += part.body
+        waiting.extend(reversed(inner))
 
 
 def _constant_test(node: ast.expr) -> bool | None:

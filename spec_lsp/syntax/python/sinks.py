@@ -50,7 +50,7 @@ RUNS = re.compile(r"run|exec|launch|popen|spawn|start|system|shell|cmd|command|s
 """Names of functions that plainly run what they are given."""
 
 SPEAKS = re.compile(
-    r"(?:\A|[._])(?:print|pprint|len|repr|str|log|debug|info|warn|warning|error|exception|critical|write|writelines|echo|secho|format|"
+    r"(?:print|pprint|len|repr|str|log|debug|info|warn|warning|error|exception|critical|write|writelines|echo|secho|format|"
     r"isinstance|type|append|extend|insert|index|count|join|add_argument|ArgumentParser|dumps|dump|assert\w*|raises|set|frozenset|enumerate|"
     r"zip|map|filter|any|all|min|max|sum|list|tuple|dict|sorted|reversed|iter|next|copy|deepcopy|Mock|MagicMock|parametrize|"
     r"parse_args|parse_known_args|update|setdefault|get|field|markdown|code|skip|fail)\Z"
