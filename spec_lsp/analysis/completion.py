@@ -140,6 +140,8 @@ def _known(
 def _in_words(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
     if at.launch.program == "engine":
         return _in_keyword(at, catalog, known)
+    if at.launch.program == "trainer":
+        return None
     name, equals, _ = at.typed.partition("=")
     if name.startswith("-") and equals:
         flag = _flag_of(catalog, name)

@@ -58,9 +58,12 @@ class Clue:
     place: Place
 
 
-Program = Literal["launch_server", "serve", "bench", "router", "dynamo", "engine", "config"]
+Program = Literal["launch_server", "serve", "bench", "router", "dynamo", "trainer", "engine", "config"]
 """`launch_server`: `python -m sglang.launch_server`; `serve`: `sglang serve`, whose first word may be the model; `bench`:
-`sglang.bench_one_batch` and its like; `engine`: keyword arguments; `config`: a `--config` file that no launch names."""
+`sglang.bench_one_batch` and its like; `trainer`: a program that starts SGLang itself and passes on the flags that begin with
+`--sglang-` (slime, miles); `engine`: keyword arguments; `config`: a `--config` file that no launch names."""
+FLAG_PREFIXES: Mapping[Program, str] = {"trainer": "--sglang-"}
+"""What stands in place of the dashes of SGLang's flags in a program's own; a launch's words are without it."""
 
 
 Syntax = Literal["shell", "yaml-words", "yaml-mapping", "list-words", "keywords"]
@@ -86,6 +89,16 @@ class Launch:
     """What the document calls the part this launch has beside others: `prefill`, `decode`, `leader`, `worker`; empty when it does not."""
     group: Place | None = None
     """The document of a file, or the recipe, in which launches belong together; None where nothing says so."""
+
+    def written_flag(self, flag: str) -> str:
+        """How the document writes a flag of SGLang's: `--sglang-tp-size` for a trainer's `--tp-size`."""
+        prefix = FLAG_PREFIXES.get(self.program)
+        return prefix + flag[2:] if prefix and flag.startswith("--") else flag
+
+    @property
+    def in_part(self) -> bool:
+        """Whether the program decides flags itself that the document does not tell."""
+        return self.program in ("config", "trainer")
 
 
 @dataclass(frozen=True, slots=True)

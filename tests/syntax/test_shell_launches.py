@@ -108,6 +108,50 @@ ONE: list[tuple[str, list[str]]] = [
     (f"sbatch --wrap=\"{P} a\"", ["a"]),
     (f"$PREFIX {P} a", ["a"]),
     (f"cd /x && source venv/bin/activate && {P} a", ["a"]),
+    (f"docker compose run --rm -e A=1 server {P} a", ["a"]),
+    (f"docker-compose -f a.yml exec -T server bash -c '{P} a'", ["a"]),
+    (f'O=(--rm --gpus all -e Y=2)\ndocker run "${{O[@]}}" $IMAGE {P} a', ["a"]),
+    (f'docker run "${{O[@]}}" image {P} a', ["a"]),
+    ("docker run --entrypoint python3 img -m sglang.launch_server a", ["a"]),
+    (f"docker run --rm img bash -c \"{P} --j '{{\\\"a\\\": 1}}' --m \\\"x y\\\" \\\n  --tp 4\"", ["--j", '{"a": 1}', "--m", "x y", "--tp", "4"]),
+    (f"tmux send-keys -t s 'cd /x' Enter '{P} a' C-m", ["a"]),
+    (f"tmux new -d -s x '{P} a 2>&1 | tee log'", ["a"]),
+    (f"tmux split-window -h '{P} a; bash'", ["a"]),
+    (f"screen -dmS x bash -c '{P} a; exec bash'", ["a"]),
+    (f"screen -L -dmS x {P} a", ["a"]),
+    (f"screen -S x -X stuff '{P} a\\n'", ["a"]),
+    (f"screen -S x -p 0 -X stuff \"{P} a$(printf '\\r')\"", ["a"]),
+    (f"cat list | xargs -I{{}} {P} --m {{}} --n=x{{}}y", ["--m", "?", "--n=x?y"]),
+    (f"cat list | xargs -n 1 -P 2 {P} --m a", ["--m", "a", "?*"]),
+    (f"xargs -n1 sh -c '{P} --m \"$0\"' < list", ["--m", "?"]),
+    (f"parallel -j 2 '{P} --port 3{{}}' ::: 1 2", ["--port", "3?"]),
+    (f"parallel --link {P} --m {{1}} --port {{2}} ::: a b ::: 1 2", ["--m", "?+", "--port", "?+"]),
+    (f"mpirun -np 2 -H a,b -x PATH -x A=1 {P} a", ["a"]),
+    (f"mpirun -np 2 bash -c '{P} --node-rank $OMPI_COMM_WORLD_RANK'", ["--node-rank", "?+"]),
+    (f"enroot start --rw --env A=1 image {P} a", ["a"]),
+    (f"su - user -c 'cd /x && {P} a'", ["a"]),
+    (f"su -s /bin/bash -c '{P} a' user", ["a"]),
+    (f"sudo -u x -H A=1 bash -lc '{P} a'", ["a"]),
+    (f"ssh host bash -s -- 8 <<'EOF'\n{P} --tp $1\nEOF", ["--tp", "8"]),
+    (f"T=4\nssh host <<EOF\ndocker run --rm img bash -c \"{P} --tp $T --m \\\"a b\\\"\"\nEOF", ["--tp", "4", "--m", "a b"]),
+    (f"sudo bash -s <<EOF\n{P} a\nEOF", ["a"]),
+    (f"docker exec -i c bash <<EOF\n{P} a\nEOF", ["a"]),
+    (f"kubectl exec -i pod -- bash -s <<EOF\n{P} a\nEOF", ["a"]),
+    (f"kubectl exec pod -c x -- bash -lc \"cd /w && {P} --j '{{\\\"a\\\":1}}'\"", ["--j", '{"a":1}']),
+    (f"kubectl run x --image=i --restart=Never -- {P} a", ["a"]),
+    (f"pdsh -w node[1-2] '{P} a'", ["a"]),
+    (f"gcloud compute ssh vm --zone z --command '{P} a'", ["a"]),
+    ("coverage run -m sglang.launch_server a", ["a"]),
+    ("python -m debugpy --listen 1 -m sglang.launch_server a", ["a"]),
+    (f"systemd-run --unit x --setenv=A=1 {P} a", ["a"]),
+    (f"srun --nodes=2 --ntasks-per-node=1 bash -c \"{P} --node-rank \\$SLURM_PROCID\"", ["--node-rank", "?+"]),
+    (f"sbatch -N 2 --exclusive <<'EOF'\n#!/bin/bash\nsrun {P} a\nEOF", ["a"]),
+    (f"sbatch --parsable job.sh {P} a", ["a"]),
+    (f"cat > job.sh <<EOF\nsrun {P} --tp \\$1\nEOF\nsbatch -N 2 --gpus-per-node 8 job.sh 4", ["--tp", "4"]),
+    (f"sudo tee /opt/x.sh > /dev/null <<'EOF'\n{P} a\nEOF\nsudo bash /opt/x.sh", ["a"]),
+    (f"ssh host 'cat > run.sh' <<EOF\n{P} a\nEOF\nssh host bash run.sh", ["a"]),
+    (f"cat > /tmp/run.sh <<EOF\n{P} a\nEOF\nchmod +x /tmp/run.sh\nnohup /tmp/run.sh > log 2>&1 &", ["a"]),
+    (f"D=$(date +%F)\ncat > \"$D/run.sh\" <<EOF\n{P} a\nEOF\nbash \"$D/run.sh\"", ["a"]),
     # Functions.
     (f'run() {{ {P} --tp "$1" "${{@:2}}"; }}\nrun 4 --x', ["--tp", "4", "--x"]),
     (f'run() {{ "$@"; }}\nrun {P} a', ["a"]),
@@ -182,6 +226,12 @@ SEVERAL: list[tuple[str, list[list[list[str]]]]] = [
     (f'if [ $A = b ]; then N=3; fi\n{P} ${{N:+--n $N}}\n', [[["--n", "3"], []]]),
     (f'if [ $A = b ]; then N="--a 3"; fi\n{P} $N\n', [[["--a", "3"], []]]),
     (f'if [ $A = b ]; then N=3; else N=; fi\n{P} --n $N\n', [[["--n", "3"], ["--n"]]]),
+    # What a loop over unknown words or options collects.
+    (f'E=()\nwhile [[ $# -gt 0 ]]; do case $1 in --fp8) E+=(--quantization fp8); shift;; --tp) T=$2; shift 2;; esac; done\n{P} --tp ${{T:-1}} "${{E[@]}}"\n', [[["--tp", "1"], ["--tp", "?+", "?*"], ["--tp", "?+", "?*", "--quantization", "fp8"]]]),
+    (f'F=\nfor l in $LORAS; do F+=" --lora-path $l"; done\n{P} $F\n', [[[], ["?+", "--lora-path", "?+"]]]),
+    (f'T=4\nwhile getopts "t:m:" o; do case $o in t) T=$OPTARG;; m) M=$OPTARG;; esac; done\n{P} --model $M --tp $T\n', [[["--model", "?+", "--tp", "4"], ["--model", "?+", "--tp", "?+"]]]),
+    (f"select m in a b; do {P} --m $m; break; done\n", [[["--m", "a"], ["--m", "b"]]]),
+    (f"for ((i = 0; i < N; i++)); do {P} --port $((30000 + i)) --x; done\n", [[["--port", "?+", "--x"]]]),
     (f"{P} a &\nsglang serve b &\nwait\n", [[["a"]], [["b"]]]),
     (f'while read -r m; do {P} --m "$m"; done < models\n', [[["--m", "?"]]]),
     (f"for i in 1 2; do if [ $i = 2 ]; then break; fi; {P} $i; done\n", [[["1"]]]),
@@ -217,13 +267,23 @@ NONE = [
     "pip install sglang==0.5.9",
     "vllm serve m --attention-backend sglang",
     "tail -f sglang.log",
+    "smg launch --worker-urls http://a  # sglang",
+    "python -m sglang.launch_router --policy x",
+    "python -m sglang.check_env",
+    "python bench.py --sglang-url http://a --sglang-port 3",
+    "python pretrain.py --attention-backend flash  # sglang",
+    "sbatch serve_sglang.sh",
+    "cat > notes.txt <<EOF\n{P}\nEOF\nless notes.txt",
+    "cat > s.sh <<EOF\n{P}\nEOF\nscp s.sh host:",
+    "cat > s.py <<EOF\n#!/usr/bin/env python3\n{P}\nEOF\n./s.py",
+    "parallel < sglang-commands.txt",
     f"log '{P}'",
 ]
 
 
 @pytest.mark.parametrize("text", NONE)
 def test_no_launch(text: str) -> None:
-    assert launches(text + "\n") == []
+    assert launches(text.replace("{P}", P) + "\n") == []
 
 
 ENV = [
@@ -236,6 +296,11 @@ ENV = [
     (f"export A=1 B=2\nbash -c 'C=3 {P}'\n", {"A": "1", "B": "2", "C": "3"}),
     (f"export A=1\nssh host 'B=2 {P}'\n", {"B": "2"}),
     (f"export A=1\nunset A\n{P}\n", {}),
+    (f"mpirun -x A=1 -x B {P}\n", {"A": "1"}),
+    (f"apptainer exec --env A=1,B=2 x.sif {P}\n", {"A": "1", "B": "2"}),
+    (f"srun --export=ALL,A=1 {P}\n", {"A": "1"}),
+    (f"cat > s.sh <<EOF\nexport B=2\n{P}\nEOF\nexport A=1\nC=3 bash s.sh\n", {"A": "1", "B": "2", "C": "3"}),
+    (f"docker compose run -e A=1 server {P}\n", {"A": "1"}),
 ]
 
 
@@ -256,6 +321,9 @@ CLUES = [
     (f"srun --gres gpu:a100:4 --container-image=x/sglang:v1 {P}\n", {("gpu", "gpu:a100:4"), ("image", "x/sglang:v1")}),
     (f"apptainer exec sglang_v0.5.9.sif {P}\n", {("image", "sglang_v0.5.9.sif")}),
     (f"CUDA_VISIBLE_DEVICES=0,1 {P}\n", {("gpu-count", "CUDA_VISIBLE_DEVICES=0,1")}),
+    (f"sbatch -N 2 <<EOF\n#SBATCH --gres=gpu:h100:8\n{P}\nEOF\n", {("nodes", "2"), ("gpu", "gpu:h100:8")}),
+    (f"cat > j.sh <<EOF\n#SBATCH --gpus=8\n{P}\nEOF\nsbatch j.sh\n", {("gpu-count", "8")}),
+    (f'O=(--gpus all)\ndocker run "${{O[@]}}" $IMAGE {P}\n', {("gpu-count", "all")}),
 ]  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from spec_lsp.syntax.launch import Clue, Program
+from spec_lsp.syntax.launch import FLAG_PREFIXES, Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
@@ -77,6 +77,12 @@ SBATCH_SWITCHES = frozenset({
 })  # fmt: skip
 ENTER_KEYS = frozenset({"enter", "c-m", "kpenter", "c-j"})
 PARALLEL_MARK = r"\{(?:\d*[/.]{0,2}|#|%)\}"
+NOT_PASSED_ON = re.compile(r"(?:router|server|config|gateway|mode)(?![A-Za-z0-9])")
+"""Flags of trainers that begin with `--sglang-` and are their own."""
+OF_CLIENTS = re.compile(
+    r"(?:url|base-url|host|port|ip|addr|address|endpoint|model|api-key|timeout|path|dir|image|version|log)(?:[=_-]|\Z)"
+)
+"""What a client of a server has under such names: alone, these make no launch."""
 FROM_INPUT = "from what the command reads"
 
 
@@ -220,12 +226,12 @@ class _Reader:
                     return started(MODULES[module], words, i + 2, around)
                 if module == "sglang" and i + 2 < len(words) and words[i + 2].text == "serve":
                     return started("serve", words, i + 3, around)
-                return self.later_module(words, i + 2, around)
+                return self.later_module(words, i + 2, around) or trainer(words, i + 2, around)
             if text is None or text == "-c":
-                return None
+                return None if text else trainer(words, i + 1, around)
             if not text.startswith("-"):
                 script = next((p for s, p in SCRIPTS.items() if text.endswith(s)), None)
-                return started(script, words, i + 1, around) if script else None
+                return started(script, words, i + 1, around) if script else trainer(words, i + 1, around)
             i += 2 if text in ("-X", "-W") else 1
         return None
 
@@ -288,7 +294,7 @@ class _Reader:
         return None
 
     def torchrun(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        return self.later_module(words, 1, around) or self.scan(words, 1, around, True)
+        return self.later_module(words, 1, around) or self.scan(words, 1, around, True) or trainer(words, 1, around)
 
     def shell(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         """`bash -lc TEXT arg …`, `bash -s`."""
@@ -544,6 +550,30 @@ def recognise(
 
 def started(program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0) -> Started:
     return Started(program, tuple(words[first:count]), tuple(words[count:]), around)
+
+
+def trainer(words: Sequence[Word], count: int, around: Surroundings) -> Started | None:
+    """A program that passes flags of its own which begin with `--sglang-` on to SGLang: the launch has these, without the prefix.
+
+    Of the other words, only those whose number nobody knows are kept: they may hold more.
+    """
+    prefix = FLAG_PREFIXES["trainer"]
+    args: list[Word] = []
+    own = False
+    certain = False
+    for word in words[count:]:
+        start = word.known_start
+        if start.startswith("--") or (word.splat and not (own and word.scalar)):
+            own = start.startswith(prefix) and not NOT_PASSED_ON.match(start, len(prefix))
+            if own:
+                certain |= not OF_CLIENTS.match(start, len(prefix))
+                dashes, flag = word.split(2)[0], word.split(len(prefix))[1]
+                args.append(Word((*dashes.fragments, *flag.fragments), word.place))
+            elif word.splat:
+                args.append(word)
+        elif own:
+            args.append(word)
+    return Started("trainer", tuple(words[:count]), tuple(args), around) if certain else None
 
 
 def is_program(name: str | None) -> bool:

@@ -51,12 +51,12 @@ def fields_of(line: Word, separators: str, most: int | None) -> list[Word] | Non
     start = len(text) - len(text.lstrip(blank)) if blank else 0
     found: list[Word] = []
     while start < end:
-        if most is not None and len(found) == most - 1:
-            found.append(as_word(_slice(line, start, end), line.place))
-            return found
         stop = next((i for i in range(start, end) if text[i] in separators), end)
+        behind = _behind(text, stop, end, separators, blank)
+        if most is not None and len(found) == most - 1 and behind < end:
+            stop = behind = end
         found.append(as_word(_slice(line, start, stop), line.place))
-        start = _behind(text, stop, end, separators, blank)
+        start = behind
     return found
 
 

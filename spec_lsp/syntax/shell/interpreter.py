@@ -1680,7 +1680,7 @@ def _holds_flags(leaf: tuple[dict[Point, int], Any]) -> bool:
     value = leaf[1]
     if isinstance(value, Array):
         return any(word.known_start.startswith("--") for word in value.words)
-    return isinstance(value, Scalar) and "--" in Word(value.fragments, Place("", 0, 0)).known_start
+    return isinstance(value, Scalar) and any("--" in (f.text or "") for f in value.fragments)
 
 
 def _truth(value: int | None) -> bool | None:

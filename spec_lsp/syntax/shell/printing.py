@@ -81,7 +81,9 @@ def _argument(word: Word | None, width: str, kind: str, place: Place) -> Sequenc
     if kind in "sb":
         if word is not None and not width and not (kind == "b" and "\\" in (text or "")):
             return word.fragments
-        return unknown if text is None or "\\" in text else (Fragment(f"%{width}s" % text, place, False, fixed=True),)
+        if text is None or "\\" in text or not text.isascii():  # bash counts bytes
+            return unknown
+        return (Fragment(f"%{width}s" % text, place, False, fixed=True),)
     if kind in "diu" and text is not None and re.fullmatch(r"[-+]?\d{1,18}|", text):
         if word is not None and not width and str(int(text or 0)) == text:
             return word.fragments
