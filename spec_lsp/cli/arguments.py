@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="store_true", help="print the version and exit")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_check, _resolve, _explain, _rules, _settings, _server, _batch, _catalog):
+    for add in (_check, _launches, _resolve, _explain, _rules, _settings, _server, _batch, _catalog):
         add(commands)
     return top
 
@@ -79,12 +79,26 @@ cat launch.sh | spec-lsp check - --stdin-filename launch.sh
         "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that change what runs"
     )
     fix.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    files = p.add_argument_group("which files")
-    files.add_argument("--exclude", metavar="PATTERN", action="append", default=[], help="leave out, as in .gitignore")
-    files.add_argument("--force-exclude", action="store_true", help="apply `exclude` to files that are named, too")
-    files.add_argument(
+    _which_files(p).add_argument(
         "--jobs", type=_positive, metavar="N", help="processes at most (default: the CPUs, where it pays)"
     )
+
+
+def _launches(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "launches",
+        "list the launches in files and folders, with the flags that are read for each",
+        """
+spec-lsp launches launch.sh           each launch, the ways it can be run, what is not known and why
+spec-lsp launches . --json            one JSON object a line
+""",
+    )
+    p.add_argument("paths", nargs="*", metavar="PATH", help="files or folders (default: .)")
+    _worlds(p, "")
+    p.add_argument("--json", action="store_true", help="one JSON object for each launch instead of text")
+    _color(p)
+    _which_files(p)
 
 
 def _resolve(commands: _Commands) -> None:
@@ -215,6 +229,13 @@ def _worlds(p: argparse.ArgumentParser, more: str, *, once: bool = False) -> Non
     kind: dict[str, object] = {} if once else {"action": "append", "default": []}
     p.add_argument("--sglang", metavar="V", help=f"the SGLang release that will run, such as 0.5.19{more}", **kind)  # type: ignore[arg-type]
     p.add_argument("--gpu", metavar="NAME", help=f"the GPU it will run on, such as h200{more}", **kind)  # type: ignore[arg-type]
+
+
+def _which_files(p: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    files = p.add_argument_group("which files")
+    files.add_argument("--exclude", metavar="PATTERN", action="append", default=[], help="leave out, as in .gitignore")
+    files.add_argument("--force-exclude", action="store_true", help="apply `exclude` to files that are named, too")
+    return files
 
 
 def _color(p: argparse._ActionsContainer) -> None:

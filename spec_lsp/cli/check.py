@@ -92,13 +92,13 @@ def _reports(arguments: argparse.Namespace, task: Task, progress: Progress) -> I
             raise UsageError("`-` stands alone: standard input cannot be checked together with files")
         yield _standard_input(arguments, task)
         return
-    files = list(_files(paths, arguments, task, progress))
+    files = list(files_to_read(paths, arguments, task, progress))
     for done, report in enumerate(check_all(task, files, arguments.jobs), 1):
         yield report
         progress.show(done, len(files), report.file)
 
 
-def _files(paths: Sequence[str], arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[str]:
+def files_to_read(paths: Sequence[str], arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[str]:
     """The files to parse: named ones, and of those in folders the ones that speak of SGLang and are not excluded."""
     folders = Folders(Path(task.here))
     more = Patterns(arguments.exclude)
