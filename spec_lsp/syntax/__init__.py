@@ -14,6 +14,7 @@ from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.makefile import read_makefile
 from spec_lsp.syntax.markdown import read_markdown
+from spec_lsp.syntax.notebook import read_notebook
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.systemd import read_systemd
@@ -31,6 +32,7 @@ READERS: dict[str, Reader] = {
     "shell": read_shell,
     "dockerfile": read_dockerfile,
     "python": read_python,
+    "notebook": read_notebook,
     "systemd": read_systemd,
     "makefile": read_makefile,
     "justfile": read_justfile,

@@ -77,7 +77,7 @@ def instructions(name: str, text: str) -> Iterator[Instruction]:
     chosen = ESCAPE_DIRECTIVE.match(text)
     escape = chosen.group(1) if chosen else "\\"
     goes_on = re.compile(re.escape(escape) + r"[ \t]*\r?(?:\n|\Z)")
-    at = 0
+    at = len(text) - len(text.removeprefix("\ufeff"))
     while at < len(text):
         pieces, at, start = _logical_line(name, text, at, goes_on)
         body = Word(
@@ -243,7 +243,9 @@ class _Reader:
         else:
             found = read_script(self.name, _with_documents(source, instruction), around)
         self.note(found)
-        self.stage.clues = tuple(dict.fromkeys((*self.stage.clues, *found.clues)))
+        if found.clues:  # what is installed later replaces what the image brought
+            kept = (c for c in self.stage.clues if c.kind != "image")
+            self.stage.clues = tuple(dict.fromkeys((*kept, *found.clues)))
         self.stage.files.update((f.name, f) for f in found.files)
 
     def copy(self, instruction: Instruction) -> None:
@@ -426,7 +428,7 @@ def _variable(
     op = m.group("op") or ""
     if op.endswith("+"):
         value = None
-    elif op.endswith("-") and value is None and depth < MAX_DEPTH:
+    elif op.endswith("-") and (value is None or value.text is None) and depth < MAX_DEPTH:
         return expanded(source, m.start("word"), m.end("word"), known, reason, False, depth + 1).fragments
     if value is None:
         return (Fragment(None, here, False, reason),)

@@ -130,12 +130,25 @@ class _Reader:
         names = self.assigned if self.exports_all else self.exported
         env = {name: self.variable(name, {}, 0) for name in names}
         values = self.values(recipe)
-        env.update(
-            (m.group("name"), values[m.group("name")])
-            for m in recipe.parameters
-            if m.group("export") or self.exports_all
-        )
+        given = {m.group("name"): values[m.group("name")] for m in self.exported_parameters(recipe)}
+        env.update((name, word) for name, word in given.items() if not _is_simple(word))
         return env
+
+    def exported_parameters(self, recipe: Recipe) -> list[re.Match[str]]:
+        return [m for m in recipe.parameters if m.group("export") or self.exports_all]
+
+    def defaults(self, recipe: Recipe) -> tuple[Fragment, ...]:
+        """`$kind="small"` is to the recipe's shell what `kind=${kind:-small}` is: a value that may be another one."""
+        fragments: list[Fragment] = []
+        values = self.values(recipe)
+        for m in self.exported_parameters(recipe):
+            name, value = m.group("name"), values[m.group("name")]
+            if _is_simple(value):
+                place = Place(self.name, *m.span("name"))
+                fragments.append(Fragment(f"export {name}=${{{name}:-", place, False, fixed=True))
+                fragments.extend(value.fragments)
+                fragments.append(Fragment("}\n", place, False, fixed=True))
+        return tuple(fragments)
 
     def variable(self, name: str, own: Mapping[str, Word], depth: int) -> Word:
         if name in own:
@@ -203,8 +216,8 @@ class _Reader:
         if first.startswith("#!"):
             if SHELL_SHEBANG.match(first):
                 place = Place(self.name, recipe.start, recipe.end)
-                whole = Word(tuple(f for line in lines for f in line.fragments), place)
-                yield self.interpolated(whole, recipe)
+                whole = self.interpolated(Word(tuple(f for line in lines for f in line.fragments), place), recipe)
+                yield whole._replace(fragments=(*self.defaults(recipe), *whole.fragments))
             return
         waiting: list[Fragment] = []
         for line in lines:
@@ -213,10 +226,14 @@ class _Reader:
             waiting.extend(line.slice(skip, len(text)))
             if not text.rstrip("\r\n").endswith("\\"):
                 if waiting:
-                    yield self.interpolated(Word(tuple(waiting), line.place), recipe)
+                    yield self.line(waiting, line.place, recipe)
                 waiting = []
         if waiting:
-            yield self.interpolated(Word(tuple(waiting), lines[-1].place), recipe)
+            yield self.line(waiting, lines[-1].place, recipe)
+
+    def line(self, fragments: list[Fragment], place: Place, recipe: Recipe) -> Word:
+        whole = self.interpolated(Word(tuple(fragments), place), recipe)
+        return whole._replace(fragments=(*self.defaults(recipe), *whole.fragments))
 
     def lines(self, recipe: Recipe) -> Iterator[Word]:
         """The lines of a recipe without the indentation of its first."""
@@ -258,6 +275,11 @@ class _Reader:
             )
         fragments.extend(source.fragments(at, len(text)))
         return Word(tuple(fragments), script.place)
+
+
+def _is_simple(word: Word) -> bool:
+    """Whether a shell reads the text as itself."""
+    return word.text is not None and re.fullmatch(r"[\w./:=@%+,-]*", word.text) is not None
 
 
 def _without_comment(text: str) -> str:

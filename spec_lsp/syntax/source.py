@@ -44,18 +44,27 @@ class FileSource:
 class WordSource:
     """A statement of a text that a word carries: offset 0 of its nodes is character `base` of `whole`. `text` is the statement's own."""
 
-    __slots__ = ("base", "starts", "text", "whole", "word")
+    __slots__ = ("base", "starts", "text", "whole", "word", "written_out")
 
-    def __init__(self, word: Word, whole: str, base: int = 0, text: str | None = None, starts: list[int] | None = None):
+    def __init__(
+        self,
+        word: Word,
+        whole: str,
+        base: int = 0,
+        text: str | None = None,
+        starts: list[int] | None = None,
+        written_out: bool | None = None,
+    ) -> None:
         self.word = word
         self.whole = whole
         self.base = base
         self.text = whole if text is None else text
         self.starts = _starts(word) if starts is None else starts
+        self.written_out = any(f.verbatim and not f.via for f in word.fragments) if written_out is None else written_out
 
     def statement(self, base: int, text: str) -> WordSource:
         """A statement of the same text that starts at character `base`."""
-        return WordSource(self.word, self.whole, base, text, self.starts)
+        return WordSource(self.word, self.whole, base, text, self.starts, self.written_out)
 
     def place(self, start: int, end: int) -> Place:
         if start == end:
@@ -68,7 +77,13 @@ class WordSource:
         found = self.fragments(start, end)
         if not found:
             return self.word.place
-        return hull(f.place for f in found)
+        return hull(self.seen(f) for f in found)
+
+    def seen(self, fragment: Fragment) -> Place:
+        """Where a reader sees a fragment: in a text that is written out but for some names, at the name that brings it in."""
+        if not fragment.via or not self.written_out:
+            return fragment.place
+        return next((v for v in fragment.via if self.word.place.contains(v)), fragment.place)
 
     def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
         start, end = self.base + start, self.base + end

@@ -34,7 +34,7 @@ def json_string(source: Source, start: int, end: int) -> Word | None:
 def json_strings(source: Source, start: int = 0) -> tuple[Word, ...] | None:
     """The items of the JSON list of strings that the source holds from `start` on; None if it is none.
 
-    A list that is not closed, as it is while somebody types, gives the items before its end.
+    A list or string that is not closed, as it is while somebody types, gives the items before its end.
     """
     text = source.text
     at = _skip(text, start)
@@ -44,6 +44,8 @@ def json_strings(source: Source, start: int = 0) -> tuple[Word, ...] | None:
     words: list[Word] = []
     while at < len(text) and text[at] != "]":
         literal = JSON_STRING.match(text, at)
+        if literal is None and words and text[at] == '"' and text.find('"', at + 1) < 0:
+            return tuple(words)
         word = json_string(source, *literal.span()) if literal else None
         if literal is None or word is None:
             return None

@@ -1,4 +1,4 @@
-"""Every script of tests/corpus/shell against its golden file.
+"""Every file of tests/corpus against its golden file: the launches in it and, but for shell, what is said of them on an H100.
 
 `UPDATE_GOLDEN=1 pytest tests/syntax/test_corpus.py` writes the golden files anew: look at the difference before you commit it.
 """
@@ -12,13 +12,22 @@ from typing import Any
 
 import pytest
 
+from spec_lsp.analysis.report import Options, Target
+from spec_lsp.facts.hardware import find
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Document
+from tests.analysis.support import check
 from tests.syntax.support import argv, check_maps, told
 
-FOLDER = Path(__file__).parent.parent / "corpus" / "shell"
+CORPUS = Path(__file__).parent.parent / "corpus"
+FOLDER = CORPUS / "shell"
 SCRIPTS = sorted(FOLDER.glob("*.sh"))
+OTHERS = ("dockerfile", "systemd", "make", "markdown", "python", "other")
+DOCUMENTS = sorted(
+    p for folder in OTHERS for p in (CORPUS / folder).rglob("*") if p.is_file() and not p.name.endswith(".json")
+)
+ON_H100 = Options(targets=(Target(hardware=find("h100")),))
 
 
 def golden(document: Document) -> dict[str, Any]:
@@ -59,8 +68,19 @@ def golden(document: Document) -> dict[str, Any]:
 def test_golden(path: Path) -> None:
     document = parse(path.name, path.read_bytes().decode("utf-8"))
     check_maps(document)
-    found = golden(document)
-    file = path.with_suffix(".json")
+    compare(golden(document), path.with_suffix(".json"))
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda p: p.relative_to(CORPUS).as_posix())
+def test_golden_document(path: Path) -> None:
+    text = path.read_bytes().decode("utf-8")
+    analysis = check(text, name=path.relative_to(CORPUS).as_posix(), options=ON_H100)
+    check_maps(analysis.document)
+    findings = [f"{d.severity} {d.rule.name}: {text[d.place.start : d.place.end]}" for d in analysis.diagnostics]
+    compare({**golden(analysis.document), "findings": findings}, path.with_name(path.name + ".json"))
+
+
+def compare(found: dict[str, Any], file: Path) -> None:
     if os.environ.get("UPDATE_GOLDEN"):
         file.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     assert found == json.loads(file.read_text(encoding="utf-8"))

@@ -17,6 +17,8 @@ TOKEN = re.compile(
     re.S,
 )
 CLOSING = {"(": ")", "[": "]", "{": "}"}
+MARK = "\ufeff"
+"""A byte order mark, which Python itself leaves out."""
 MAX_LENGTH = 3_000_000
 MAX_SHRINKS = 40
 
@@ -28,7 +30,7 @@ class Positions:
         self.document = document
         self.text = text
         self.ascii = text.isascii()
-        self.starts = [0, *(m.end() for m in LINE_END.finditer(text))]
+        self.starts = [len(text) - len(text.removeprefix(MARK)), *(m.end() for m in LINE_END.finditer(text))]
 
     def offset(self, line: int, column: int) -> int:
         if line > len(self.starts):
@@ -60,7 +62,7 @@ def statements(text: str, positions: Positions) -> list[ast.stmt]:
     """The statements at the top of a text. Never raises."""
     if len(text) > MAX_LENGTH:
         return []
-    whole = parsed(text)
+    whole = parsed(text.removeprefix(MARK))
     if whole is not None:
         return whole
     found: list[ast.stmt] = []

@@ -406,9 +406,13 @@ class Reader:
                     method, {**state, **attributes_of}, (*clues, *self.decorator_clues(method.decorator_list))
                 )
                 for name, value in left.items():
-                    if name.startswith("self.") and state.get(name) is not value:
-                        once = counts.get(name, 0) <= 1
-                        attributes_of[name] = value if once else Opaque(place_of(value), "set more than once")
+                    before = attributes_of.get(name, state.get(name))
+                    if not name.startswith("self.") or before is value:
+                        continue
+                    if counts.get(name, 0) > 1:
+                        attributes_of[name] = Opaque(place_of(value), "set more than once")
+                    else:
+                        attributes_of[name] = value if before is None else joined(before, value, place_of(value))
                 self.run_deferred({**state, **attributes_of})
 
     def run_deferred(self, outer: State) -> None:
@@ -696,7 +700,7 @@ def _attributes_set(statement: ast.stmt) -> Iterator[str]:
     targets: list[ast.expr] = []
     if isinstance(statement, ast.Assign):
         targets = list(statement.targets)
-    elif isinstance(statement, ast.AnnAssign | ast.AugAssign):
+    elif isinstance(statement, ast.AnnAssign):
         targets = [statement.target]
     for target in targets:
         for node in target.elts if isinstance(target, ast.Tuple) else (target,):

@@ -1,0 +1,125 @@
+"""Jupyter notebooks: the code cells as one Python program, with the commands of `!` lines and `%%bash` cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
+from spec_lsp.syntax.python import read_python
+from spec_lsp.syntax.remap import remap
+from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.source import FileSource, embedded
+from spec_lsp.syntax.strings import JSON_STRING, json_string
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+Read = Callable[[str], str | None]
+
+TOKEN = re.compile(rf"(?P<string>{JSON_STRING.pattern})|(?P<mark>[\[\]{{}}:,])|[^\s\"\[\]{{}}:,]+|\s+|\"", re.S)
+SHELL_CELL = re.compile(r"%%(?:bash|sh|shell|script[ \t]+(?:bash|sh))\b[^\n]*\n?")
+MAGIC = re.compile(
+    r"^(?P<blank>[ \t]*)(?P<mark>!!?|%sx[ \t]|%system[ \t]|%pip[ \t]|%)(?P<command>(?:[^\n\\]|\\\n|\\.)*)", re.M
+)
+VALUE = re.compile(r"(?<!\{)\{[^{}\n]*\}(?!\})")
+FROM_PYTHON = "from the notebook's Python"
+
+
+def read_notebook(name: str, text: str, read: Read) -> Document:
+    """All launches of a notebook's code cells."""
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    asked: set[str] = set()
+    clues: list[Clue] = []
+    program: list[Fragment] = []
+
+    def note(found: Found | Document) -> None:
+        launches.extend(found.launches)
+        problems.extend(found.problems)
+        asked.update(found.depends_on)
+        clues.extend(found.clues if isinstance(found, Found) else ())
+
+    for cell in cells(name, text):
+        whole = cell.text or ""
+        shell = SHELL_CELL.match(whole)
+        if shell:
+            source = embedded(cell)
+            note(read_script(name, Word(source.fragments(shell.end(), len(whole)), cell.place), Around(read=read)))
+            continue
+        if whole.startswith("%%"):
+            continue
+        for command in commands(cell):
+            if "sglang" in "".join(f.text or "" for f in command.fragments):
+                note(read_script(name, command, Around(read=read)))
+        program.extend(_without_magic(cell))
+        end = Place(name, cell.place.end, cell.place.end)
+        program.append(Fragment("\n", end, False, fixed=True))
+    if program:
+        source = embedded(Word(tuple(program), Place(name, 0, len(text))))
+        note(remap(read_python(name, source.whole, read), source))
+    launches = [replace(one, clues=tuple(dict.fromkeys((*one.clues, *clues)))) for one in launches]
+    launches.sort(key=lambda one: one.extent.start)
+    return Document(name, text, tuple(launches), tuple(problems), (), frozenset(asked))
+
+
+def commands(source: Word) -> Iterator[Word]:
+    """The commands of `!` lines; what Python fills in is unknown."""
+    text = source.text or ""
+    inner = embedded(source)
+    for m in MAGIC.finditer(text):
+        if m.group("mark").startswith(("!", "%s")):
+            fragments: list[Fragment] = []
+            at = m.start("command")
+            for gap in VALUE.finditer(text, at, m.end("command")):
+                fragments.extend(inner.fragments(at, gap.start()))
+                fragments.append(Fragment(None, inner.place(*gap.span()), False, FROM_PYTHON))
+                at = gap.end()
+            fragments.extend(inner.fragments(at, m.end("command")))
+            yield Word(tuple(fragments), inner.place(m.start("command"), m.end("command")))
+
+
+def _without_magic(source: Word) -> Iterator[Fragment]:
+    """The cell as Python: lines of IPython's own are statements that do nothing."""
+    text = source.text or ""
+    inner = embedded(source)
+    at = 0
+    for m in MAGIC.finditer(text):
+        start = m.end("blank")
+        yield from inner.fragments(at, start)
+        yield Fragment("pass", inner.place(start, m.end()), False, fixed=True)
+        at = m.end()
+    yield from inner.fragments(at, len(text))
+
+
+def cells(name: str, text: str) -> Iterator[Word]:
+    """The code cells in order, each with the text of its `source` (one string, or one for each line)."""
+    source = FileSource(name, 0, text)
+    path: list[str] = []
+    key = ""
+    kind = ""
+    held: list[Fragment] | None = None
+    start = 0
+    for m in TOKEN.finditer(text):
+        mark = m.group("mark")
+        if m.group("string"):
+            behind = re.compile(r"\s*:").match(text, m.end())
+            if behind:
+                key = m.group("string")[1:-1]
+                continue
+            if path[-2:] == ["cells", ""] and key == "cell_type":
+                kind = m.group("string")[1:-1]
+            elif (path[-2:] == ["cells", ""] and key == "source") or path[-3:] == ["cells", "", "source"]:
+                held = held if held is not None else []
+                start = start or m.start()
+                word = json_string(source, *m.span())
+                held.extend(word.fragments if word is not None else ())
+        elif mark == "{":
+            if path[-1:] == ["cells"]:
+                kind, held, start = "", None, 0
+            path.append("" if path[-1:] == ["cells"] else key or "{")
+        elif mark == "[":
+            path.append(key or "[")
+        elif mark in ("}", "]") and path:
+            path.pop()
+            if mark == "}" and path[-1:] == ["cells"] and kind == "code" and held:
+                yield Word(tuple(held), Place(name, start, m.start()))
