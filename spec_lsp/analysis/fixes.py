@@ -164,6 +164,9 @@ def _for_note(note: Note, printer: Printer) -> Iterator[Candidate]:
     settings = printer.binding.settings.values()
     if note.kind == "deprecated" and note.suggestion:
         for setting in [s for s in settings if s.flag.place == note.place and not s.from_config][:1]:
+            instead = printer.binding.catalog.flag(note.suggestion)
+            if instead is not None and instead.takes_value != setting.definition.takes_value:
+                continue
             yield from _candidate(f"Write `{note.suggestion}`", printer.rename(setting.flag, note.suggestion))
     if note.kind == "repeated":
         for loser in [loser for s in settings for loser in s.losers if loser.flag.place == note.place][:1]:

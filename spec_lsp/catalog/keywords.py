@@ -101,10 +101,18 @@ def _is_one(flag: Flag, value: Any) -> bool:
     return isinstance(value, str) if flag.type in ("str", None) else False
 
 
-def _unknown(catalog: Catalog, key: Word, name: str) -> BindError:
+def _meant(catalog: Catalog, name: str) -> str | None:
+    """The field that a keyword was probably meant to name: `tp` is `tp_size`, a flag's spelling its field."""
+    fields = fields_of(catalog)
+    if f"{name}_size" in fields:
+        return f"{name}_size"
     near = suggest_flag(catalog.release, "--" + name.replace("_", "-"))
     flag = catalog.flag(near) if near else None
-    suggestion = flag.field if flag is not None and flag.field in fields_of(catalog) else None
+    return flag.field if flag is not None and flag.field in fields else None
+
+
+def _unknown(catalog: Catalog, key: Word, name: str) -> BindError:
+    suggestion = _meant(catalog, name)
     says = f"__init__() got an unexpected keyword argument '{name}'"
     return BindError(
         "unknown-flag",
