@@ -1,6 +1,6 @@
 """What the client on the other end can do, read once from its `initialize` parameters.
 
-Clients send values that lsprotocol does not know; those arrive raw (see `protocol.converter`), so nothing here trusts a type.
+Capabilities are read as the client wrote them: they may be of any protocol version, or of none, and nothing here trusts a type.
 """
 
 from __future__ import annotations
@@ -11,8 +11,10 @@ from typing import Any
 from lsprotocol import types
 
 from spec_lsp.server.positions import Encoding
+from spec_lsp.server.uris import uri_of
 
 _ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
+_REFRESHED = {"diagnostics": "diagnostics", "inlay_hint": "inlayHint", "code_lens": "codeLens"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,47 +56,41 @@ class Client:
     process_id: int | None = None
 
 
-def read_client(params: types.InitializeParams) -> Client:
-    """The client that sent these parameters."""
-    has = params.capabilities
+def read_client(params: types.InitializeParams, has: Any) -> Client:
+    """The client that sent these parameters, with these capabilities (JSON)."""
     return Client(
-        encoding=_encoding(_get(has, "general.position_encodings") or ()),
+        encoding=_encoding(_texts(_get(has, "general.positionEncodings"))),
         pull=_pulls(has),
         related_information=bool(
-            _get(has, "text_document.publish_diagnostics.related_information")
-            or _get(has, "text_document.diagnostic.related_information")
+            _get(has, "textDocument.publishDiagnostics.relatedInformation")
+            or _get(has, "textDocument.diagnostic.relatedInformation")
         ),
         tags=_tags(has),
         diagnostic_data=bool(
-            _get(has, "text_document.publish_diagnostics.data_support")
-            or _get(has, "text_document.diagnostic") is not None
+            _get(has, "textDocument.publishDiagnostics.dataSupport") or _get(has, "textDocument.diagnostic") is not None
         ),
-        document_changes=bool(_get(has, "workspace.workspace_edit.document_changes")),
-        action_literals=_get(has, "text_document.code_action.code_action_literal_support") is not None,
-        resolves_edits="edit" in (_get(has, "text_document.code_action.resolve_support.properties") or ()),
-        hover_markdown=_takes_markdown(_get(has, "text_document.hover.content_format")),
-        hint_markdown=_get(has, "text_document.inlay_hint") is not None,
+        document_changes=bool(_get(has, "workspace.workspaceEdit.documentChanges")),
+        action_literals=_get(has, "textDocument.codeAction.codeActionLiteralSupport") is not None,
+        resolves_edits="edit" in _texts(_get(has, "textDocument.codeAction.resolveSupport.properties")),
+        hover_markdown=_takes_markdown(_texts(_get(has, "textDocument.hover.contentFormat"))),
+        hint_markdown=_get(has, "textDocument.inlayHint") is not None,
         configuration=bool(_get(has, "workspace.configuration")),
-        dynamic_configuration=bool(_get(has, "workspace.did_change_configuration.dynamic_registration")),
-        dynamic_watching=bool(_get(has, "workspace.did_change_watched_files.dynamic_registration")),
-        refreshes=frozenset(
-            kind
-            for kind in ("diagnostics", "inlay_hint", "code_lens")
-            if _get(has, f"workspace.{kind}.refresh_support")
+        dynamic_configuration=bool(_get(has, "workspace.didChangeConfiguration.dynamicRegistration")),
+        dynamic_watching=bool(_get(has, "workspace.didChangeWatchedFiles.dynamicRegistration")),
+        refreshes=frozenset(kind for kind, name in _REFRESHED.items() if _get(has, f"workspace.{name}.refreshSupport")),
+        snippets=bool(_get(has, "textDocument.completion.completionItem.snippetSupport")),
+        definition_links=bool(_get(has, "textDocument.definition.linkSupport")),
+        symbol_trees=bool(_get(has, "textDocument.documentSymbol.hierarchicalDocumentSymbolSupport")),
+        completion_markdown=_takes_markdown(
+            _texts(_get(has, "textDocument.completion.completionItem.documentationFormat"))
         ),
-        snippets=bool(_get(has, "text_document.completion.completion_item.snippet_support")),
-        definition_links=bool(_get(has, "text_document.definition.link_support")),
-        symbol_trees=bool(_get(has, "text_document.document_symbol.hierarchical_document_symbol_support")),
-        completion_markdown=_takes_markdown(_get(has, "text_document.completion.completion_item.documentation_format")),
-        completion_tags=_values(_get(has, "text_document.completion.completion_item.tag_support.value_set")),
-        completion_deprecated=bool(_get(has, "text_document.completion.completion_item.deprecated_support")),
-        completion_defaults=frozenset(
-            filter(_is_text, _get(has, "text_document.completion.completion_list.item_defaults") or ())
-        ),
-        link_tooltips=bool(_get(has, "text_document.document_link.tooltip_support")),
-        code_lens=_get(has, "text_document.code_lens") is not None,
-        commands=_commands(_get(has, "experimental")),
-        wants_changed=_table(_table(_get(has, "experimental")).get("spec-lsp")).get("changed") is True,
+        completion_tags=_values(_get(has, "textDocument.completion.completionItem.tagSupport.valueSet")),
+        completion_deprecated=bool(_get(has, "textDocument.completion.completionItem.deprecatedSupport")),
+        completion_defaults=frozenset(_texts(_get(has, "textDocument.completion.completionList.itemDefaults"))),
+        link_tooltips=bool(_get(has, "textDocument.documentLink.tooltipSupport")),
+        code_lens=_get(has, "textDocument.codeLens") is not None,
+        commands=frozenset(_texts(_get(has, "experimental.commands.commands"))),
+        wants_changed=_get(has, "experimental.spec-lsp.changed") is True,
         initialization_options=params.initialization_options,
         folders=_folders(params),
         process_id=params.process_id,
@@ -102,22 +98,16 @@ def read_client(params: types.InitializeParams) -> Client:
 
 
 def _get(capabilities: Any, path: str) -> Any:
+    """What stands at a path of names, None where nothing does."""
     value = capabilities
     for name in path.split("."):
-        value = getattr(value, name, None)
-        if value is None:
-            return None
+        value = value.get(name) if isinstance(value, dict) else None
     return value
 
 
-def _encoding(offered: Any) -> Encoding:
+def _encoding(offered: list[str]) -> Encoding:
     """The client's first choice among those we speak; UTF-16 where it says nothing."""
-    for choice in offered:
-        name = getattr(choice, "value", choice)
-        for encoding in _ENCODINGS:
-            if name == encoding:
-                return encoding
-    return "utf-16"
+    return next((encoding for choice in offered for encoding in _ENCODINGS if choice == encoding), "utf-16")
 
 
 def _pulls(capabilities: Any) -> bool:
@@ -126,39 +116,28 @@ def _pulls(capabilities: Any) -> bool:
     Neovim 0.11 pulls a document when that one is edited and at no other time. What another file or the settings change would never
     be seen there, so it is pushed to, as to all that cannot pull.
     """
-    told = _get(capabilities, "workspace.diagnostics.refresh_support")
-    pushed = _get(capabilities, "text_document.publish_diagnostics") is not None
-    return _get(capabilities, "text_document.diagnostic") is not None and bool(told or not pushed)
+    told = _get(capabilities, "workspace.diagnostics.refreshSupport")
+    pushed = _get(capabilities, "textDocument.publishDiagnostics") is not None
+    return _get(capabilities, "textDocument.diagnostic") is not None and bool(told or not pushed)
 
 
 def _tags(capabilities: Any) -> frozenset[int]:
-    offered = _get(capabilities, "text_document.publish_diagnostics.tag_support.value_set") or _get(
-        capabilities, "text_document.diagnostic.tag_support.value_set"
+    return _values(_get(capabilities, "textDocument.publishDiagnostics.tagSupport.valueSet")) or _values(
+        _get(capabilities, "textDocument.diagnostic.tagSupport.valueSet")
     )
-    return _values(offered)
 
 
 def _values(offered: Any) -> frozenset[int]:
-    values = (getattr(tag, "value", tag) for tag in offered or ())
-    return frozenset(value for value in values if isinstance(value, int))
+    return frozenset(v for v in offered if isinstance(v, int)) if isinstance(offered, list) else frozenset()
 
 
-def _is_text(value: Any) -> bool:
-    return isinstance(value, str)
+def _texts(values: Any) -> list[str]:
+    """The strings of a list; none where there is no list."""
+    return [value for value in values if isinstance(value, str)] if isinstance(values, list) else []
 
 
-def _commands(experimental: Any) -> frozenset[str]:
-    """The commands of `{"commands": {"commands": [...]}}`; what is there may be anything."""
-    names = _table(_table(experimental).get("commands")).get("commands")
-    return frozenset(n for n in names if isinstance(n, str)) if isinstance(names, (list, tuple)) else frozenset()
-
-
-def _table(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}
-
-
-def _takes_markdown(formats: Any) -> bool:
-    return not formats or any(getattr(f, "value", f) == "markdown" for f in formats)
+def _takes_markdown(formats: list[str]) -> bool:
+    return not formats or "markdown" in formats
 
 
 def _folders(params: types.InitializeParams) -> tuple[str, ...]:
@@ -166,4 +145,4 @@ def _folders(params: types.InitializeParams) -> tuple[str, ...]:
         return tuple(folder.uri for folder in params.workspace_folders)
     if params.root_uri:
         return (params.root_uri,)
-    return (("file://" + params.root_path),) if params.root_path else ()
+    return (uri_of(params.root_path),) if params.root_path else ()

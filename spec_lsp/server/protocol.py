@@ -14,13 +14,14 @@ import enum
 import inspect
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from typing import Any
 
 import cattrs
 from lsprotocol import converters, types
 from pygls.exceptions import JsonRpcException
 from pygls.protocol import LanguageServerProtocol
+from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from pygls.protocol.language_server import lsp_method
 
 log = logging.getLogger(__name__)
@@ -47,6 +48,7 @@ def converter() -> cattrs.Converter:
     for cls in vars(types).values():
         if isinstance(cls, type) and issubclass(cls, enum.Enum) and cls.__module__ == types.__name__:
             made.register_structure_hook(cls, _lenient)
+            made.register_unstructure_hook(cls, _raw)
     return made
 
 
@@ -57,6 +59,10 @@ def _lenient(value: Any, cls: Any) -> Any:
         return value
 
 
+def _raw(value: Any) -> Any:
+    return getattr(value, "value", value)
+
+
 class Protocol(LanguageServerProtocol):
     """One connection's protocol. `on_initialize` is told the client's process, `on_exit` the exit code when the client says `exit`."""
 
@@ -65,6 +71,8 @@ class Protocol(LanguageServerProtocol):
         self.on_initialize: Callable[[int | None], None] = lambda _: None
         self.somebody_waits: Callable[[], bool] = lambda: False
         self.send_bytes: Callable[[bytes], None] | None = None
+        self.capabilities: Any = None
+        """The client's, as it wrote them: to make objects of all of them takes long, and fails where one is of another version."""
         self._initialized = False
         super().__init__(server, converter)
 
@@ -115,9 +123,12 @@ class Protocol(LanguageServerProtocol):
             return
         if method in (types.SHUTDOWN, types.EXIT) or "params" not in message:
             message = {**message, "params": None}
+        if method == types.INITIALIZE and isinstance(message["params"], dict):
+            self.capabilities = message["params"].get("capabilities")
+            message = {**message, "params": {**message["params"], "capabilities": {}}}
         try:
             structured = self.structure_message(message)
-        except JsonRpcException as error:
+        except Exception as error:  # of many kinds: whatever does not fit
             log.warning("invalid parameters of %s: %s", method, _cause(error))
             if id_ is not None:
                 self._answer_error(id_, INVALID_PARAMS, f"invalid parameters of {method}: {_cause(error)}")
@@ -128,6 +139,11 @@ class Protocol(LanguageServerProtocol):
             log.exception("%s", method)
             if id_ is not None:
                 self._answer_error(id_, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
+
+    def structure_message(self, data: dict[str, Any]) -> Any:
+        """A request or notification as an object. Raises what the converter raises; pygls would log a page of it."""
+        other = JsonRPCRequestMessage if "id" in data else JsonRPCNotification
+        return self._converter.structure(data, self.get_message_type(data["method"]) or other)
 
     def _receive_response(self, message: dict[str, Any]) -> None:
         id_ = _usable(message.get("id"))
@@ -171,8 +187,7 @@ class Protocol(LanguageServerProtocol):
     def lsp_initialize(self, params: types.InitializeParams) -> dict[str, Any]:  # type: ignore[override]
         """Answers with what the features of this server offer to this client."""
         self.on_initialize(params.process_id)
-        self.client_capabilities = params.capabilities
-        result: dict[str, Any] = self._server.greet(params)  # type: ignore[attr-defined]
+        result: dict[str, Any] = self._server.greet(params, self.capabilities)  # type: ignore[attr-defined]
         self._initialized = True
         return result
 
@@ -192,6 +207,12 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS)
     def lsp_workspace__did_change_workspace_folders(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
         self._server.folders_changed(params)  # type: ignore[attr-defined]
+
+    @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
+    def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Generator[Any, Any, Any]:
+        """No arguments at all are too few, as one of two is: the client's fault, not the command's."""
+        params.arguments = params.arguments or ()
+        return (yield from super().lsp_workspace__execute_command(params))
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
@@ -260,12 +281,12 @@ def _usable(id_: Any) -> int | str | None:
     return id_ if isinstance(id_, (int, str)) and not isinstance(id_, bool) else None
 
 
-def _cause(error: JsonRpcException) -> str:
+def _cause(error: Exception) -> str:
     """What does not fit, in a line."""
-    cause: BaseException | None = error.__cause__
-    while isinstance(cause, BaseException) and getattr(cause, "exceptions", None):
+    cause: BaseException = error
+    while getattr(cause, "exceptions", None):
         cause = cause.exceptions[0]  # type: ignore[attr-defined]
-    return " ".join(str(cause or error).split())[:200]
+    return " ".join(str(cause).split())[:200]
 
 
 async def settled(awaitable: Any) -> Any:

@@ -87,9 +87,9 @@ class Server(LanguageServer):
         assert isinstance(self.protocol, Protocol)
         return self.protocol
 
-    def greet(self, params: types.InitializeParams) -> dict[str, Any]:
-        """The answer to `initialize`: what the features offer to this client."""
-        self.session = Session(read_client(params), self.engine, self.log_line, self.wire.somebody_waits)
+    def greet(self, params: types.InitializeParams, offered: Any) -> dict[str, Any]:
+        """The answer to `initialize`: what the features offer to this client, by what it `offered` (its capabilities, JSON)."""
+        self.session = Session(read_client(params, offered), self.engine, self.log_line, self.wire.somebody_waits)
         capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding}
         for feature in FEATURES:
             capabilities.update(feature.register(self))

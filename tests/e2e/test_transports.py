@@ -5,306 +5,244 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import re
 import subprocess
 import sys
-import threading
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
+from tests.e2e.processes import Process, ended, listening, start, wire_of
 from tests.e2e.shared import PATIENCE, RULE, SCRIPT, SERVER
+from tests.e2e.wire import Message, Wire
 
 PUSH: dict[str, Any] = {"textDocument": {"publishDiagnostics": {"dataSupport": True}}}
-
-
-class Wire:
-    """A client of few words on a pair of streams."""
-
-    def __init__(self, reader: asyncio.StreamReader, writer: Any) -> None:
-        self._reader = reader
-        self._writer = writer
-        self._id = 0
-        self.seen: list[dict[str, Any]] = []
-
-    def send(self, message: Any) -> None:
-        body = message if isinstance(message, bytes) else json.dumps(message).encode()
-        self._writer.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-
-    def notify(self, method: str, params: Any) -> None:
-        self.send({"jsonrpc": "2.0", "method": method, "params": params})
-
-    async def read(self) -> dict[str, Any]:
-        length = 0
-        while (line := await self._reader.readline()).strip():
-            name, _, value = line.partition(b":")
-            length = int(value) if name.lower() == b"content-length" else length
-        if not line:
-            raise EOFError
-        message: dict[str, Any] = json.loads(await self._reader.readexactly(length))
-        self.seen.append(message)
-        return message
-
-    async def wait(self, wanted: Any) -> dict[str, Any]:
-        """The next message for which `wanted` holds."""
-
-        async def search() -> dict[str, Any]:
-            while True:
-                message = await self.read()
-                if wanted(message):
-                    return message
-
-        return await asyncio.wait_for(search(), PATIENCE)
-
-    async def request(self, method: str, params: Any = None) -> dict[str, Any]:
-        self._id += 1
-        id_ = self._id
-        self.send({"jsonrpc": "2.0", "id": id_, "method": method, "params": params})
-        return await self.wait(lambda m: m.get("id") == id_ and "method" not in m)
-
-    async def start(self, capabilities: dict[str, Any] | None = None, **params: Any) -> dict[str, Any]:
-        answer = await self.request(
-            "initialize", {"processId": None, "rootUri": None, "capabilities": capabilities or PUSH, **params}
-        )
-        self.notify("initialized", {})
-        return answer
-
-    def open(self, uri: str, text: str) -> None:
-        item = {"uri": uri, "languageId": "shellscript", "version": 1, "text": text}
-        self.notify("textDocument/didOpen", {"textDocument": item})
-
-    async def published(self, uri: str, *, some: bool = True) -> list[dict[str, Any]]:
-        """The next publication for a document: with diagnostics, or (not `some`) without."""
-        message = await self.wait(
-            lambda m: (
-                m.get("method") == "textDocument/publishDiagnostics"
-                and m["params"]["uri"] == uri
-                and bool(m["params"]["diagnostics"]) == some
-            )
-        )
-        diagnostics: list[dict[str, Any]] = message["params"]["diagnostics"]
-        return diagnostics
+PULL: dict[str, Any] = {"textDocument": {"diagnostic": {}}}
+URI = "file:///w/a.sh"
+DOCUMENT = {"textDocument": {"uri": URI}}
 
 
 @pytest.fixture
-async def process() -> AsyncIterator[asyncio.subprocess.Process]:
-    started = await _start("--stdio")
+async def process() -> AsyncIterator[Process]:
+    started = await start("--stdio")
     yield started
     if started.returncode is None:
         started.kill()
         await started.wait()
 
 
-async def _start(*arguments: str) -> asyncio.subprocess.Process:
-    pipe = asyncio.subprocess.PIPE
-    return await asyncio.create_subprocess_exec(*SERVER, *arguments, stdin=pipe, stdout=pipe, stderr=pipe)
-
-
-def wire_of(process: asyncio.subprocess.Process) -> Wire:
-    assert process.stdout is not None
-    return Wire(process.stdout, process.stdin)
-
-
-async def ended(process: asyncio.subprocess.Process) -> int:
-    return await asyncio.wait_for(process.wait(), PATIENCE)
+def rules(diagnostics: list[Message]) -> list[str]:
+    return [d["code"] for d in diagnostics]
 
 
 # --- the end -----------------------------------------------------------------------------------------------------------
 
 
-async def test_shutdown_and_exit_end_the_process(process: asyncio.subprocess.Process) -> None:
+async def test_shutdown_and_exit_end_the_process(process: Process) -> None:
     wire = wire_of(process)
     await wire.start()
-    assert (await wire.request("shutdown"))["result"] is None
-    wire.notify("exit", None)
+    await wire.leave()
     assert await ended(process) == 0
 
 
-async def test_a_client_that_vanishes_ends_the_process(process: asyncio.subprocess.Process) -> None:
+async def test_exit_without_shutdown_is_an_error(process: Process) -> None:
+    wire = wire_of(process)
+    await wire.start()
+    wire.notify("exit", None)
+    assert await ended(process) == 1
+
+
+async def test_exit_ends_a_server_that_was_never_greeted(process: Process) -> None:
+    wire_of(process).notify("exit", None)
+    assert await ended(process) == 1
+
+
+async def test_after_shutdown_requests_are_refused(process: Process) -> None:
+    wire = wire_of(process)
+    await wire.start()
+    assert await wire.result("shutdown") is None
+    for method in ("textDocument/hover", "shutdown", "initialize"):
+        assert (await wire.request(method, {}))["error"]["code"] == -32600
+    wire.notify("textDocument/didOpen", {})
+    wire.notify("exit", None)
+    assert await ended(process) == 0
+    wire.finish()
+
+
+async def test_what_is_under_way_at_shutdown_is_answered(process: Process) -> None:
+    wire = wire_of(process)
+    await wire.start(PULL)
+    wire.open(URI, SCRIPT * 20)
+    asked = [wire.ask("textDocument/diagnostic", DOCUMENT) for _ in range(5)]
+    await wire.leave()
+    assert all(future.done() for future in asked)
+    assert await ended(process) == 0
+
+
+async def test_a_client_that_vanishes_ends_the_process(process: Process) -> None:
     wire = wire_of(process)
     await wire.start()
     assert process.stdin is not None
     process.stdin.close()
+    assert await ended(process) == 1
+
+
+async def test_a_client_that_vanishes_while_it_is_answered_ends_the_process(process: Process) -> None:
+    """Nobody reads the answers any more, and the pipe is full of them."""
+    wire = wire_of(process)
+    await wire.start()
+    wire.open(URI, SCRIPT.replace("--served", "--‸ --served"))
+    at = {"line": 3, "character": 0}
+    for _ in range(200):
+        wire.ask("textDocument/completion", {**DOCUMENT, "position": at})
+    wire.notify("exit", None)
+    process._transport.close()  # type: ignore[attr-defined]
     await ended(process)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="needs POSIX processes")
-async def test_a_parent_that_vanishes_ends_the_process(process: asyncio.subprocess.Process) -> None:
+async def test_a_parent_that_vanishes_ends_the_process(process: Process) -> None:
     parent = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE)
     wire = wire_of(process)
     await wire.start(processId=parent.pid)
     parent.kill()
     parent.wait()
-    await ended(process)
+    assert await ended(process) == 1
 
 
 async def test_what_others_print_does_not_reach_the_client() -> None:
     code = (
         "import os, sys, spec_lsp.server.server as s\n"
         "real = s.Server.greet\n"
-        "s.Server.greet = lambda self, p: (print('noise'), os.system('echo noise'), real(self, p))[2]\n"
+        "s.Server.greet = lambda self, *p: (print('noise'), os.system('echo noise'), real(self, *p))[2]\n"
         "from spec_lsp.server import run\nsys.exit(run())\n"
     )
     pipe = asyncio.subprocess.PIPE
     process = await asyncio.create_subprocess_exec(sys.executable, "-c", code, stdin=pipe, stdout=pipe, stderr=pipe)
     wire = wire_of(process)
     assert "capabilities" in (await wire.start())["result"]
-    await wire.request("shutdown")
-    wire.notify("exit", None)
+    await wire.leave()
     assert await ended(process) == 0
+
+
+@pytest.mark.parametrize("arguments", [[], ["--stdio"]])
+async def test_clients_may_say_stdio_or_not(arguments: list[str]) -> None:
+    wire = wire_of(started := await start(*arguments))
+    await wire.start()
+    await wire.leave()
+    assert await ended(started) == 0
 
 
 # --- odd messages ------------------------------------------------------------------------------------------------------
 
 
-async def test_malformed_requests_are_answered(process: asyncio.subprocess.Process) -> None:
+async def test_malformed_requests_are_answered(process: Process) -> None:
+    wire = wire_of(process)
+    await wire.start(PUSH)
+    wire.send_bytes(b"what is this\r\n\r\n")
+    for id_, method, params, code in (
+        (None, "textDocument/hover", {"position": "here"}, -32602),
+        (None, "textDocument/hover", None, -32602),
+        (None, "textDocument/hover", [1, 2], -32602),
+        ("a string", "textDocument/completion", {**DOCUMENT, "position": {"line": -1, "character": "x"}}, -32602),
+        (None, "textDocument/codeAction", {}, -32602),
+        (None, "workspace/executeCommand", {"command": "no.such"}, -32602),
+        (None, "no/such", {}, -32601),
+        (None, "$/noSuch", {}, -32601),
+        (None, "initialize", {"capabilities": {}}, -32600),
+    ):
+        answer = await wire.request(method, params, id_)
+        assert answer["error"]["code"] == code, (method, params, answer)
+        assert answer["error"]["message"]
+    wire.open(URI, SCRIPT)
+    assert RULE in rules(await wire.findings(URI))
+    await wire.leave()
+
+
+async def test_what_is_no_request_is_answered_without_an_id(process: Process) -> None:
     wire = wire_of(process)
     await wire.start()
-    wire.send(b"{nonsense")
-    assert (await wire.wait(lambda m: "error" in m))["error"]["code"] == -32700
-    assert process.stdin is not None
-    process.stdin.write(b"what is this\r\n\r\n")
-    assert (await wire.request("textDocument/hover", {"position": "here"}))["error"]["code"] == -32602
-    assert (await wire.request("no/such", {}))["error"]["code"] == -32601
-    wire.open("file:///w/a.sh", SCRIPT)
-    assert RULE in [d["code"] for d in await wire.published("file:///w/a.sh")]
+    for odd, code in (
+        (b"{nonsense", -32700),
+        (b"\xff\xfe", -32700),
+        (b"[" * 100_000, -32700),
+        (b"[]", -32600),
+        (b"7", -32600),
+        (b'{"jsonrpc":"2.0","id":null,"method":"textDocument/hover"}', -32600),
+        (b'{"jsonrpc":"2.0","id":[1],"method":"textDocument/hover"}', -32600),
+    ):
+        before = len(wire.stray)
+        wire.send(odd)
+        await wire.request("no/such")  # answers come in order
+        (answer,) = wire.stray[before:]
+        assert answer["error"]["code"] == code, odd
+    await wire.leave()
 
 
-async def test_an_initialize_full_of_unknown_values(process: asyncio.subprocess.Process) -> None:
+async def test_before_initialize_nothing_else_is_answered(process: Process) -> None:
+    wire = wire_of(process)
+    wire.open(URI, SCRIPT)
+    assert (await wire.request("textDocument/hover", {}))["error"]["code"] == -32002
+    assert (await wire.request("shutdown"))["error"]["code"] == -32002
+    await wire.start()
+    await wire.leave()
+
+
+async def test_an_initialize_full_of_unknown_values(process: Process) -> None:
     wire = wire_of(process)
     capabilities = {
         "general": {"positionEncodings": ["utf-9", "utf-8"]},
         "textDocument": {
             "hover": {"contentFormat": ["scroll"]},
             "documentSymbol": {"symbolKind": {"valueSet": [4711]}},
+            "completion": {
+                "completionItem": {"tagSupport": {"valueSet": [99]}, "insertTextModeSupport": {"valueSet": [9]}},
+                "completionList": {"itemDefaults": ["editRange", "smell"]},
+                "insertTextMode": 7,
+            },
+            "codeAction": {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["", "cook"]}}},
             "publishDiagnostics": {"tagSupport": {"valueSet": [99]}},
+            "rename": {"prepareSupportDefaultBehavior": 12},
+            "foldingRange": {"foldingRangeKind": {"valueSet": ["paper"]}},
         },
         "workspace": {"workspaceEdit": {"resourceOperations": ["melt"], "failureHandling": "hope"}},
+        "shoeSize": 44,
     }
     answer = await wire.start(capabilities, trace="deafening")
     assert answer["result"]["capabilities"]["positionEncoding"] == "utf-8"
+    wire.open(URI, SCRIPT, "klingon")
+    wire.open("file:///w/b.sh", SCRIPT)
+    found = await wire.findings("file:///w/b.sh")
+    assert RULE in rules(found)
+    odd = [{**found[0], "severity": 17, "tags": [55]}]
+    context = {"diagnostics": odd, "only": ["quickfix", "cook"], "triggerKind": 9}
+    actions = await wire.result(
+        "textDocument/codeAction",
+        {"textDocument": {"uri": "file:///w/b.sh"}, "range": odd[0]["range"], "context": context},
+    )
+    assert actions[0]["diagnostics"][0]["severity"] == 17
+    wire.faults.clear()  # what the client says of itself goes back to it as it came, and is none of the protocol's
+    await wire.leave()
 
 
-async def test_cancelling_is_answered(process: asyncio.subprocess.Process) -> None:
+async def test_cancelling_is_answered(process: Process) -> None:
     wire = wire_of(process)
-    await wire.start({"textDocument": {"diagnostic": {}}})
-    wire.open("file:///w/a.sh", SCRIPT)
-    params = {"textDocument": {"uri": "file:///w/a.sh"}}
-    wire.send({"jsonrpc": "2.0", "id": "c", "method": "textDocument/diagnostic", "params": params})
+    await wire.start(PULL)
+    wire.open(URI, SCRIPT * 30)
+    first = wire.ask("textDocument/diagnostic", DOCUMENT, "c")
     wire.notify("$/cancelRequest", {"id": "c"})
-    answer = await wire.wait(lambda m: m.get("id") == "c")
-    assert answer.get("error", {}).get("code", -32800) == -32800
-
-
-lines = st.sampled_from(
-    [*SCRIPT.split("\n"), "'", '"', "(", "$(", "cat <<EOF", "EOF", "if", "fi", "😀", "\\", "--tp", "--tp 😀"]
-)
-edits = st.tuples(
-    st.integers(0, 12),
-    st.integers(0, 90),
-    st.integers(0, 12),
-    st.integers(0, 90),
-    st.lists(lines, max_size=3).map("\n".join),
-)
-
-
-class BlockingWire:
-    """A client that blocks: one process for all of hypothesis' examples. A server that does not answer is ended, and so is the test."""
-
-    def __init__(self) -> None:
-        self._process = subprocess.Popen([*SERVER, "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self._id = 0
-        self.shown: list[Any] = []
-
-    def notify(self, method: str, params: Any, **more: Any) -> None:
-        body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
-        assert self._process.stdin
-        self._process.stdin.write(b"Content-Length: %d\r\n\r\n" % len(body) + body)
-        self._process.stdin.flush()
-
-    def request(self, method: str, params: Any) -> Any:
-        self._id += 1
-        self.notify(method, params, id=self._id)
-        watchdog = threading.Timer(PATIENCE, self._process.kill)
-        watchdog.start()
-        try:
-            while True:
-                message = self._read()
-                if message.get("method") == "window/showMessage":
-                    self.shown.append(message)
-                if message.get("id") == self._id and "method" not in message:
-                    return message["result"]
-        finally:
-            watchdog.cancel()
-
-    def _read(self) -> dict[str, Any]:
-        assert self._process.stdout
-        length = 0
-        while (line := self._process.stdout.readline()).strip():
-            name, _, value = line.partition(b":")
-            length = int(value) if name.lower() == b"content-length" else length
-        assert line, "the server has ended, or did not answer"
-        message: dict[str, Any] = json.loads(self._process.stdout.read(length))
-        return message
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.wait()
-
-
-@pytest.fixture(scope="module")
-def blocking() -> Iterator[BlockingWire]:
-    wire = BlockingWire()
-    actions = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}
-    capabilities = {"textDocument": {"diagnostic": {}, "codeAction": actions}}
-    wire.request("initialize", {"processId": None, "rootUri": None, "capabilities": capabilities})
-    wire.notify("initialized", {})
-    yield wire
-    wire.end()
-
-
-@settings(max_examples=20, deadline=None)
-@given(changes=st.lists(edits, min_size=1, max_size=8))
-def test_random_edits_are_always_answered(
-    blocking: BlockingWire, changes: list[tuple[int, int, int, int, str]]
-) -> None:
-    """Whatever is typed, hover and code actions answer; and the text stays in step: put right again, it is flawed as at first."""
-    document = {"uri": "file:///w/a.sh"}
-    item = {**document, "languageId": "shellscript", "version": 1, "text": SCRIPT}
-    blocking.notify("textDocument/didOpen", {"textDocument": item})
-    for version, (start_line, start, end_line, end, text) in enumerate(changes, 2):
-        span = {"start": {"line": start_line, "character": start}, "end": {"line": end_line, "character": end}}
-        change = {"textDocument": {**document, "version": version}, "contentChanges": [{"range": span, "text": text}]}
-        blocking.notify("textDocument/didChange", change)
-        shown = blocking.request("textDocument/diagnostic", {"textDocument": document})["items"]
-        blocking.request("textDocument/hover", {"textDocument": document, "position": span["start"]})
-        context = {"diagnostics": shown[:1]}
-        blocking.request("textDocument/codeAction", {"textDocument": document, "range": span, "context": context})
-    whole = {"textDocument": {**document, "version": 99}, "contentChanges": [{"text": SCRIPT}]}
-    blocking.notify("textDocument/didChange", whole)
-    shown = blocking.request("textDocument/diagnostic", {"textDocument": document})["items"]
-    assert RULE in [d["code"] for d in shown]
-    blocking.notify("textDocument/didClose", {"textDocument": document})
-    assert blocking.shown == []
+    answer = await asyncio.wait_for(first, PATIENCE)
+    assert answer["error"]["code"] == -32800
+    for odd in ("c", "never asked", None, 3.5, {"id": 1}):
+        wire.notify("$/cancelRequest", {"id": odd})
+    wire.notify("$/cancelRequest", None)
+    report = await wire.result("textDocument/diagnostic", DOCUMENT)
+    assert RULE in rules(report["items"])
+    await wire.leave()
 
 
 # --- TCP and WebSocket -------------------------------------------------------------------------------------------------
-
-
-async def listening(*arguments: str) -> tuple[asyncio.subprocess.Process, int]:
-    """A server that listens on a free port, and the port."""
-    process = await _start(*arguments, "--port", "0")
-    assert process.stderr is not None
-    while True:
-        line = (await asyncio.wait_for(process.stderr.readline(), PATIENCE)).decode()
-        assert line, "the server ended before it listened"
-        found = re.search(r"listens on \S+:(\d+)", line)
-        if found:
-            return process, int(found[1])
 
 
 async def test_two_clients_over_tcp_do_not_mix(tmp_path: Path) -> None:
@@ -316,20 +254,15 @@ async def test_two_clients_over_tcp_do_not_mix(tmp_path: Path) -> None:
         uri = (tmp_path / "a.sh").as_uri()
         one.open(uri, SCRIPT)
         two.open(uri, SCRIPT.replace("😀 é", "😀😀😀").replace("--attention", "--no-such-flag --attention"))
-        shown_one, shown_two = await one.published(uri), await two.published(uri)
-        assert "no-such-flag" not in json.dumps(shown_one)
-        assert "no-such-flag" in json.dumps(shown_two)
-        await one.request("shutdown")
-        one.notify("exit", None)
-        with pytest.raises(EOFError):
-            await asyncio.wait_for(one.read(), PATIENCE)
+        assert "no-such-flag" not in json.dumps(await one.findings(uri))
+        assert "no-such-flag" in json.dumps(await two.findings(uri))
+        await one.leave()
         assert process.returncode is None
         assert "result" in await two.request(
             "textDocument/hover", {"textDocument": {"uri": uri}, "position": {"line": 0, "character": 0}}
         )
-        await two.request("shutdown")
-        two.notify("exit", None)
-        await ended(process)
+        await two.leave()
+        assert await ended(process) == 0
     finally:
         if process.returncode is None:
             process.kill()
@@ -347,19 +280,33 @@ async def test_websocket() -> None:
     websockets = pytest.importorskip("websockets.asyncio.client", reason="the package websockets is not installed")
     process, port = await listening("--ws")
     async with websockets.connect(f"ws://127.0.0.1:{port}") as socket:
+
+        async def ask(id_: int, method: str, params: Any = None) -> Any:
+            await socket.send(json.dumps({"jsonrpc": "2.0", "id": id_, "method": method, "params": params}))
+            while True:
+                message = json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
+                if message.get("id") == id_ and "method" not in message:
+                    return message["result"]
+
+        answer = await ask(1, "initialize", {"processId": os.getpid(), "rootUri": None, "capabilities": PULL})
+        assert answer["serverInfo"]["name"] == "spec-lsp"
+        item = {"uri": URI, "languageId": "shellscript", "version": 1, "text": SCRIPT}
         await socket.send(
-            json.dumps(
-                {
-                    "jsonrpc": "2.0",
-                    "id": 1,
-                    "method": "initialize",
-                    "params": {"processId": os.getpid(), "rootUri": None, "capabilities": {}},
-                }
-            )
+            json.dumps({"jsonrpc": "2.0", "method": "textDocument/didOpen", "params": {"textDocument": item}})
         )
-        answer = json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))
-        assert answer["result"]["serverInfo"]["name"] == "spec-lsp"
-        await socket.send(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "shutdown"}))
-        assert json.loads(await asyncio.wait_for(socket.recv(), PATIENCE))["id"] == 2
+        assert RULE in rules((await ask(2, "textDocument/diagnostic", DOCUMENT))["items"])
+        assert await ask(3, "shutdown") is None
         await socket.send(json.dumps({"jsonrpc": "2.0", "method": "exit"}))
-    await ended(process)
+    assert await ended(process) == 0
+
+
+async def test_a_port_that_is_taken_is_said() -> None:
+    process, port = await listening("--tcp")
+    done = await asyncio.to_thread(
+        subprocess.run, [*SERVER, "--tcp", "--port", str(port)], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == 2
+    assert str(port) in done.stderr
+    assert "Traceback" not in done.stderr
+    process.kill()
+    await process.wait()

@@ -143,6 +143,47 @@ async def test_unknown_enum_values_survive() -> None:
     assert client.server.client.tags == {1, 2, 77}
 
 
+@pytest.mark.parametrize(
+    "diagnostic",
+    [
+        {"severity": 17},
+        {"tags": [1, 55]},
+        {"severity": 2, "tags": [2]},
+        {"code": 7, "data": {"x": [1]}, "source": "other"},
+    ],
+)
+async def test_what_the_client_sends_goes_back_as_it_came(diagnostic: dict[str, Any]) -> None:
+    """Values that nobody knows included: a code action carries the client's own diagnostics."""
+    support = {"codeActionLiteralSupport": {}, "resolveSupport": {"properties": ["edit"]}}
+    client = LocalClient({"textDocument": {"codeAction": support}})
+    await client.start()
+    place = {"start": AT, "end": {"line": 0, "character": 3}}
+    action = {"title": "t", "kind": "sorcery", "diagnostics": [{"range": place, "message": "m", **diagnostic}]}
+    assert (await client.request("codeAction/resolve", action))["result"] == action
+
+
+@pytest.mark.parametrize(
+    "capabilities",
+    [
+        None,
+        7,
+        [],
+        {"textDocument": None, "workspace": 3, "general": {"positionEncodings": "utf-8"}},
+        {"textDocument": {"codeAction": {"codeActionLiteralSupport": {}, "resolveSupport": {}}}},
+        {"textDocument": {"completion": {"completionItem": {"tagSupport": {}}}, "hover": {"contentFormat": [3]}}},
+        {"textDocument": {"publishDiagnostics": {"tagSupport": {"valueSet": "all"}}, "diagnostic": "yes"}},
+        {"experimental": [1], "workspace": {"diagnostics": {"refreshSupport": "maybe"}}},
+    ],
+)
+async def test_capabilities_of_any_shape_are_taken(capabilities: Any) -> None:
+    client = LocalClient()
+    params = {"processId": None, "rootUri": None, "capabilities": capabilities}
+    answer = await client.request("initialize", params)
+    assert answer["result"]["capabilities"]["positionEncoding"] == "utf-16"
+    client.open(URI, "BAD")
+    assert "result" in await client.request("textDocument/hover", {"textDocument": {"uri": URI}, "position": AT})
+
+
 @pytest.mark.parametrize("result", [object(), {1: object()}, float("nan"), lambda: None, b"x"])
 async def test_a_result_that_does_not_serialise_is_answered_with_an_error(result: Any) -> None:
     client = LocalClient()

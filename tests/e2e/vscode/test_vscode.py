@@ -1,0 +1,260 @@
+"""The extension in VS Code, as a person meets it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.shared import CONFIG, RULE, SCRIPT
+from tests.e2e.vscode.editor import Editor
+
+expect = pytest.importorskip("playwright.sync_api", reason="no Playwright: run tests/e2e/vscode/setup").expect
+
+Window = Callable[[Path], Editor]
+
+UNSAID = SCRIPT.replace("# spec-lsp: sglang=0.5.23 gpu=b200\n", "")
+"""The same script, whose release and GPU nothing in the file names."""
+
+
+def squiggles(editor: Editor, text: str, severity: str = "error") -> None:
+    """Wait for a squiggle, and see that it stands under just these characters."""
+    expect(editor.squiggle(severity)).to_have_count(1)
+    shown = editor.squiggle(severity).bounding_box()
+    box = editor.text_box(text)
+    assert shown is not None
+    assert shown["x"] == pytest.approx(box.left, abs=1.5)
+    assert shown["x"] + shown["width"] == pytest.approx(box.right, abs=1.5)
+    assert box.top <= shown["y"] + shown["height"] / 2 <= box.bottom
+
+
+# --- findings and fixes ------------------------------------------------------------------------------------------------
+
+
+def test_a_script_from_the_squiggle_to_the_file_on_disk(editor: Editor) -> None:
+    script = editor.put(SCRIPT, "run.sh")
+    squiggles(editor, "--speculative-eagle-topk $TOPK")
+
+    editor.command("Problems: Focus on Problems View")
+    expect(editor.problem("is refused with")).to_be_visible()
+    expect(editor.problem("is refused with").locator("a", has_text=RULE)).to_be_visible()
+
+    editor.hover("--speculative-eagle-topk $TOPK")
+    expect(editor.hovers()).to_contain_text("is refused with")
+    expect(editor.hovers()).to_contain_text("Branches the draft keeps in each step")
+    editor.screenshot("hover")
+
+    editor.press("Escape")
+    editor.go_to(7, 5)
+    editor.press("Control+.")
+    expect(editor.actions().first).to_contain_text("Set `--speculative-eagle-topk` to `1`")
+    editor.screenshot("quick-fix")
+    editor.press("Enter")
+    expect(editor.squiggle()).to_have_count(0)
+    expect(editor.line("TOPK=1")).to_be_visible()
+    editor.save()
+    assert script.read_text(encoding="utf-8") == SCRIPT.replace("TOPK=8", "TOPK=1")
+
+
+def test_a_config_file(editor: Editor) -> None:
+    config = editor.put(CONFIG, "config.yaml")
+    squiggles(editor, "speculative-eagle-topk: 8", "warning")
+    editor.go_to(8, 5)
+    editor.press("Control+.")
+    expect(editor.actions().first).to_contain_text("Set `--speculative-eagle-topk` to `1`")
+    editor.press("Enter")
+    expect(editor.squiggle("warning")).to_have_count(0)
+    editor.save()
+    assert config.read_text(encoding="utf-8") == CONFIG.replace("topk: 8", "topk: 1")
+
+
+def test_a_flaw_in_a_config_file_that_a_script_names(editor: Editor) -> None:
+    (editor.folder / "config.yaml").write_text(CONFIG, encoding="utf-8")
+    editor.put("# spec-lsp: sglang=0.5.23 gpu=b200\npython -m sglang.launch_server --config config.yaml\n", "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.open("config.yaml")
+    squiggles(editor, "speculative-eagle-topk: 8")
+    editor.go_to(8, 25)
+    editor.press("End", "Backspace", "1")
+    expect(editor.squiggle()).to_have_count(0)
+    editor.open("run.sh")
+    expect(editor.squiggle()).to_have_count(0)
+
+
+def test_the_code_of_a_problem_leads_to_its_rule(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.command("Problems: Focus on Problems View")
+    editor.problem("is refused with").locator("a", has_text=RULE).click()
+    expect(editor.panel().locator("h1")).to_have_text(RULE)
+    expect(editor.panel().locator("body")).to_contain_text("TensorRT-LLM's attention verifies chains, not trees.")
+    editor.screenshot("rule")
+
+
+def test_fix_all_on_save(editor: Editor) -> None:
+    editor.set(**{"editor.codeActionsOnSave": {"source.fixAll.spec-lsp": "explicit"}, "spec-lsp.unsafeFixes": True})
+    script = editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.go_to(2, 1)
+    editor.type("# edited\n")
+    editor.save()
+    fixed = SCRIPT.replace("TOPK=8", "TOPK=1").replace("# spec-lsp", "# edited\n# spec-lsp")
+    assert script.read_text(encoding="utf-8") == fixed
+
+
+def test_fix_all_says_why_it_does_nothing(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.command("spec-lsp: Fix All")
+    expect(editor.notification("changes what runs")).to_be_visible()
+    editor.set(**{"spec-lsp.unsafeFixes": True})
+    editor.command("spec-lsp: Fix All")
+    expect(editor.line("TOPK=1")).to_be_visible()
+
+
+# --- what is shown beside ----------------------------------------------------------------------------------------------
+
+
+def test_the_resolved_configuration_follows_what_is_typed(editor: Editor) -> None:
+    editor.put(SCRIPT.replace("trtllm_mha", "flashinfer"), "run.sh")
+    expect(editor.status()).to_be_visible()
+    editor.command("spec-lsp: Show Resolved Configuration")
+    steps = editor.panel().locator("tr", has_text="speculative-num-steps")
+    expect(editor.panel().locator("h1")).to_have_text("What SGLang will run")
+    expect(steps).to_contain_text("5")
+    editor.go_to(6, 1)
+    editor.press("End", "ArrowLeft", "ArrowLeft", "Backspace", "3")
+    expect(steps).to_contain_text("3")
+    expect(editor.line("--speculative-num-steps 3")).to_be_visible()
+
+
+def test_the_lens_opens_the_resolved_configuration(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    editor.page.locator(".codelens-decoration a", has_text="SGLang 0.5.23 · B200").click()
+    expect(editor.panel().locator("h1")).to_have_text("What SGLang will run")
+
+
+def test_a_rule_is_picked_and_explained(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.command("spec-lsp: Explain Rule")
+    editor.choose(RULE, "SPC123")
+    expect(editor.panel().locator("h1")).to_have_text(RULE)
+
+
+# --- settings ----------------------------------------------------------------------------------------------------------
+
+
+def test_settings_are_heeded_at_once(editor: Editor) -> None:
+    editor.set(**{"spec-lsp.sglang": "0.5.23", "spec-lsp.gpu": "b200"})
+    editor.put(UNSAID, "run.sh")
+    squiggles(editor, "--speculative-eagle-topk $TOPK")
+    expect(editor.status()).to_contain_text("SGLang 0.5.23 · B200")
+    editor.set(**{"spec-lsp.sglang": "0.5.19", "spec-lsp.gpu": "b200", "spec-lsp.rules": {RULE: "off"}})
+    expect(editor.status()).to_contain_text("SGLang 0.5.19 · B200")
+    expect(editor.squiggle()).to_have_count(0)
+
+
+def test_the_status_bar_changes_release_and_hardware(editor: Editor) -> None:
+    editor.put(UNSAID, "run.sh")
+    expect(editor.status()).to_contain_text("SGLang 0.5.23 · Hopper")
+    editor.status().click()
+    expect(editor.row("As the files say")).to_contain_text("the newest where nothing names one")
+    editor.choose("0.5.19")
+    expect(editor.row("As the files say")).to_contain_text("any where nothing names one")
+    editor.choose("gb200")
+    expect(editor.status()).to_contain_text("SGLang 0.5.19 · GB200")
+    written = json.loads((editor.folder / ".vscode" / "settings.json").read_text())
+    assert written == {"spec-lsp.sglang": "0.5.19", "spec-lsp.gpu": "gb200"}
+    editor.status().click()
+    editor.choose("As the files say")
+    editor.choose("As the files say")
+    expect(editor.status()).to_contain_text("SGLang 0.5.23 · Hopper")
+
+
+def test_a_choice_that_the_file_overrules_is_told(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.status()).to_contain_text("SGLang 0.5.23 · B200")
+    editor.status().click()
+    editor.choose("0.5.19")
+    editor.choose("As the files say")
+    expect(editor.notification("still checked for SGLang 0.5.23 (directive)")).to_be_visible()
+
+
+def test_folders_of_one_window_have_their_own_settings(window: Window, tmp_path: Path) -> None:
+    gpus = {"one": "b200", "two": "h200"}
+    for name, gpu in gpus.items():
+        folder = tmp_path / name
+        (folder / ".vscode").mkdir(parents=True)
+        (folder / ".vscode" / "settings.json").write_text(json.dumps({"spec-lsp.gpu": gpu}))
+        (folder / f"{name}.sh").write_text(UNSAID, encoding="utf-8")
+    workspace = tmp_path / "both.code-workspace"
+    workspace.write_text(json.dumps({"folders": [{"path": name} for name in gpus]}))
+    editor = window(workspace)
+    editor.open("one/one.sh")
+    expect(editor.status()).to_contain_text("B200")
+    editor.open("two/two.sh")
+    expect(editor.status()).to_contain_text("H200")
+
+
+# --- the server --------------------------------------------------------------------------------------------------------
+
+
+def test_a_missing_server_is_told_once(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.set(**{"spec-lsp.path": "/nowhere/spec-lsp"})
+    told = editor.notification('spec-lsp.path names "/nowhere/spec-lsp", which is not there')
+    expect(told).to_be_visible()
+    expect(editor.status()).to_contain_text("spec-lsp not found")
+    expect(editor.squiggle()).to_have_count(0)
+    editor.command("Notifications: Clear All Notifications")
+    editor.command("spec-lsp: Restart Server")
+    editor.put(SCRIPT, "other.sh")
+    expect(editor.status()).to_contain_text("spec-lsp not found")
+    expect(told).to_have_count(0)
+    editor.set(**{"spec-lsp.path": sys.executable})
+    expect(editor.squiggle()).to_have_count(1)
+
+
+def test_restart_and_log(editor: Editor, starts: Path) -> None:
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    before = starts.read_text()
+    editor.command("spec-lsp: Restart Server")
+    editor.until(lambda: starts.read_text() == f"{before}{editor.folder}\n", "a second start")
+    expect(editor.squiggle()).to_have_count(1)
+    editor.command("spec-lsp: Show Server Log")
+    expect(editor.page.locator(".part.panel .output-view, .part.panel .monaco-editor").first).to_be_visible()
+
+
+def test_the_server_starts_with_the_first_mention_of_sglang(window: Window, tmp_path: Path, starts: Path) -> None:
+    (tmp_path / "run.sh").write_text("# nothing yet\n")
+    before = starts.read_text()
+    editor = window(tmp_path)
+    editor.open("run.sh")
+    editor.command("Developer: Show Running Extensions")
+    expect(editor.page.locator(".runtime-extensions-editor .monaco-list-row", has_text="spec-lsp")).to_be_visible()
+    assert starts.read_text() == before
+    editor.open("run.sh")
+    editor.go_to(2, 1)
+    editor.type("sglang serve Qwen/Qwen3-8B")
+    expect(editor.status()).to_contain_text("SGLang")
+    assert starts.read_text() == f"{before}{tmp_path}\n"
+
+
+def test_the_selected_python_environment_goes_before_path(window: Window, tmp_path: Path, starts: Path) -> None:
+    (tmp_path / "run.sh").write_text(SCRIPT, encoding="utf-8")
+    bin_ = tmp_path / ".venv" / "bin"
+    bin_.mkdir(parents=True)
+    (bin_ / "python").touch()
+    (bin_ / "spec-lsp").write_text(f'#!/bin/sh\necho environment >>"{starts}"\nexec spec-lsp "$@"\n')
+    (bin_ / "spec-lsp").chmod(0o755)
+    before = starts.read_text()
+    editor = window(tmp_path)
+    editor.open("run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    assert starts.read_text() == f"{before}environment\n{tmp_path}\n"
