@@ -68,7 +68,7 @@ def parse(
             reader = READERS.get(kind)
             if reader is not None:
                 return reader(name, text, read)
-    except RecursionError:
+    except (RecursionError, UnicodeError):  # too deep; half a surrogate pair
         pass
     return Document(name, text)
 

@@ -19,9 +19,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 Read = Callable[[str], str | None]
 
 ASSIGNMENT = re.compile(r"(?P<export>export[ \t]+)?(?P<name>[A-Za-z_][\w-]*)[ \t]*:=[ \t]*(?P<value>[^\n]*)")
-RECIPE = re.compile(
-    r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>[^:\n]*(?:\"[^\"\n]*\"|'[^'\n]*'|[^:\n\"'])*?)[ \t]*:(?!=)[^\n]*"
-)
+RECIPE = re.compile(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:\"[^\"\n]*\"|'[^'\n]*'|[^:\n\"'])*):(?!=)[^\n]*")
 PARAMETER = re.compile(
     r"(?P<many>[*+])?(?P<export>\$)?(?P<name>[A-Za-z_][\w-]*)(?:[ \t]*=[ \t]*(?P<value>\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|[^\s]+))?"
 )

@@ -59,6 +59,28 @@ def test_nasty_texts(text: str) -> None:
     assert all(len(launch.variants) <= 64 for launch in document.launches)
 
 
+LANGUAGES = (
+    "python",
+    "markdown",
+    "dockerfile",
+    "makefile",
+    "just",
+    "systemd",
+    "yaml",
+    "helm",
+    "dockercompose",
+    "toml",
+    "",
+)
+
+
+@pytest.mark.parametrize("language", LANGUAGES)
+def test_nasty_texts_in_every_language(language: str) -> None:
+    """A client's language id may be any, whatever the text."""
+    for text in (*(text[:5_000] for text in NASTY), "(", " sglang x", "sglang\n  )"):
+        check_maps(parse("/w/x", text, language=language))
+
+
 @given(st.text(max_size=200))
 @settings(max_examples=60, deadline=None)
 def test_any_text(text: str) -> None:
