@@ -1306,7 +1306,7 @@ class Interpreter:
         found: dict[Key, tuple[ast.Simple, Source]] = {}
         for note in self.notes:
             if note.node is not None and note.source is not None:
-                found.setdefault((note.place, note.extent), (note.node, note.source))
+                found.setdefault(note.key, (note.node, note.source))
         return found
 
     def act(self, node: ast.Simple, source: Source, seen: Seen) -> None:
@@ -1564,11 +1564,13 @@ EXECUTE: dict[type, Callable[[Interpreter, Any, Source], None]] = {
 }
 
 
-def written_at_words(words: Sequence[Word], otherwise: Place) -> Place:
+def written_at_words(words: Sequence[Word], extent: Place) -> Place:
+    """Where a reader sees the words that start a command: in the command itself, or else where they are written."""
     places = [w.place for w in words]
-    if not places or any(p.document != places[0].document for p in places):
-        return otherwise
-    return hull(places)
+    seen = [p for p in places if extent.contains(p)] or places
+    if not seen or any(p.document != seen[0].document for p in seen):
+        return extent
+    return hull(seen)
 
 
 def without_last_newlines(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:

@@ -51,6 +51,11 @@ class Note(NamedTuple):
     seen: Seen
     choices: Choices
 
+    @property
+    def key(self) -> Key:
+        """What tells launches apart: where the command stands, and where its first words are written if that is elsewhere."""
+        return (self.extent if self.extent.contains(self.place) else self.place, self.extent)
+
 
 @dataclass(slots=True, eq=False)
 class Found:
@@ -67,10 +72,9 @@ def gather(notes: Iterable[Note]) -> dict[Key, Found]:
     """The launches that a run came to, in the order in which it did."""
     launches: dict[Key, Found] = {}
     for note in notes:
-        key = (note.place, note.extent)
-        found = launches.get(key)
+        found = launches.get(note.key)
         if found is None:
-            found = launches[key] = Found(note.program, note.place, note.extent)
+            found = launches[note.key] = Found(note.program, note.place, note.extent)
         for clue in note.clues:
             found.clues[clue] = None
         if len(found.visits) < MAX_VARIANTS:
