@@ -212,3 +212,11 @@ def test_a_fix_of_what_launches_share_is_verified_in_all_of_them() -> None:
     text = PINNED + f"COMMON=(--model-path llama-3.1-8b --max-model-len 4096)\n{run} --port 1\n{run} --port 2\n"
     (fix,) = offered(text, "unknown-flag")
     assert fix[2] == text.replace("--max-model-len", "--context-length")
+
+
+@pytest.mark.parametrize("algorithm", ["NEXTN", "EAGLE", "eagle3", "DFLASH"])
+@pytest.mark.parametrize("more", ["--some-flag-of-a-fork value", "$EXTRA", '"$@"'])
+def test_an_algorithm_of_any_name_is_known_where_flags_are_not(algorithm: str, more: str) -> None:
+    """NEXTN is resolved to EAGLE even if the draft and the target may be given elsewhere."""
+    text = PINNED + f'python -m sglang.launch_server --model-path "$MODEL" --speculative-algorithm {algorithm} {more}'
+    assert "unknown-speculative-algorithm" not in rules_of(text)

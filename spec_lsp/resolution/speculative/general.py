@@ -6,7 +6,7 @@ _init_adaptive_speculative_params, _handle_frozen_kv_mtp) and speculative/spec_i
 
 from __future__ import annotations
 
-from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.known import NotKnown, NotTold
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import unknown_mode
 from spec_lsp.resolution.parallel import attention_dp
@@ -81,15 +81,23 @@ def upper_case(c: Config) -> None:
 
 
 def drafts_with_gemma4_assistant(c: Config) -> bool:
-    """Whether the draft is one of Gemma 4's assistants. A draft nobody can read is taken to be made for its target."""
+    """Whether the draft is one of Gemma 4's assistants. A draft nobody can read is taken to be made for its target, and a target that
+    nobody can tell is taken to be another model: what NEXTN means must be known to say anything."""
     try:
         draft = c.draft
     except NotKnown:
-        if c.model.architecture.startswith("Gemma4"):
+        if _is_gemma4(c):
             raise
         return False
     assistants = GEMMA4_ASSISTANTS if c.since("0.5.13") else GEMMA4_ASSISTANTS[:1]
     return draft is not None and any(name in assistants for name in draft.architectures)
+
+
+def _is_gemma4(c: Config) -> bool:
+    try:
+        return c.model.architecture.startswith("Gemma4")
+    except NotTold:
+        return False
 
 
 @algorithm.refuses(
