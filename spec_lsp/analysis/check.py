@@ -61,7 +61,7 @@ class Remembering:
 
     def __init__(self, workspace: Workspace) -> None:
         self.read = once(workspace.read)
-        self.model = workspace.model
+        self.model = once(workspace.model)
         self.release = once(workspace.release)
 
 

@@ -7,7 +7,7 @@ A `Verdict` holds no places: it is the same for two launches whose words read th
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -22,7 +22,7 @@ from spec_lsp.analysis.rules import (
     rule_of,
 )
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
-from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind
+from spec_lsp.catalog.binding import Binding, ReadConfig, Setting, Unknown, bind, rebound
 from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
@@ -32,7 +32,7 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import RULES, Change, Refusal, Resolution, Rule, Severity
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.pipeline import pipeline
-from spec_lsp.resolution.replay import resolve_by_difference
+from spec_lsp.resolution.replay import Given, resolve_by_difference
 from spec_lsp.syntax.launch import Launch, Variant
 from spec_lsp.syntax.yaml import ConfigFile, read_embedded_config
 
@@ -113,32 +113,39 @@ def bind_variant(launch: Launch, index: int, release: Release, configs: ConfigSo
 
 
 def run(
-    launch: Launch, index: int, world: World, models: ModelSource, binding: Binding, *, bare: bool = False
+    launch: Launch,
+    index: int,
+    world: World,
+    models: ModelSource,
+    binding: Binding,
+    *,
+    bare: bool = False,
+    values: Values | None = None,
 ) -> Judged:
-    """Resolve one bound variant in one world."""
+    """Resolve one bound variant in one world. `values`: those of the binding, where they are at hand."""
     release = binding.catalog.release
     judged = Judged(index, world, binding, None, release >= OLDEST_MODELLED, bare)
     defaults, others = _fields(release)
-    typed, unknown, spelled = _values(binding)
+    values = values or Values(binding)
+    typed, unknown = values.given.typed, dict(values.unknown)
     meant = _meant(binding)
     open_ = meant is None or (not bare and is_open(launch, binding))
     untold = frozenset(defaults.keys() - typed.keys() - unknown.keys()) if open_ else frozenset(meant or ())
     unknown.update(dict.fromkeys(untold, OPEN))
-    typed = {f: v for f, v in typed.items() if f not in untold}
-    path = typed.get("model_path")
+    given = values.without(untold)
+    path = given.typed.get("model_path")
     resolution = resolve_by_difference(
         pipeline(release),
         release,
         defaults,
-        typed,
+        given,
         unknown=unknown,
         untold=untold,
-        gpu=_device(typed, world),
+        gpu=_device(given.typed, world),
         model=models(path) if isinstance(path, str) else None,
         draft=models,
         env=environment(launch.variants[index]),
         other_fields=others,
-        spelled=spelled,
         open_=open_,
     )
     return replace(judged, resolution=resolution)
@@ -160,25 +167,63 @@ def _meant(binding: Binding) -> frozenset[str] | None:
 
 
 def is_open(launch: Launch, binding: Binding) -> bool:
-    """Whether more may be given than the document tells: by `"$@"`, or on the command line that names a `--config` file.
+    """Whether more may be given than the document tells: by `"$@"`, by a trainer, or on the command line that names a `--config` file.
 
     What is written is taken as meant; what is not written may come.
     """
-    return bool(binding.open) or launch.program == "config"
+    return bool(binding.open) or launch.in_part
 
 
-def _values(binding: Binding) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Typed values, the reasons of unknown ones, and how the typed ones are written, each by field."""
-    typed: dict[str, Any] = {}
-    unknown: dict[str, str] = {}
-    spelled: dict[str, str] = {}
-    for name, setting in binding.settings.items():
-        if isinstance(setting.value, Unknown):
-            unknown[name] = setting.value.reason
-        else:
-            typed[name] = setting.value
-            spelled[name] = setting.spelled
-    return typed, unknown, spelled
+class Values:
+    """What a binding gives: typed values with how they are written, and the reasons of unknown ones, by field."""
+
+    __slots__ = ("given", "settings", "unknown")
+
+    def __init__(self, binding: Binding) -> None:
+        self.settings: Mapping[str, Setting] = binding.settings
+        known = {name: s for name, s in binding.settings.items() if not isinstance(s.value, Unknown)}
+        self.given = Given({n: s.value for n, s in known.items()}, {n: s.spelled for n, s in known.items()})
+        self.unknown = {n: s.value.reason for n, s in binding.settings.items() if isinstance(s.value, Unknown)}
+
+    def without(self, fields: Set[str]) -> Given:
+        """What is given beside these fields."""
+        if fields.isdisjoint(self.given.typed):
+            return self.given
+        return Given({f: v for f, v in self.given.typed.items() if f not in fields}, self.given.spelled)
+
+
+class Bound:
+    """A launch's variants bound for the releases that are asked about, each once, with their values."""
+
+    def __init__(self, launch: Launch, configs: ConfigSource) -> None:
+        self._launch = launch
+        self._configs = configs
+        self._bindings: dict[tuple[int, Release], Binding] = {}
+        self._first: dict[int, Binding] = {}
+        self._values: dict[int, Values] = {}
+
+    def binding(self, index: int, release: Release) -> Binding:
+        found = self._bindings.get((index, release))
+        if found is None:
+            found = self._bindings[index, release] = self._bind(index, release)
+        return found
+
+    def _bind(self, index: int, release: Release) -> Binding:
+        first = self._first.get(index)
+        alike = (
+            rebound(first, load(catalog_release(release)))
+            if first and self._launch.program == "launch_server"
+            else None
+        )
+        found = alike or bind_variant(self._launch, index, release, self._configs)
+        self._first.setdefault(index, found)
+        return found
+
+    def values(self, binding: Binding) -> Values:
+        found = self._values.get(id(binding.settings))
+        if found is None:
+            found = self._values[id(binding.settings)] = Values(binding)  # which keeps the settings
+        return found
 
 
 def _device(typed: Mapping[str, Any], world: World) -> Hardware | None:
@@ -278,11 +323,14 @@ def overridden(judged: Judged) -> list[Refusal]:
     config = judged.resolution.config
     said = []
     for field, setting in judged.binding.settings.items():
-        history = [d for d in config.history.get(field, ()) if not d.step.spelling]
-        if not history or isinstance(setting.value, Unknown) or not config.known(field):
+        if isinstance(setting.value, Unknown) or not config.known(field):
             continue
         value = getattr(config, field)
-        if value == setting.value or any(d.step.spelling and d.value == value for d in config.history[field]):
+        if value == setting.value:
+            continue
+        decisions = config.history.get(field, ())
+        history = [d for d in decisions if not d.step.spelling]
+        if not history or any(d.step.spelling and d.value == value for d in decisions):
             continue
         step = history[-1].step
         message = f"{config.flag_as_typed(field)} becomes {_written(value)}: {step.reason}"
@@ -311,11 +359,12 @@ def judge(
     """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses."""
     if len(worlds) * len(launch.variants) > MAX_WORLDS:
         worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
-    runs = _run_all(launch, worlds, models, configs)
+    bound = Bound(launch, configs)
+    runs = _run_all(launch, worlds, models, bound)
     if not release_named and all(r.refused for r in runs):
-        older = _older(launch, runs, worlds, models, configs)
+        older = _older(launch, runs, worlds, models, bound)
         if not all(r.refused for r in older):
-            return _verdict(runs, accepted_elsewhere=_since(launch, runs, older, worlds, models, configs))
+            return _verdict(runs, accepted_elsewhere=_since(launch, runs, older, worlds, models, bound))
     verdict = _verdict(runs)
     return replace(verdict, findings=tuple(_with_effect(m, launch, models) for m in verdict.findings))
 
@@ -332,38 +381,52 @@ def _with_effect(merged: Merged, launch: Launch, models: ModelSource) -> Merged:
     return replace(merged, without_effect=same)
 
 
-def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, configs: ConfigSource) -> list[Judged]:
+def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound: Bound) -> list[Judged]:
     runs = []
     for index in range(len(launch.variants)):
-        bindings: dict[Release, Binding] = {}
         for world in worlds:
-            if world.release not in bindings:
-                bindings[world.release] = bind_variant(launch, index, world.release, configs)
-            binding = bindings[world.release]
-            judged = run(launch, index, world, models, binding)
+            binding = bound.binding(index, world.release)
+            values = bound.values(binding)
+            judged = run(launch, index, world, models, binding, values=values)
             runs.append(judged)
             if is_open(launch, binding) and not (judged.resolution and judged.resolution.refused):
-                runs.append(run(launch, index, world, models, binding, bare=True))
+                runs.append(run(launch, index, world, models, binding, bare=True, values=values))
     return runs
 
 
 def _older(
-    launch: Launch, runs: Sequence[Judged], worlds: Sequence[World], models: ModelSource, configs: ConfigSource
+    launch: Launch, runs: Sequence[Judged], worlds: Sequence[World], models: ModelSource, bound: Bound
 ) -> list[Judged]:
     """The launch in older releases, newest first, until one takes it.
 
-    Where the newest release refuses it for the same reason on every hardware, older ones are asked on one, and on all where that one
-    refuses it in every release: `trtllm_mla` says that it is not Hopper.
+    What the newest release refuses on every hardware, older ones are asked about on one. Where they refuse it there for another reason,
+    they are asked on all: `trtllm_mla` says that it is not Hopper.
     """
-    reasons = {(r.variant, *(f.identity for f in findings_of(r) if _fatal(f, r))) for r in runs}
+    everywhere = frozenset.intersection(*(_reasons(r) for r in runs))
     one = next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])
-    for asked in ([one], worlds) if len(reasons) == len(launch.variants) and len(worlds) > 1 else (worlds,):
+    releases_asked = list(OLDER_WORLDS)
+    if everywhere and len(worlds) > 1:
         older: list[Judged] = []
         for release in OLDER_WORLDS:
-            older += _run_all(launch, [replace(w, release=release) for w in asked], models, configs)
-            if not all(r.refused for r in older):
+            asked = _run_all(launch, [replace(one, release=release)], models, bound)
+            older += asked
+            if not all(r.refused for r in asked):
                 return older
+            if all(everywhere & _reasons(r) for r in asked):
+                releases_asked.remove(release)
+        if not releases_asked:
+            return older
+    older = []
+    for release in releases_asked:
+        older += _run_all(launch, [replace(w, release=release) for w in worlds], models, bound)
+        if not all(r.refused for r in older):
+            break
     return older
+
+
+def _reasons(judged: Judged) -> frozenset[tuple[str, str]]:
+    """What ends the launch."""
+    return frozenset(f.identity for f in findings_of(judged) if _fatal(f, judged))
 
 
 def _since(
@@ -372,7 +435,7 @@ def _since(
     older: Sequence[Judged],
     worlds: Sequence[World],
     models: ModelSource,
-    configs: ConfigSource,
+    bound: Bound,
 ) -> Mapping[tuple[str, str], Release]:
     """For each finding that ends the launch in the newest release, the release from which on it does."""
     identities = {f.identity for r in runs for f in findings_of(r) if _fatal(f, r)}
@@ -384,7 +447,7 @@ def _since(
             if without is None or release <= without:
                 continue
             if release not in seen:
-                asked = _run_all(launch, [replace(worlds[0], release=release)], models, configs)
+                asked = _run_all(launch, [replace(worlds[0], release=release)], models, bound)
                 seen[release] = {f.rule.name for r in asked for f in findings_of(r)}
             if identity[0] in seen[release]:
                 since[identity] = release

@@ -7,7 +7,7 @@ Where the document does not know a word, neither do we, and past words that may 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from spec_lsp.syntax.word import Place, Word, literal
 from spec_lsp.syntax.yaml.config import ConfigFile
 from spec_lsp.syntax.yaml.config import read_config as parse_config
 
-__all__ = ["BindError", "Binding", "ErrorKind", "Note", "NoteKind", "Setting", "Unknown", "bind"]
+__all__ = ["BindError", "Binding", "ErrorKind", "Note", "NoteKind", "Setting", "Unknown", "bind", "rebound"]
 
 ErrorKind = Literal[
     "unknown-flag",
@@ -172,6 +172,42 @@ def bind(
     For programs that take flags of their own besides SGLang's (bench, router, dynamo), words that SGLang does not know are no errors.
     """
     return _Binder(catalog, program, read_config).bind(words)
+
+
+_ALIKE = frozenset((None, "int", "float", "str", "loads", "json_list_type", "human_readable_int", "nullable_str"))
+"""Types that every release reads alike."""
+
+
+def rebound(binding: Binding, catalog: Catalog) -> Binding | None:
+    """What the words of `python -m sglang.launch_server` come to in another release, if it is plainly the same: all are known, bind
+    without a remark, and belong to flags that both releases define alike. None: bind them."""
+    if binding.errors or binding.notes or binding.open or binding.config is not None:
+        return None
+    settings: dict[str, Setting] = {}
+    for field, setting in binding.settings.items():
+        flag, other = setting.definition, catalog.by_spelling.get(setting.spelling)
+        if other is None or setting.losers or not _alike(flag, other, setting.value):
+            return None
+        settings[field] = setting if other is flag else replace(setting, definition=other)
+    level = settings.get("log_level")
+    checked = level is None or str(level.value).upper() in _LOG_LEVELS
+    told = all(flag.field in settings for flag in catalog.required)
+    return Binding(catalog, MappingProxyType(settings), open_after=binding.open_after) if checked and told else None
+
+
+def _alike(flag: Flag, other: Flag, value: Any) -> bool:
+    """Whether a value that one flag takes is taken by the other, as the same."""
+    if flag is other:
+        return flag.type in _ALIKE
+    same = (flag.field, flag.action, flag.nargs, flag.const, flag.type) == (
+        other.field,
+        other.action,
+        other.nargs,
+        other.const,
+        other.type,
+    )
+    taken = other.choices is None or (flag.nargs is None and value in other.choices)
+    return same and taken and flag.type in _ALIKE and not other.deprecated and not other.fatal
 
 
 class _Binder:

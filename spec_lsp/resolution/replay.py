@@ -14,6 +14,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import count
 from operator import itemgetter
 from typing import Any
 
@@ -45,7 +46,8 @@ MAX_BASELINES = 128
 MAX_REMEMBERED = 1500
 """Outcomes that a baseline remembers before it starts anew: somebody who types a number goes through many."""
 
-MAX_TOKENS = 4000
+MAX_TOKENS = 20_000
+"""Values of fields, over all baselines, before everything is forgotten but the bare launches."""
 
 MAX_KINDS = 8
 """Sets of fields that a handler is remembered to have read; beyond, it is only run."""
@@ -104,6 +106,7 @@ class Remembered:
     changes: tuple[tuple[str, int | None], ...]
     unmatched: tuple[str, ...] = ()
     """Fields that the bare launch's handler left otherwise, and this one did not."""
+    says: bool = False
 
 
 class Kind:
@@ -149,7 +152,7 @@ class Known:
         self, handler: Handler, steps: tuple[Step, ...], fields: tuple[str, ...], bare: Outcome, number: int
     ) -> None:
         self.handler, self.steps, self.fields = handler, steps, fields
-        self.bare = Remembered(bare, tuple((name, None) for name in bare.states))
+        self.bare = Remembered(bare, tuple((name, None) for name in bare.states), says=bare.says)
         self.bit = 1 << number
         self.kinds: list[Kind] = []
         self.forget()
@@ -195,8 +198,6 @@ class Baseline:
     """For each field that a handler left otherwise: which handlers did, and what it was from then on."""
     saying: frozenset[int] = frozenset()
     """The handlers that say something."""
-    tokens: dict[Hashable, int] = field(default_factory=dict)
-    """Numbers that stand for what a field differs by."""
     watched: dict[str, int | None] = field(default_factory=dict)
     """The fields that have differed in some launch."""
     remembered: int = 0
@@ -215,28 +216,57 @@ class Baseline:
         for number, known in enumerate(self.handlers):
             yield from others.get(number, known.bare).outcome.log
 
-    def token(self, name: str, state: Any, given: Hashable = None, facts: object = None) -> int:
-        """The number that stands for what is to know of a field."""
+    def watch(self, name: str) -> None:
+        """From now on this field may differ."""
         if name not in self.watched:
             self.watched[name] = None
             for known in self.handlers:
                 for kind in known.kinds:
                     kind.watch(name)
-        return self.tokens.setdefault((name, plain(state), given, facts), len(self.tokens))
 
-    def make_room(self) -> None:
-        """Forget what launches but the bare one came to, when that is much."""
-        if self.remembered > MAX_REMEMBERED or len(self.tokens) > MAX_TOKENS:
-            self.tokens.clear()
-            self.watched.clear()
-            self.remembered = 0
-            for known in self.handlers:
-                known.forget()
+    def forget(self) -> None:
+        """Forget what launches but the bare one came to."""
+        self.watched.clear()
+        self.remembered = 0
+        for known in self.handlers:
+            known.forget()
+
+
+# --- what fields differ by ---------------------------------------------------------------------------------------------
+
+_TOKENS: dict[Hashable, int] = {}
+_numbers = count()
+
+
+def token_of(name: str, state: Any, mark: Hashable = None, facts: object = None) -> int:
+    """A number that stands for all there is to know of a field: its state, and how it is given."""
+    key = (name, plain(state), mark, facts)
+    found = _TOKENS.get(key)
+    if found is None:
+        found = _TOKENS[key] = next(_numbers)  # never one that stood for something else
+    return found
 
 
 def plain(value: Any) -> Hashable:
     """A value as something to look up: equal for two values only if they are of one type and equal."""
     return repr(value) if isinstance(value, (list, dict, tuple, set)) else (type(value), value)
+
+
+def facts_of(name: str, path: Any, c: Config) -> ModelFacts | None:
+    """What goes with a draft model's path: its facts."""
+    return c._draft(path) if name == DRAFT_PATH and isinstance(path, str) and c._draft else None
+
+
+class Given:
+    """The fields that a launch gives, with all that a step can see of how: made once for all worlds."""
+
+    __slots__ = ("marks", "spelled", "tokens", "typed")
+
+    def __init__(self, typed: Mapping[str, Any], spelled: Mapping[str, str]) -> None:
+        self.typed = typed
+        self.spelled = spelled
+        self.marks: dict[str, Hashable] = {n: (plain(v), spelled.get(n)) for n, v in typed.items() if n not in SAME}
+        self.tokens = {n: token_of(n, typed[n], mark) for n, mark in self.marks.items() if n != DRAFT_PATH}
 
 
 def trace(handlers: tuple[Handler, ...], c: Config) -> Baseline:
@@ -248,7 +278,7 @@ def trace(handlers: tuple[Handler, ...], c: Config) -> Baseline:
         for number, (handler, steps, fields) in enumerate(plan_of(handlers, c.release))
     )
     lacking = tuple(name for name, state in start.items() if type(state) is Lacking)
-    saying = frozenset(number for number, one in enumerate(known) if one.bare.outcome.says)
+    saying = frozenset(number for number, one in enumerate(known) if one.bare.says)
     baseline = Baseline(known, c._model, start, {**defaults, **c._own}, lacking, saying=saying)
     for number, one in enumerate(known):
         for name in one.bare.outcome.reads.union(one.bare.outcome.states):
@@ -295,35 +325,38 @@ class _Difference:
 
     __slots__ = ("_own", "baseline", "c", "given", "pending", "tokens")
 
-    def __init__(self, c: Config, baseline: Baseline, same: Iterable[str]) -> None:
+    def __init__(self, c: Config, baseline: Baseline, given: Given) -> None:
         self.c = c
         self.baseline = baseline
         self.tokens: dict[str, int | None] = dict(baseline.watched)
         """A token for each field that differs, None for one that may but does not."""
         self.pending = baseline.readers.get(EVERYTHING, 0)
         """The handlers, as bits, that may come to something else."""
-        spelled, start, typed = c._spelled, baseline.start, c._own
-        self.given: dict[str, Hashable] = {n: (plain(v), spelled.get(n)) for n, v in c._typed.items() if n not in same}
+        self.given = given
+        start, told = baseline.start, c._own
         self._own: dict[str, Any] = {}
         c._own = self._own
-        for name, state in typed.items():
-            if name in self.given or (state is not start.get(name) and not same_state(start.get(name, ABSENT), state)):
+        for name, state in told.items():
+            if name in given.marks or (state is not start.get(name) and not same_state(start.get(name, ABSENT), state)):
                 self._differs(name, state)
         for name in baseline.lacking:
-            if name not in typed:
+            if name not in told:
                 self._differs(name, c._base.get(name, ABSENT))
 
     def _differs(self, name: str, state: Any, token: int | None = None) -> None:
-        given = self.given.get(name)
-        if token is None or given is not None:
-            token = self.baseline.token(name, state, given, facts_of(name, state, self.c))
+        given = self.given
+        mark = given.marks.get(name)
+        if mark is not None:
+            token = given.tokens.get(name) if state is given.typed[name] else None
         self._own[name] = state
-        self.tokens[name] = token
+        if name not in self.baseline.watched:
+            self.baseline.watch(name)
+        self.tokens[name] = token_of(name, state, mark, facts_of(name, state, self.c)) if token is None else token
         self.pending |= self.baseline.readers.get(name, 0)
 
     def after(self, done: Remembered, number: int) -> None:
         """The launch came to this, and the bare one to what it came to."""
-        states, given = done.outcome.states, self.given
+        states, given = done.outcome.states, self.given.marks
         for name, token in done.changes:
             if token is not None or name in given:
                 self._differs(name, states[name], token)
@@ -336,7 +369,7 @@ class _Difference:
         """The bare launch's handler left a field otherwise, and this launch's did not."""
         baseline = self.baseline
         state = self._own[name] if name in self._own else baseline.state(name, number - 1)
-        if name in self.given or not same_state(baseline.state(name, number), state):
+        if name in self.given.marks or not same_state(baseline.state(name, number), state):
             self._differs(name, state)
         else:
             self._agrees(name)
@@ -353,25 +386,21 @@ class _Difference:
         outcome = outcome_of(known.handler, known.steps, known.fields, c)
         differing = dict(self.tokens)  # as it is before the fields are compared again
         changes = tuple(
-            (name, None if same_state(baseline.state(name, number), state) else baseline.token(name, state, None, facts_of(name, state, c)))
+            (name, None if same_state(baseline.state(name, number), state) else token_of(name, state, None, facts_of(name, state, c)))
             for name, state in outcome.states.items()
         )  # fmt: skip
         unmatched = tuple(name for name in known.bare.outcome.states if name not in outcome.states)
-        done = Remembered(outcome, changes, unmatched)
+        done = Remembered(outcome, changes, unmatched, outcome.says)
         known.remember({**dict.fromkeys(baseline.watched), **differing}, done)
         baseline.remembered += 1
         return done
 
 
-def facts_of(name: str, path: Any, c: Config) -> ModelFacts | None:
-    """What goes with a draft model's path: its facts."""
-    return c._draft(path) if name == DRAFT_PATH and isinstance(path, str) and c._draft else None
-
-
-def replay(baseline: Baseline, c: Config, same: Iterable[str]) -> Resolution:
-    """Resolve `c`, which differs from the baseline's launch in what it gives beyond the fields `same`."""
-    baseline.make_room()
-    difference = _Difference(c, baseline, same)
+def replay(baseline: Baseline, c: Config, given: Given) -> Resolution:
+    """Resolve `c`, which differs from the baseline's launch in what it gives."""
+    if baseline.remembered > MAX_REMEMBERED:
+        baseline.forget()
+    difference = _Difference(c, baseline, given)
     tokens, handlers = difference.tokens, baseline.handlers
     others: dict[int, Remembered] = {}
     number = 0
@@ -391,10 +420,11 @@ def _said(baseline: Baseline, others: Mapping[int, Remembered], c: Config) -> Re
     """What the handlers say, in order."""
     result = Resolution(c)
     for number in sorted(baseline.saying.union(others)) if baseline.saying else others:
-        outcome = others.get(number, baseline.handlers[number].bare).outcome
-        result.findings += outcome.findings
-        result.undecided.update(outcome.undecided)
-        result.faults += outcome.faults
+        done = others.get(number) or baseline.handlers[number].bare
+        if done.says:
+            result.findings += done.outcome.findings
+            result.undecided.update(done.outcome.undecided)
+            result.faults += done.outcome.faults
     return result
 
 
@@ -408,7 +438,7 @@ def resolve_by_difference(
     handlers: tuple[Handler, ...],
     release: Release,
     defaults: Mapping[str, Any],
-    typed: Mapping[str, Any],
+    given: Given,
     *,
     unknown: Mapping[str, str],
     untold: frozenset[str],
@@ -417,7 +447,6 @@ def resolve_by_difference(
     draft: Callable[[str], ModelFacts | None],
     env: Environment,
     other_fields: frozenset[str],
-    spelled: Mapping[str, str],
     open_: bool,
 ) -> Resolution:
     """`engine.resolve` of a new Config with these parts, by difference from the bare launch of the same world.
@@ -425,7 +454,12 @@ def resolve_by_difference(
     `open_`: what is not given is unknown (`unknown` then holds all of `untold`).
     """
     facts = {"gpu": gpu, "model": model, "draft": draft, "env": env, "other_fields": other_fields}
-    c = Config(release, defaults, typed, unknown=unknown, untold=untold, spelled=spelled, **facts)  # type: ignore[arg-type]
+    typed = given.typed
+    c = Config(release, defaults, typed, unknown=unknown, untold=untold, spelled=given.spelled, **facts)  # type: ignore[arg-type]
+    if len(_TOKENS) > MAX_TOKENS:
+        _TOKENS.clear()
+        for known in _BASELINES.values():
+            known.forget()
     path, values = typed.get("model_path"), env.values
     key = (handlers, release, gpu, id(model), path, tuple(sorted(values.items(), key=str)) if values else (), open_)
     baseline = _BASELINES.get(key)
@@ -441,4 +475,4 @@ def resolve_by_difference(
             _BASELINES.popitem(last=False)
     else:
         _BASELINES.move_to_end(key)
-    return replay(baseline, c, SAME)
+    return replay(baseline, c, given)

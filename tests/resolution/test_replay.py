@@ -39,8 +39,10 @@ def model(path: str) -> ModelFacts | None:
     return _models[name]
 
 
-def from_scratch(handlers: Any, release: Any, defaults: Any, typed: Any, *, open_: bool, **parts: Any) -> Resolution:
-    return resolve(handlers, Config(release, defaults, typed, **parts))
+def from_scratch(
+    handlers: Any, release: Any, defaults: Any, given: replay.Given, *, open_: bool, **parts: Any
+) -> Resolution:
+    return resolve(handlers, Config(release, defaults, given.typed, spelled=given.spelled, **parts))
 
 
 def told(resolution: Resolution) -> dict[str, Any]:
