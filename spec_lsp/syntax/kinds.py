@@ -9,6 +9,7 @@ Kind = str
 
 LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), "shell"),
+    **dict.fromkeys(("dockercompose", "helm", "github-actions-workflow", "azure-pipelines", "ansible"), "yaml"),
     **dict.fromkeys(("dockerfile", "containerfile", "docker"), "dockerfile"),
     **dict.fromkeys(("systemd", "systemd-unit-file", "systemd-conf"), "systemd"),
     **dict.fromkeys(("makefile", "make"), "makefile"),
@@ -54,10 +55,10 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
             return "shell" if _interpreter(text) in ("", "shell") else ""
         if found is not None:
             return found
-        if lowered.startswith("yaml") or lowered.endswith("yaml") or lowered == "dockercompose":
+        if lowered.startswith("yaml") or lowered.endswith("yaml"):
             return "yaml"
         if lowered not in ("plaintext", "text"):
-            return ""
+            return _by_name(name) or _shell_by_name(name, text)
     found = _by_name(name)
     if found is not None:
         return found
@@ -69,6 +70,11 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
     if OTHER_NAMES.search(name):
         return ""
     return "shell" if STARTS_LIKE_SHELL.search(text) else ""
+
+
+def _shell_by_name(name: str, text: str) -> Kind:
+    """For languages that nobody told us of (`helm`, `makefile-gmake`, `conf-unix`): the name decides, or nothing does."""
+    return "shell" if SHELL_NAMES.search(name) and _interpreter(text) in ("", "shell") else ""
 
 
 def _by_name(name: str) -> Kind | None:
