@@ -111,7 +111,7 @@ def restate(text: str, old: str, before: Sequence[Located]) -> Restated:
     broken = [i for i, one in enumerate(before) if one.broken]
     first = bisect_right(before, start, key=lambda one: one.start + len(one.text))
     first = min([first, *broken[:1]])
-    if first and not before[first - 1].text.endswith("\n"):
+    if first and not ends_there(before[first - 1].text):
         first -= 1
     located = list(before[:first])
     position = located[-1].start + len(located[-1].text) if located else 0
@@ -124,6 +124,11 @@ def restate(text: str, old: str, before: Sequence[Located]) -> Restated:
             return Restated(located, first, behind, same, start, end, shift)
         located.append(one)
     return Restated(located, first, len(located), len(before), start, end, shift)
+
+
+def ends_there(unit: str) -> bool:
+    """Whether a statement ends where its text does, whatever follows: with a line that no backslash continues."""
+    return unit.endswith("\n") and not unit.endswith(("\\\n", "\\\r\n"))
 
 
 def _moved(one: Located, shift: int) -> Located:
@@ -192,7 +197,7 @@ def _strict(text: str, start: int) -> tuple[Statement, int] | None:
                 return None
             continue
         if end < len(piece) or whole:
-            if end and piece[end - 1] == "\n":
+            if end and ends_there(piece[:end]):
                 _cache.add(piece[:end], statement)
             return (statement, end) if end else None
     return None
