@@ -22,7 +22,8 @@ from spec_lsp.syntax.yaml.config import (
 )
 from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, root_of
 from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
-from spec_lsp.syntax.yaml.templates import Template, Way, left_out, read_template
+from spec_lsp.syntax.yaml.shift import shift
+from spec_lsp.syntax.yaml.templates import Template, Way, left_out, read_template, within
 from spec_lsp.syntax.yaml.worlds import together
 
 __all__ = [
@@ -41,7 +42,7 @@ CONFIG_MAP = re.compile(r"^kind:[ \t]*[\"']?ConfigMap\b", re.M)
 CONFIG_NAME = re.compile(r"\.ya?ml\Z", re.I)
 SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MATTERS = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
-MAX_REMEMBERED = 64
+MAX_REMEMBERED = 512
 ALWAYS = Way()
 
 LooksLike = Callable[[frozenset[str]], bool]
@@ -58,7 +59,8 @@ class Told:
     used: set[str] = field(default_factory=set)
 
 
-_told: OrderedDict[object, Told] = OrderedDict()
+_told: OrderedDict[object, tuple[int, Told | None]] = OrderedDict()
+"""What documents came to, and where they started then."""
 
 
 def read_yaml(name: str, text: str, looks_like_config: LooksLike | None, read: Read = lambda path: None) -> Document:
@@ -115,19 +117,21 @@ class _File:
 
     def told(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
         """What a document comes to: what it came to last time, where nothing has changed."""
-        key = (
-            self.name, start, self.text[start:end], tuple((e.owner, e.key, e.content.fragments) for e in maps), self.looks_like,
-        )  # fmt: skip
-        found = _told.get(key)
-        if found is not None:
-            _told.move_to_end(key)
-            return found
-        self.asked = False
-        found = self.document(start, end, maps)
-        if not self.asked:
-            _told[key] = found
-            if len(_told) > MAX_REMEMBERED:
-                _told.popitem(last=False)
+        named = tuple((e.owner, e.key, e.content.fragments) for e in maps)
+        key = (self.name, self.text[start:end], self.template.masked[start:end], named, self.looks_like)
+        before, found = _told.pop(key, (start, None))
+        if found is not None and before != start:
+            moves = shift(self.name, start - before)
+            launches, problems = map(moves.launch, found.launches), map(moves.problem, found.problems)
+            found = Told(list(launches), list(problems), found.depends_on, found.used)
+        if found is None:
+            self.asked = False
+            found = self.document(start, end, maps)
+            if self.asked:
+                return found
+        _told[key] = (start, found)
+        if len(_told) > MAX_REMEMBERED:
+            _told.popitem(last=False)
         return found
 
     def document(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
@@ -150,11 +154,11 @@ class _File:
 
     def part(self, start: int, end: int, way: Way = ALWAYS) -> Part:
         template, out = self.template, way.left_out
-        masked = left_out(template.masked, out) if out else template.masked
-        text = masked[start:end]
-        hidden = [h for h in template.hidden if start <= h[0] < end]
-        printed = [h for h in template.printed if start <= h[0] < end and not any(a <= h[0] < b for a, b in out)]
-        holes = [h for h in template.holes if start <= h.start < end]
+        text = template.masked[start:end]
+        text = left_out(text, [(a - start, b - start) for a, b in out]) if out else text
+        hidden = template.hidden_in(start, end)
+        printed = [h for h in within(template.printed, start, end) if not any(a <= h[0] < b for a, b in out)]
+        holes = template.holes_in(start, end)
         signs = None if "&" in text else [m.start() for m in SIGN.finditer(text)]
         loops = [h for h in template.loops if h[0] < end and start < h[1]]
         part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, loops, None, signs)

@@ -34,6 +34,8 @@ KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
 HOLE_TEXT = re.compile(r"(?P<where>env|matrix)\.(?P<name>[\w-]+)\Z")
 MAX_DEPTH = 60
+MAX_VISITS = 12
+"""Aliases of one node that are followed: aliases of aliases make no end of them."""
 MAX_WAYS = 16
 LooksLike = Callable[[frozenset[str]], bool]
 
@@ -61,6 +63,7 @@ class Reader:
     used: set[str] = field(default_factory=set)
     """Keys of ConfigMaps that a launch names."""
     _open: list[int] = field(default_factory=list)
+    _visits: dict[int, int] = field(default_factory=dict)
 
     # --- the document
 
@@ -121,7 +124,8 @@ class Reader:
 
     def node(self, key: str, node: Node, frame: Frame, at: Node = None) -> None:
         """Reads what stands at `key`, whose own node is `at`."""
-        if id(node) in self._open or len(self._open) > MAX_DEPTH:
+        visits = self._visits[id(node)] = self._visits.get(id(node), 0) + 1
+        if id(node) in self._open or len(self._open) > MAX_DEPTH or visits > MAX_VISITS:
             return
         flags_here = at is not None and FLAGS_KEY.search(key) is not None and self.flags(at, node, frame)
         if flags_here or not self.part.speaks(node):
@@ -179,10 +183,12 @@ class Reader:
             self.script(_joined(found), frame)
             return given
         argv: list[Word] = []
+        in_lists = False
         for k in given:
-            argv += self.part_of_command(entries[k], argv, frame)
+            found = self.part_of_command(entries[k], argv, frame)
+            in_lists = in_lists or (k in listed and any(w.known_start.startswith("-") for w in found))
+            argv += found
         if argv:
-            in_lists = any(w.known_start.startswith("-") for k in listed for w in self.listed(entries[k][1]))
             self.argv(
                 argv,
                 frame,

@@ -135,6 +135,7 @@ class Part:
             if hole is None
             else Fragment(None, Place(self.document, hole.start, hole.end), False, hole.reason)
             for a, b, hole in stretches(holes, self.base + start, self.base + end)
+            if hole is None or not hole.silent
         )
 
     def prints(self, start: int, end: int) -> Place | None:
@@ -180,7 +181,9 @@ class Part:
         if known is None:
             start, end = self.span(node)
             if isinstance(node, yaml.ScalarNode):
-                moved = [(a - self.base, b - self.base) for a, b in self.hidden]
+                low = bisect_right(self.hidden, self.base + start, key=lambda h: h[1])
+                high = bisect_left(self.hidden, self.base + node.end_mark.index, low, key=lambda h: h[0])
+                moved = [(a - self.base, b - self.base) for a, b in self.hidden[low:high]]
                 stop = node.end_mark.index if node.style in ("|", ">") else end
                 known = scalar_word(node.value, node.style, start, stop, self, moved)
                 known = known._replace(place=self.place(start, end))

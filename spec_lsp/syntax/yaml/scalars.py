@@ -39,6 +39,9 @@ def scalar_word(
     """
     place = source.place(start, end)
     raw = source.text[start:end]
+    quotes = 1 if style in ("'", '"') else 0
+    if value and raw[quotes : len(raw) - quotes] == value and style not in ("|", ">"):
+        return Word(source.fragments(start + quotes, end - quotes), place)
     inside = [(a - start, b - start) for a, b in hidden if a < end and start < b]
     runs = _exact(value, style, raw, inside)
     if runs is None:

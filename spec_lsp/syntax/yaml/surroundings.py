@@ -69,7 +69,7 @@ class Frame:
             clues=(*clues, *kept),
             image=image.text if image else self.image,
             role=role,
-            owner=part.place_of(node),
+            owner=part.place_of(node) if part.signs is None else None,
             name=name or key,
             matrix=dict(_matrix(part, strategy)) if strategy is not None else self.matrix,
             volumes=volumes if is_list(volumes) and not self.compose else self.volumes,

@@ -39,6 +39,8 @@ class Hole:
     end: int
     text: str
     reason: str = FROM_TEMPLATE
+    silent: bool = False
+    """Whether it only steers and prints nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +88,7 @@ class Template:
         return self.holes[low : bisect_left(self.holes, end, key=lambda h: h.start)]
 
     def hidden_in(self, start: int, end: int) -> Sequence[tuple[int, int]]:
-        low = bisect_right(self.hidden, start, key=lambda h: h[1])
-        return self.hidden[low : bisect_left(self.hidden, end, key=lambda h: h[0])]
+        return within(self.hidden, start, end)
 
     def ways(self, start: int, end: int, matters: re.Pattern[str]) -> list[Way]:
         """The ways to render the lines [start, end), as far as arms that hold something that `matters` differ."""
@@ -95,13 +96,20 @@ class Template:
         if not arms:
             return [Way()]
         subjects = _subjects([a for a in arms if matters.search(self.masked, a.start, a.end)])
+        asked = {subject: _asked(arms, subject) for subject in subjects}
         ways: dict[Way, None] = {}
         for values in product(*subjects.values()):
             world = dict(zip(subjects, values, strict=True))
             out = tuple((a.start, a.end) for a in arms if not _holds(a, world))
-            taken = tuple((_asked(arms, s), _in_words(s, v, subjects[s])) for s, v in world.items())
+            taken = tuple((asked[s], _in_words(s, v, subjects[s])) for s, v in world.items())
             ways[Way(out, taken)] = None
         return list(ways)
+
+
+def within(found: Sequence[tuple[int, int]], start: int, end: int) -> Sequence[tuple[int, int]]:
+    """Those of some stretches, in order, that lie in [start, end)."""
+    low = bisect_right(found, start, key=lambda h: h[1])
+    return found[low : bisect_left(found, end, key=lambda h: h[0])]
 
 
 def _subjects(arms: Sequence[Arm]) -> dict[str, list[str | None]]:
@@ -174,7 +182,6 @@ class _Reader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.found = Template(text)
-        self.steering: list[re.Match[str]] = []
         self.inlined = 0
         """Where the last stretch that is there or not ends."""
         self.blocks: list[_Block] = []
@@ -202,10 +209,9 @@ class _Reader:
             self.turn(m, first, code, start, end, alone)
         if alone and start >= self.inlined:
             self.hide(start, end, not steers)
-        elif steers:
-            self.steering.append(m)
         elif m.start() >= self.inlined:
-            self.found.holes.append(Hole(m.start(), m.end(), code, FROM_WORKFLOW if m["flow"] else FROM_TEMPLATE))
+            reason = FROM_WORKFLOW if m["flow"] else FROM_TEMPLATE
+            self.found.holes.append(Hole(m.start(), m.end(), code, reason, steers))
 
     def steers(self, m: re.Match[str], first: str, code: str) -> bool:
         if m["flow"]:
@@ -268,8 +274,7 @@ class _Reader:
     def fill(self) -> None:
         """Puts holes and empty lines where templates are."""
         self.found.holes = [h for h in self.found.holes if not self.found.hidden_in(h.start, h.end)]
-        marks = [(h.start, h.end, HOLE) for h in self.found.holes]
-        marks += [(s.start(), s.end(), " ") for s in self.steering]
+        marks = [(h.start, h.end, " " if h.silent else HOLE) for h in self.found.holes]
         marks += [(a, b, "\n") for a, b in self.found.hidden]
         pieces: list[str] = []
         position = 0
