@@ -12,9 +12,9 @@ LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("dockercompose", "helm", "github-actions-workflow", "azure-pipelines", "ansible"), "yaml"),
     **dict.fromkeys(("dockerfile", "containerfile", "docker"), "dockerfile"),
     **dict.fromkeys(("systemd", "systemd-unit-file", "systemd-conf"), "systemd"),
-    **dict.fromkeys(("makefile", "make"), "makefile"),
+    **dict.fromkeys(("makefile", "make", "makefile-gmake", "makefile-bsdmake", "makefile-automake"), "makefile"),
     **dict.fromkeys(("just", "justfile"), "justfile"),
-    **dict.fromkeys(("markdown", "mdx", "restructuredtext", "rst", "quarto", "rmd"), "markdown"),
+    **dict.fromkeys(("markdown", "gfm", "mdx", "restructuredtext", "rst", "quarto", "rmd"), "markdown"),
     **dict.fromkeys(("python", "py"), "python"),
     **dict.fromkeys(("jupyter", "notebook", "ipynb"), "notebook"),
 }
@@ -49,7 +49,7 @@ STARTS_LIKE_SHELL = re.compile(
 def kind_of(name: str, text: str, language: str | None) -> Kind:
     """Which reader a text is for, "" for none."""
     if language:
-        lowered = language.lower()
+        lowered = language.lower().removesuffix("-ts")  # Emacs' modes on tree-sitter
         found = LANGUAGES.get(lowered)
         if found == "shell":
             return "shell" if _interpreter(text) in ("", "shell") else ""
@@ -58,7 +58,7 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
         if lowered.startswith("yaml") or lowered.endswith("yaml"):
             return "yaml"
         if lowered not in ("plaintext", "text"):
-            return _by_name(name) or _shell_by_name(name, text)
+            return ""
     found = _by_name(name)
     if found is not None:
         return found
@@ -70,11 +70,6 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
     if OTHER_NAMES.search(name):
         return ""
     return "shell" if STARTS_LIKE_SHELL.search(text) else ""
-
-
-def _shell_by_name(name: str, text: str) -> Kind:
-    """For languages that nobody told us of (`helm`, `makefile-gmake`, `conf-unix`): the name decides, or nothing does."""
-    return "shell" if SHELL_NAMES.search(name) and _interpreter(text) in ("", "shell") else ""
 
 
 def _by_name(name: str) -> Kind | None:
