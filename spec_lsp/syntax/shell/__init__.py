@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 
 from spec_lsp.syntax.directives import directives_in
@@ -20,6 +21,7 @@ from spec_lsp.syntax.source import FileSource, Source
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
 
+ZSH = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?zsh\b")
 MAX_SOURCED = 40
 MAX_REMEMBERED = 64
 
@@ -53,6 +55,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     restated = Restated(list(statements(text))) if last is None else restate(text, last.text, last.located)
     located = restated.located
     run = Interpreter(name, load, Memory(), lambda: assigned_in(located), BUILTINS)
+    run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
     reading = Reading(text, located, run, content, files, any(s.broken for s in located))
     run_again(reading, last, restated, name)
     clues = (*script_clues(name, text), *run.clues)

@@ -36,6 +36,8 @@ class Param:
     index: WordNode | Literal["@", "*"] | None = None
     length: bool = False
     indirect: bool = False
+    split: bool = False
+    """zsh's `${=X}`: split into words, as every other shell does by itself."""
 
 
 @dataclass(slots=True, eq=False)

@@ -9,7 +9,9 @@ from spec_lsp.syntax.shell.commands import SLURM_CLUES, slurm_clue
 from spec_lsp.syntax.source import WordSource
 from spec_lsp.syntax.word import Place
 
-SBATCH = re.compile(r"^#SBATCH[ \t]+([^\r\n]*)", re.M)
+SBATCH = re.compile(r"#SBATCH[ \t]+([^\r\n]*)")
+HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:#[^\n]*)?")
+"""The comments and empty lines before the first command: Slurm reads no further."""
 OPTION = re.compile(r"(?<!\S)--?([A-Za-z][\w-]*)(?:=|[ \t]+)([^\s#]+)")
 
 
@@ -17,8 +19,10 @@ def script_clues(document: str, text: str) -> list[Clue]:
     """The clues of a Slurm header; their places are the values'."""
     if "#SBATCH" not in text:
         return []
+    header = HEADER.match(text)
+    assert header is not None
     found = []
-    for line in SBATCH.finditer(text):
+    for line in SBATCH.finditer(text, 0, header.end()):
         for m in OPTION.finditer(text, line.start(1), line.end(1)):
             kind = SLURM_CLUES.get(m.group(1))
             if kind:

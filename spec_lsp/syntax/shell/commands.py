@@ -177,11 +177,9 @@ class _Reader:
             return None
         first = words[0]
         name = command_name(first)
-        if "/" in first.known_start and self.written(first):
+        if _is_path(first) and self.written(first):
             return ScriptFile(first, tuple(words[1:]), around)
         if name is None:
-            if self.written(first):
-                return ScriptFile(first, tuple(words[1:]), around)
             return self.unknown_command(words, around) or (self.called_by_part(words) if certain else None)
         if certain and first.text is not None and first.text in self.functions:
             return Called(first.text, tuple(words[1:]))
@@ -252,7 +250,7 @@ class _Reader:
         """The command that an unknown command starts, found by its looks; behind a known wrapper more is believed."""
         for i in range(start, len(words)):
             name = command_name(words[i])
-            if wrapper and "/" in words[i].known_start and self.written(words[i]):
+            if wrapper and _is_path(words[i]) and self.written(words[i]):
                 return ScriptFile(words[i], tuple(words[i + 1 :]), around)
             if name is None:
                 if (
@@ -601,6 +599,11 @@ def joined(words: Sequence[Word]) -> Word:
         fragments.extend(word.fragments)
     place = hull(w.place for w in words)
     return Word(tuple(fragments), place, len(words) == 1 and words[0].splat)
+
+
+def _is_path(word: Word) -> bool:
+    """Whether a shell takes a command for the path of one; a value that nobody knows may hold a path."""
+    return any(f.text is None or "/" in f.text for f in word.fragments)
 
 
 def _enter(word: Word) -> Word:

@@ -54,6 +54,9 @@ GIVEN = (FROM_COMMAND_LINE, SET_IN_LOOP, FROM_ENVIRONMENT)
 class Variables(Protocol):
     """What an expansion reads."""
 
+    zsh: bool
+    """The script is one for zsh: an array needs no braces, its indices count from 1, and no value is split into words."""
+
     def lookup(self, name: str) -> Tree[Value] | None:
         """The value of a variable; None if the script has not set it."""
 
@@ -361,7 +364,7 @@ class Expander:
             leaf = self.subscripted(p, leaf, source)
         elif isinstance(leaf, Table):
             leaf = UNSET
-        elif isinstance(leaf, Array) and p.index is None and not p.length:
+        elif isinstance(leaf, Array) and p.index is None and not p.length and not self.variables.zsh:
             leaf = first_of(leaf)
         if p.length:
             self.length_into(fields, p, leaf, here, join)
@@ -388,10 +391,11 @@ class Expander:
             else:
                 fields.expanded((Fragment(None, here, False, leaf.reason),), p.quoted or join)
         elif isinstance(leaf, Scalar):
-            fields.expanded(through(leaf.fragments, here), p.quoted or join)
-        elif join or (p.quoted and p.index == "*"):
+            whole = self.variables.zsh and not p.split and bool(leaf.text)
+            fields.expanded(through(leaf.fragments, here), p.quoted or join or whole)
+        elif join or (p.quoted and p.index != "@"):
             fields.expanded(joined(leaf, here), True)
-        elif p.quoted:
+        elif p.quoted or self.variables.zsh:
             fields.array(leaf.words, here)
         else:
             for i, word in enumerate(leaf.words):
@@ -442,6 +446,7 @@ class Expander:
             number = None if key is None else arithmetic.evaluate(key, self.number_text)
             if number is None or any(w.splat for w in leaf.words):
                 return Outside(DEPENDS)
+            number -= self.variables.zsh and number > 0
             inside = -len(leaf.words) <= number < len(leaf.words)
             return Scalar(leaf.words[number].fragments) if inside else UNSET
         return leaf if key == "0" or isinstance(leaf, (Unset, Outside)) else UNSET

@@ -144,6 +144,7 @@ class Interpreter:
         self.load = load
         self.assigns = assigns
         self.builtins = builtins
+        self.zsh = False
         self.state = State({})
         self.notes: list[Note] = []
         self.clues: list[Clue] = []

@@ -918,12 +918,14 @@ class _Parser:
         elif self.at("!"):
             indirect = True
             self.pos += 1
+        split = self.at("=")
+        self.pos += split
         m = BRACED_PARAMETER.match(self.text, self.pos, self.end)
         if not m:
             self.fail()
             raise AssertionError
         self.pos = m.end()
-        param = Param(start, start, m.group(), quoted, length=length, indirect=indirect)
+        param = Param(start, start, m.group(), quoted, length=length, indirect=indirect, split=split)
         if param.name in ("@", "*"):
             param.index = param.name  # type: ignore[assignment]
         if self.at("["):

@@ -97,6 +97,8 @@ def run_again(reading: Reading, last: Reading | None, restated: Restated, docume
 
 def usable(last: Reading, reading: Reading) -> bool:
     """Whether a run over the present text meets the same world: sourced files, what is set somewhere, how an `exit` is taken."""
+    if last.run.zsh != reading.run.zsh:
+        return False
     if last.stopped and last.broken != reading.broken:
         return False
     if any(reading.content(path) != content for path, content in last.files.items()):
