@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -29,6 +29,7 @@ from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 from spec_lsp.facts.well_known import ids
+from spec_lsp.syntax.edit import yaml_text
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, Word
 
@@ -151,7 +152,7 @@ def _in_words(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
     pending, given = _pending(catalog, at.before)
     if pending is not None and not at.typed.startswith("-"):
         around = known(at.without(given + 1))
-        values = _values(pending, place, around, at.before[-1 - given].text or "")
+        values = _as_items(at, _values(pending, place, around, at.before[-1 - given].text or ""))
         more = given > 0 and not at.typed
         return _with_flags(values, place, at, known) if more else values
     if at.launch.program == "serve" and not at.before and not at.typed.startswith("-"):
@@ -171,8 +172,23 @@ def _in_keyword(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None
 def _with_flags(values: Completion | None, place: Place | None, at: WordSpot, known: Any) -> Completion | None:
     around: _Known = known(at.without(0))
     follows = at.rest.startswith("=") or bool(at.behind and not at.behind[0].known_start.startswith("-"))
-    items = _flags(around, alone=not follows and "=" not in at.rest)
+    one_each = at.launch.syntax in ("yaml-words", "list-words")
+    items = _flags(around, alone=not follows and "=" not in at.rest and not one_each)
+    if at.launch.syntax == "yaml-mapping":
+        items = map(_as_key, items)
     return Completion(place, (*(values.items if values else ()), *items)) if place else None
+
+
+def _as_items(at: WordSpot, values: Completion | None) -> Completion | None:
+    """Values as items of a YAML list, which must be strings: numbers are put in quotes where the cursor is in none."""
+    if values is None or at.launch.syntax != "yaml-words" or at.word.place.start < at.word.fragments[0].place.start:
+        return values
+    return replace(values, items=tuple(replace(i, text=yaml_text.scalar(i.text)) for i in values.items))
+
+
+def _as_key(item: Item) -> Item:
+    """A flag as the key of a mapping that becomes flags."""
+    return replace(item, label=item.label[2:], text=item.text[2:], snippet="", kind="key")
 
 
 def _flag_of(catalog: Catalog, typed: str) -> Flag | None:

@@ -85,8 +85,23 @@ Spot = WordSpot | LineSpot
 
 def spot(document: Document, offset: int, workspace: Workspace) -> Spot | None:
     """What the cursor at `offset` stands at; None outside of launches."""
+    found = _marked(document, offset, MARK, workspace)
+    if found is None and _is_lone_key(document, offset):
+        found = _marked(document, offset, f"{MARK}: true", workspace)
+    return found
+
+
+def _is_lone_key(document: Document, offset: int) -> bool:
+    """Whether the cursor's line holds what may become a key of a mapping whose keys become flags."""
+    if all(launch.syntax != "yaml-mapping" for launch in document.launches):
+        return False
+    before, behind = document.text[:offset].rpartition("\n")[2], document.text[offset:].partition("\n")[0]
+    return re.fullmatch(r"[ \t]*[\w-]*", before) is not None and re.fullmatch(r"[\w-]*[ \t\r]*", behind) is not None
+
+
+def _marked(document: Document, offset: int, mark: str, workspace: Workspace) -> Spot | None:
     text = document.text
-    marked = read_document(document.name, text[:offset] + MARK + text[offset:], workspace, document.language)
+    marked = read_document(document.name, text[:offset] + mark + text[offset:], workspace, document.language)
     for index, launch in enumerate(marked.launches):
         for variant in range(len(launch.variants)):
             found = _in_words(launch, index, variant, document.name, offset) or _in_files(

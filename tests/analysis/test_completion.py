@@ -260,3 +260,43 @@ def test_documentation(about: tuple[str, ...], says: list[str]) -> None:
 @pytest.mark.parametrize("about", [(), ("--page-size",), ("--no-such", "0.5.23"), ("--page-size", "x")])
 def test_no_documentation(about: tuple[str, ...]) -> None:
     assert document(about) == ""
+
+
+POD = (
+    "containers:\n- image: lmsysorg/sglang:v0.5.21\n  command: [python3, -m, sglang.launch_server]\n"
+    "  args:\n  - --model-path\n  - m\n"
+)
+RECIPE = "backend:\n  sglang_config:\n    decode:\n      tensor-parallel-size: 8\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced", "item"),
+    [
+        (POD + "  - --attention-ba‸\n", "--attention-ba", "--attention-backend"),
+        (POD + "  - --attention-backend\n  - f‸\n", "f", "fa3"),
+        (POD + "  - --page-size\n  - ‸\n", "", '"64"'),
+        (POD + '  - --page-size\n  - "‸"\n', "", "64"),
+        (POD.replace("\n  - --model-path\n  - m\n", " [--model-path, m, --att‸]\n"), "--att", "--attention-backend"),
+        ('run: "sglang serve m --attention-backend f‸"\n', "f", "fa3"),
+        (
+            "services:\n  s:\n    command: >\n      sglang serve m\n      --att‸\n      --tp 2\n",
+            "--att",
+            "--attention-backend",
+        ),
+        (RECIPE + "      attention-b‸\n", "attention-b", "attention-backend"),
+        (RECIPE + "      attention-b‸: fa3\n", "attention-b", "attention-backend"),
+        (RECIPE + "      attention-backend: ‸\n", "", "fa3"),
+        (RECIPE + "      ‸\n", "", "page-size"),
+        (RECIPE + "  ‸\n", "", None),
+    ],
+)
+def test_in_yaml(text: str, replaced: str, item: str | None) -> None:
+    found, range_ = at_caret(text, "/w/pod.yaml")
+    if item is None:
+        assert found is None
+        return
+    assert found is not None
+    assert range_ == replaced
+    assert item in [i.text for i in found.items]
+    in_a_string = "run:" in text or "command: >" in text
+    assert in_a_string or all(" " not in i.snippet for i in found.items)
