@@ -530,7 +530,7 @@ def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
 def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: bool) -> str:
     """The flag with its value as a reader sees it."""
     texts = " ".join("…" if w.text is None else w.text for w in values)
-    if from_config:
+    if from_config or _is_key(flag):
         return f"{spelling.removeprefix('--')}: {texts or 'true'}"
     if not flag.fragments:  # the model that `sglang serve` takes as its first word
         return texts
@@ -538,6 +538,11 @@ def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: b
         return spelling
     joined = values[0].place != flag.place and flag.place.contains(values[0].place)
     return f"{spelling}{'=' if joined else ' '}{texts}"
+
+
+def _is_key(flag: Word) -> bool:
+    """Whether a flag is written as the key of a mapping, whose dashes a tool adds."""
+    return len(flag.fragments) > 1 and flag.fragments[0].fixed and flag.fragments[0].text == "--"
 
 
 def _as_written(occurrence: Occurrence) -> str:
