@@ -160,6 +160,8 @@ ONE: list[tuple[str, list[str]]] = [
     (f'f() {{ X=1; return; X=3; }}\nX=2\nf\n{P} $X', ["1"]),
     (f'set -- a b\nshift\n{P} "$@" $#', ["b", "1"]),
     (f'parse() {{ while [[ $# -gt 0 ]]; do case "$1" in --tp) TP=$2; shift 2;; *) shift;; esac; done; }}\nparse --tp 4 x\n{P} $TP', ["4"]),
+    # zsh.
+    (f'#!/bin/zsh\nA=(--a "x y" --b)\nS="--c 1"\n{P} $A "$A" ${{A[2]}} "${{A[@]}}" $S ${{=S}}', ["--a", "x y", "--b", "--a x y --b", "x y", "--a", "x y", "--b", "--c 1", "--c", "1"]),
     # Conditions that are known.
     (f'X=1\nif [ "$X" = 1 ]; then Y=a; else Y=b; fi\n{P} $Y', ["a"]),
     (f'X=12\nif [[ $X -gt 8 && $X != 13 ]]; then Y=a; fi\n{P} $Y', ["a"]),
@@ -318,6 +320,8 @@ CLUES = [
     ("uvx --from sglang==0.5.9 sglang serve m\n", {("pin", "sglang==0.5.9")}),
     (f"#SBATCH --gres=gpu:h100:8\n#SBATCH -N 2\n#SBATCH --constraint h200 # x\n{P}\n", {("gpu", "gpu:h100:8"), ("nodes", "2"), ("gpu", "h200")}),
     (f"#SBATCH --gpus=8\n{P}\n", {("gpu-count", "8")}),
+    (f"#!/bin/bash\n# why\n\n#SBATCH --gpus=8\nset -e\n#SBATCH -N 2\n{P}\n", {("gpu-count", "8")}),
+    (f"{P}\ncat > j.sh <<EOF\n#SBATCH --gpus=8\nEOF\n", set()),
     (f"srun --gres gpu:a100:4 --container-image=x/sglang:v1 {P}\n", {("gpu", "gpu:a100:4"), ("image", "x/sglang:v1")}),
     (f"apptainer exec sglang_v0.5.9.sif {P}\n", {("image", "sglang_v0.5.9.sif")}),
     (f"CUDA_VISIBLE_DEVICES=0,1 {P}\n", {("gpu-count", "CUDA_VISIBLE_DEVICES=0,1")}),

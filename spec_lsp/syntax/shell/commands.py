@@ -358,7 +358,7 @@ class _Reader:
             i += 2 if words[i].text in ("-t", "-N") else 1
         typed = [_enter(w) if (w.text or "").lower() in ENTER_KEYS else w for w in words[i:]]
         typed = [w for w in typed if not re.fullmatch(r"[CM]-.", w.text or "")]
-        return Embedded(joined(typed), (), False, around) if typed else None
+        return Embedded(joined(typed, ""), (), False, around) if typed else None
 
     def screen(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         """`screen -S x -X stuff 'command\\n'`; else as any wrapper."""
@@ -590,12 +590,12 @@ def command_name(word: Word) -> str | None:
     return text.rpartition("/")[2]
 
 
-def joined(words: Sequence[Word]) -> Word:
+def joined(words: Sequence[Word], between: str = " ") -> Word:
     """The words with a blank between, as `eval` and `ssh` read them."""
     fragments: list[Fragment] = []
     for i, word in enumerate(words):
-        if i:
-            fragments.append(Fragment(" ", word.place, False, fixed=True))
+        if i and between:
+            fragments.append(Fragment(between, word.place, False, fixed=True))
         fragments.extend(word.fragments)
     place = hull(w.place for w in words)
     return Word(tuple(fragments), place, len(words) == 1 and words[0].splat)
