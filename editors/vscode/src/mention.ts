@@ -7,5 +7,5 @@ const CONFIG =
   /^[ \t"']*(?:speculative[-_]|attention[-_]backend|mem[-_]fraction[-_]static|chunked[-_]prefill[-_]size|cuda[-_]graph[-_]|tp(?:[-_]size)?["']?[ \t]*:|tensor[-_]parallel[-_]size|model[-_]path)/m;
 
 export function mentions(language: string, text: string): boolean {
-  return LAUNCH.test(text) || (language.includes("yaml") && CONFIG.test(text));
+  return LAUNCH.test(text) || (language === "yaml" && CONFIG.test(text));
 }

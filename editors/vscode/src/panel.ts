@@ -93,8 +93,16 @@ code { font-family: var(--vscode-editor-font-family); color: var(--vscode-textPr
   background: var(--vscode-textPreformat-background); border-radius: 3px; padding: 0.05em 0.3em; overflow-wrap: anywhere; }
 pre { background: var(--vscode-textCodeBlock-background); border-radius: 3px; padding: 0.7em; white-space: pre-wrap; }
 pre code { background: none; color: inherit; padding: 0; }
-table { border-collapse: collapse; width: 100%; }
+table { border-collapse: collapse; table-layout: fixed; width: 100%; }
 th { text-align: left; position: sticky; top: 0; background: var(--vscode-editor-background); }
 th, td { vertical-align: top; padding: 0.3em 1em 0.3em 0; border-bottom: 1px solid var(--vscode-editorWidget-border); }
-td:first-child { white-space: nowrap; }
+th:first-child, td:first-child { width: 32%; }
+th:nth-child(2), td:nth-child(2) { width: 26%; }
+td:last-child { color: var(--vscode-descriptionForeground); }
+@media (max-width: 620px) {
+  thead { display: none; }
+  tr { display: grid; grid-template-columns: 1fr 1fr; padding: 0.35em 0; border-bottom: 1px solid var(--vscode-editorWidget-border); }
+  td, td:first-child, td:nth-child(2) { width: auto; border: none; padding: 0 0.5em 0 0; }
+  td:nth-child(3) { grid-column: 1 / -1; font-size: 0.92em; }
+}
 `;

@@ -4,8 +4,8 @@ import type { DocumentFilter } from "vscode";
 
 const SCHEMES = ["file", "untitled"];
 
-/** Of plain text only what is named like a script: VS Code knows no better for Slurm's. */
-const PLAIN = "**/*.{slurm,sbatch,sub,env,command,bats}";
+/** Of plain text only what is named like something that launches: VS Code itself knows no better for these. */
+const PLAIN = "**/{*.{slurm,sbatch,sub,env,command,bats,service,just},justfile,.justfile}";
 
 export function selector(manifest: { activationEvents: string[] }): DocumentFilter[] {
   const languages = manifest.activationEvents

@@ -18,7 +18,7 @@ import pytest
 
 from tests.e2e.shared import PATIENCE
 from tests.e2e.vscode import tools
-from tests.e2e.vscode.editor import Editor
+from tests.e2e.vscode.editor import TIDY_KEY, Editor
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -44,6 +44,14 @@ SETTINGS = {
     "workbench.tips.enabled": False,
 }
 """Of the person who uses it: nothing pops up, nothing is fetched."""
+
+TIDY = {
+    "key": TIDY_KEY.replace("Control", "Ctrl").lower(),
+    "command": "runCommands",
+    "args": {
+        "commands": ["notifications.clearAll", "workbench.action.closePanel", "workbench.action.closeAllEditors"],
+    },
+}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -108,6 +116,7 @@ def vscode(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Iterator[Vsc
     settings = data / "user" / "User" / "settings.json"
     settings.parent.mkdir(parents=True)
     settings.write_text(json.dumps(SETTINGS))
+    settings.with_name("keybindings.json").write_text(json.dumps([TIDY]))
     for extension in (tools.package(), tools.python_extension(data)):
         _cli(data, "--install-extension", str(extension))
     port = _free_port()

@@ -14,6 +14,9 @@ from tests.e2e.shared import PATIENCE
 if TYPE_CHECKING:
     from playwright.sync_api import FrameLocator, Locator, Page
 
+TIDY_KEY = "Control+Alt+F9"
+"""Bound to closing all that is open."""
+
 SQUIGGLES = {"error": "squiggly-error", "warning": "squiggly-warning", "information": "squiggly-info"}
 
 
@@ -47,15 +50,12 @@ class Editor:
 
     def tidy(self) -> None:
         """Close what is open, saved or not, and forget what was said and set."""
-        self.press("Escape", "Escape")
-        self.command("View: Close All Editors")
+        self.press("Escape", "Escape", TIDY_KEY)
         unsaved = self.page.locator(".monaco-dialog-box:visible")
         unsaved.or_(self.page.locator(".editor-group-container.empty")).first.wait_for()
         if unsaved.is_visible():
             unsaved.get_by_role("button", name="Don't Save", exact=True).click()
             self.page.locator(".editor-group-container.empty").first.wait_for()
-        self.command("Notifications: Clear All Notifications")
-        self.command("View: Hide Panel")
         for path in sorted(self.folder.rglob("*"), reverse=True):
             path.rmdir() if path.is_dir() else path.unlink()
         self.page.wait_for_function("document.title.endsWith('code-server')")
@@ -109,6 +109,7 @@ class Editor:
         self.choose(last, str(self.folder / name))
         self.page.locator(f'.tab.active[data-resource-name="{last}"]').wait_for()
         self.page.locator(".editor-instance .view-line").first.wait_for()
+        self._in_the_text()
 
     def go_to(self, line: int, column: int) -> None:
         """Put the cursor somewhere; both count from 1."""
@@ -117,7 +118,13 @@ class Editor:
         box.wait_for()
         box.fill(f":{line}:{column}")
         self.press("Enter")
+        self._in_the_text()
         self.page.locator(".statusbar-item", has_text=f"Ln {line}, Col {column}").wait_for()
+
+    def _in_the_text(self) -> None:
+        """Wait until keys go to the text, no longer to the box in which it was asked for."""
+        self.page.locator(".quick-input-widget:visible").wait_for(state="detached")
+        self.page.locator(".editor-instance .monaco-editor.focused").first.wait_for()
 
     def hover(self, text: str) -> None:
         self.page.mouse.move(*self.text_box(text).centre)
