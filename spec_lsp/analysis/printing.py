@@ -152,9 +152,9 @@ class Printer:
 
     def split_value(self, word: Word) -> tuple[Edit, ...] | None:
         """`--config=x.yaml` as two words."""
-        name, equals, _ = word.known_start.partition("=")
-        place = word.place_of(0, len(name) + 1) if equals else None
-        return None if place is None else (Edit(place, "--config "),)
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.split(at[0]))
 
     def remove_word(self, word: Word) -> tuple[Edit, ...] | None:
         editor = self._editor()

@@ -215,6 +215,9 @@ CASES: list[tuple[str, Callable[[WordEditor], Change | None], str | None]] = [
     ("backend:\n  sglang_config:\n    decode:\n      x:\n        - 1\n        - 2\n      # note\n      y: 1\n", lambda e: e.remove(len(e.words) - 5, 3), "backend:\n  sglang_config:\n    decode:\n      # note\n      y: 1\n"),
     ("backend:\n  sglang_config:\n    decode:\n      a_b: 1\n      c_d: 2\n", lambda e: e.insert(99 and len(e.words) - 1, "--e-f", ["3"]), "backend:\n  sglang_config:\n    decode:\n      a_b: 1\n      c_d: 2\n      e_f: 3\n"),
     ("backend:\n  sglang_config:\n    decode:\n      x: 1\n", lambda e: e.set_value(1, "8"), None),
+    (POD + "  args: [--config=a.yaml, --b]\n", lambda e: e.split(0), POD + "  args: [--config, a.yaml, --b]\n"),
+    (POD + "  args:\n  - --a\n  - --config=8  # c\n", lambda e: e.split(1), POD + '  args:\n  - --a\n  - --config\n  - "8"  # c\n'),
+    ("run: sglang serve m --config=a.yaml\n", lambda e: e.split(1), "run: sglang serve m --config a.yaml\n"),
 ]  # fmt: skip
 
 

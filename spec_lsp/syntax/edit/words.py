@@ -108,6 +108,16 @@ class WordEditor:
         written = [self.document.launches[self.launch].written_flag(new[0]), *new[1:]]
         return self.first_good(self.insertion_candidates(after, written), expected, after + 1, added=len(new))
 
+    def split(self, index: int) -> Change | None:
+        """Writes a flag and the value behind its `=` as two words."""
+        word = self.words[index]
+        flag, equals, value = (word.text or "").partition("=")
+        place = word.place_of(0, len(flag) + 1) if equals else None
+        if place is None:
+            return None
+        expected = [*map(_told, self.words[:index]), flag, value, *map(_told, self.words[index + 1 :])]
+        return self.first_good(self.split_candidates(word, flag, value, place), expected, index, added=2)
+
     def joins_values(self) -> bool:
         """Whether the launch writes `--flag=value` rather than `--flag value`."""
         flags = [w.known_start for w in self.words if FLAG.match(w.known_start)]
@@ -150,6 +160,19 @@ class WordEditor:
         if behind == "\\" and text[place.start - 2 : place.start] == text[place.end : place.end + 2]:
             behind = before  # \"…\" in a string of the document around the script
         return before if before == behind and before in ("'", '"') else ""
+
+    def split_candidates(self, word: Word, flag: str, value: str, place: Place) -> Iterator[tuple[Edit, ...]]:
+        text = self.text_of(place.document)
+        if self.syntax == "yaml-words" and self.is_item(word.place):
+            quote, other = self.item_quotes(text)
+            yield from yaml_text.split_edits(
+                text, word.place, yaml_text.scalar(flag, quote), yaml_text.scalar(value, "", other)
+            )
+        elif self.syntax == "list-words":
+            quote = items.quote_of(text, word.place)
+            yield (Edit(word.place, f"{items.quoted(flag, quote)}, {items.quoted(value, quote)}"),)
+        else:
+            yield (Edit(place, f"{flag} "),)
 
     def removal_candidates(self, going: Sequence[Word]) -> Iterator[tuple[Edit, ...]]:
         place = hull(w.place for w in going)
@@ -196,7 +219,8 @@ class WordEditor:
             yield from yaml_text.insertion_edits(text, at[0], written, before=at[1])
             return
         if self.syntax == "keywords":
-            yield from items.keyword_edits(text, anchor, "=".join(new), first=after < 0)
+            whole = hull((self.words[after - 1].place, anchor)) if after > 0 else anchor
+            yield from items.keyword_edits(text, whole, "=".join(new), first=after < 0)
             return
         if self.syntax == "list-words":
             quote = items.quote_of(text, anchor)

@@ -125,6 +125,13 @@ def insertion_edits(text: str, anchor: Place, new: Sequence[str], *, before: boo
         yield from items.insertion_edits(text, anchor, new)
 
 
+def split_edits(text: str, place: Place, first: str, second: str) -> Iterator[tuple[Edit, ...]]:
+    """Ways to make two items of one."""
+    prefix = block_item(text, place)
+    eol = "\r\n" if "\r\n" in text else "\n"
+    yield (Edit(place, f"{first}{eol}{prefix}{second}" if prefix is not None else f"{first}, {second}"),)
+
+
 # --- mappings ----------------------------------------------------------------------------------------------------------
 
 
