@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache as once
 from functools import partial
@@ -34,12 +34,31 @@ class Entry:
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a launch came to in the last analysis of its document, and all that decided it beside the launch itself."""
+
+    launch: Launch
+    decided_by: tuple[object, ...]
+    read: Mapping[str, tuple[str, str] | None]
+    """The `--config` files that it names."""
+    assumed: Assumed
+    diagnostics: Sequence[Diagnostic]
+    report: LaunchReport
+
+
+MAX_DOCUMENTS = 64
+"""Documents of which the last analysis is kept."""
+
+
 class Cache:
     """Verdicts by what a launch reads, so that only the launch being typed in is judged again. Clear it when models change."""
 
-    def __init__(self, size: int = 2048) -> None:
+    def __init__(self, size: int = 512) -> None:
         self._size = size
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
+        self.kept: dict[str, list[Kept]] = {}
+        """By document: a launch that the reader gives back as the very same object needs no look at what it reads."""
 
     def get(self, key: Hashable) -> Entry | None:
         entry = self._entries.get(key)
@@ -54,6 +73,13 @@ class Cache:
 
     def clear(self) -> None:
         self._entries.clear()
+        self.kept.clear()
+
+    def keep(self, document: str, launches: list[Kept]) -> None:
+        self.kept.pop(document, None)
+        self.kept[document] = launches
+        if len(self.kept) > MAX_DOCUMENTS:
+            del self.kept[next(iter(self.kept))]
 
 
 class Remembering:
@@ -72,27 +98,63 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     naming = document_names(document, workspace)
     depends_on = {naming(name) for name in document.depends_on}
     diagnostics = [_problem(p) for p in document.problems]
-    reports = []
     unknown: dict[Release, Diagnostic | None] = {}
+    decided_by = (document.directives, options, workspace.release(document.name))
+    before = cache.kept.get(document.name, [])
+    launches: list[Kept] = []
     for index, launch in enumerate(document.launches):
-        assumed = assume(launch, document.directives, options, workspace, document.name)
         models, configs = _sources(document, workspace, depends_on)
-        entry = _judged(launch, assumed, models, configs, cache)
-        verdict = entry.verdict
-        diagnostics += _placed(entry, launch, index, configs)
-        diagnostics += variables_of(document, launch, index, assumed)
+        last = before[index] if index < len(before) else None
+        if last is None or last.launch is not launch or not _holds(last, decided_by, configs):
+            last = _looked_at(document, launch, index, options, workspace, models, configs, cache, decided_by)
+        launches.append(last)
+        verdict = last.report.verdict
+        assert verdict is not None
+        diagnostics += last.diagnostics
+        diagnostics += variables_of(document, launch, index, last.assumed)
         bind = partial(bind_variant, launch, release=verdict.main.world.release, configs=configs)
         diagnostics += gpu_count_of(document, launch, index, verdict, bind)
-        for named in assumed.releases:
+        for named in last.assumed.releases:
             unknown.setdefault(named.value, _unknown_release(named, launch))
-        main = partial(_main_run, launch, verdict, models, configs)
-        reports.append(LaunchReport(launch, assumed.worlds, main, verdict, partial(_resolved, launch, models)))
+    cache.keep(document.name, launches)
+    reports = [one.report for one in launches]
     diagnostics += filter(None, unknown.values())
     diagnostics += findings_together(document, reports, partial(_binder, document, workspace))
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(document, in_order(told_once(kept)), tuple(reports), ignored, frozenset(depends_on))
+
+
+def _holds(last: Kept, decided_by: tuple[object, ...], configs: ConfigSource) -> bool:
+    """Whether what a launch came to still holds."""
+    return last.decided_by == decided_by and all(configs(path) == found for path, found in last.read.items())
+
+
+def _looked_at(
+    document: Document,
+    launch: Launch,
+    index: int,
+    options: Options,
+    workspace: Workspace,
+    models: ModelSource,
+    configs: ConfigSource,
+    cache: Cache,
+    decided_by: tuple[object, ...],
+) -> Kept:
+    read: dict[str, tuple[str, str] | None] = {}
+
+    def noted(path: str) -> tuple[str, str] | None:
+        read[path] = configs(path)
+        return read[path]
+
+    assumed = assume(launch, document.directives, options, workspace, document.name)
+    entry, fresh = _judged(launch, assumed, models, noted, cache)
+    diagnostics = _placed(entry, launch, index, noted, fresh=fresh)
+    verdict = entry.verdict
+    main = partial(_main_run, launch, verdict, models, configs)
+    report = LaunchReport(launch, assumed.worlds, main, verdict, partial(_resolved, launch, models))
+    return Kept(launch, decided_by, read, assumed, diagnostics, report)
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
@@ -114,22 +176,26 @@ def document_names(document: Document, workspace: Workspace) -> Naming:
     return naming
 
 
-def _judged(launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache) -> Entry:
+def _judged(
+    launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache
+) -> tuple[Entry, bool]:
+    """What the launch came to, and whether that is new."""
     key = launch_key(launch, assumed, configs)
     entry = cache.get(key)
-    if entry is None:
-        entry = Entry(judge(launch, assumed.worlds, models, configs, release_named=assumed.release_named))
-        cache.put(key, entry)
-    return entry
+    if entry is not None:
+        return entry, False
+    entry = Entry(judge(launch, assumed.worlds, models, configs, release_named=assumed.release_named))
+    cache.put(key, entry)
+    return entry, True
 
 
-def _placed(entry: Entry, launch: Launch, index: int, configs: ConfigSource) -> list[Diagnostic]:
+def _placed(entry: Entry, launch: Launch, index: int, configs: ConfigSource, *, fresh: bool) -> list[Diagnostic]:
     """The launch's diagnostics: those of the last launch that read the same, moved to this one's words, else found anew."""
     if not entry.verdict.findings:
         return []
     found = moved(entry.diagnostics, entry.launch, launch, index) if entry.launch is not None else None
     if found is None:
-        found = diagnostics_of(launch, index, entry.verdict, configs)
+        found = diagnostics_of(launch, index, entry.verdict, configs, own=fresh)
     entry.launch, entry.diagnostics = launch, found
     return found
 

@@ -14,11 +14,16 @@ from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, Word, hull
 
 
-def diagnostics_of(launch: Launch, index: int, verdict: Verdict, configs: ConfigSource) -> list[Diagnostic]:
-    """The diagnostics of one launch. A verdict may come from another launch that reads the same, so words are bound again for places."""
+def diagnostics_of(
+    launch: Launch, index: int, verdict: Verdict, configs: ConfigSource, *, own: bool = False
+) -> list[Diagnostic]:
+    """The diagnostics of one launch. A verdict that is not its `own` comes from a launch that reads the same: words are bound again, for
+    their places."""
     bindings: dict[tuple[int, object], Binding] = {}
 
     def binding_of(judged: Judged) -> Binding:
+        if own:
+            return judged.binding
         key = (judged.variant, judged.world.release)
         if key not in bindings:
             bindings[key] = bind_variant(launch, judged.variant, judged.world.release, configs)

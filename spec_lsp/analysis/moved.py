@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from spec_lsp.analysis.report import Diagnostic, Related
@@ -35,11 +35,9 @@ class _Edges:
 
     def __init__(self, before: Launch, after: Launch) -> None:
         self._document = before.place.document
-        self._starts: dict[tuple[str, int], tuple[str, int]] = {}
-        self._ends: dict[tuple[str, int], tuple[str, int]] = {}
-        for old, new in zip(_places(before), _places(after), strict=True):
-            self._starts[old.document, old.start] = (new.document, new.start)
-            self._ends[old.document, old.end] = (new.document, new.end)
+        old, new = _places(before), _places(after)
+        self._starts = dict(zip([p[:2] for p in old], [p[:2] for p in new], strict=True))
+        self._ends = dict(zip([(p[0], p[2]) for p in old], [(p[0], p[2]) for p in new], strict=True))
 
     def of(self, place: Place) -> Place | None:
         start = self._starts.get((place.document, place.start))
@@ -50,11 +48,13 @@ class _Edges:
         return Place(start[0], start[1], end[1])
 
 
-def _places(launch: Launch) -> Iterator[Place]:
-    yield launch.place
+def _places(launch: Launch) -> list[Place]:
+    found = [launch.place]
     for variant in launch.variants:
         for word in (*variant.words, *variant.env.values()):
-            yield word.place
+            found.append(word.place)
             for fragment in word.fragments:
-                yield fragment.place
-                yield from fragment.via
+                found.append(fragment.place)
+                if fragment.via:
+                    found += fragment.via
+    return found

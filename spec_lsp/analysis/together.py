@@ -7,6 +7,7 @@ silences.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -100,7 +101,8 @@ def findings_together(
     document: Document, reports: Sequence[LaunchReport], bind: Callable[[Launch, Release], Bind]
 ) -> list[Diagnostic]:
     """What is said of launches that belong together. `bind` gives what binds the words of a launch's variants in a release."""
-    if len(reports) < 2 or not any(_tells_role(r.launch) for r in reports):
+    own_words = document.depends_on or ROLE.search(document.text)  # a glance, at every keystroke
+    if len(reports) < 2 or not own_words or not any(_tells_role(r.launch) for r in reports):
         return []
     servers = [
         Server(i, report.launch, report.verdict, bind(report.launch, report.verdict.main.world.release))
@@ -112,6 +114,9 @@ def findings_together(
     if not 2 <= len(servers) <= MAX_SERVERS:
         return []
     return [*_prefill_and_decode(servers), *_ranks(servers), *_one_node(document, servers)]
+
+
+ROLE = re.compile("disagg|node.rank")
 
 
 def _tells_role(launch: Launch) -> bool:

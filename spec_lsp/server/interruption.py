@@ -41,5 +41,13 @@ class InterruptibleCache:
         self._added = True
         self._verdicts.put(key, verdict)
 
+    @property
+    def kept(self) -> Any:
+        """See analysis.check.Cache."""
+        return self._verdicts.kept
+
+    def keep(self, document: str, launches: Any) -> None:
+        self._verdicts.keep(document, launches)
+
     def clear(self) -> None:
         self._verdicts.clear()

@@ -19,13 +19,14 @@ Range = dict[str, Position]
 class Lines:
     """The lines of one version of a text, for conversions in one client's encoding."""
 
-    __slots__ = ("_encoding", "_index")
+    __slots__ = ("_carriage", "_encoding", "_index")
 
     def __init__(self, text: str, encoding: Encoding) -> None:
         from spec_lsp.syntax.lines import LineIndex  # not at the top: it brings the parsers with it
 
         self._index: LineIndex = LineIndex(text)
         self._encoding: Encoding = encoding
+        self._carriage = "\r" in text
 
     def __len__(self) -> int:
         return len(self._index)
@@ -44,7 +45,7 @@ class Lines:
 
     def position(self, offset: int) -> Position:
         """An offset as a protocol position. Between CR and LF it is the end of the line; behind the text, its end."""
-        if offset > 0 and self.text[offset - 1 : offset + 1] == "\r\n":
+        if self._carriage and offset > 0 and self.text[offset - 1 : offset + 1] == "\r\n":
             offset -= 1
         line, character = self._index.position(offset, self._encoding)
         return {"line": line, "character": character}

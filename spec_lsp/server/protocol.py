@@ -15,6 +15,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Generator
+from dataclasses import dataclass
 from typing import Any
 
 import cattrs
@@ -40,6 +41,21 @@ class ContentModified(JsonRpcException):
 
     CODE = CONTENT_MODIFIED
     MESSAGE = "content modified"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A result that is JSON already: for the hot path, where it is made of pieces that are kept."""
+
+    json: str
+
+
+def written(value: Any) -> str:
+    """Plain data as JSON, as messages hold it. Raises TypeError or ValueError when it cannot be."""
+    return _ENCODER.encode(value)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def converter() -> cattrs.Converter:
@@ -242,6 +258,9 @@ class Protocol(LanguageServerProtocol):
             # pygls puts a traceback into the error's data: that is for our log, not for the client
             self._answer_error(msg_id, error.code, error.message)
             return
+        if isinstance(result, Written):
+            self._send_body(f'{{"jsonrpc":"{self.VERSION}","id":{json.dumps(msg_id)},"result":{result.json}}}'.encode())
+            return
         try:
             body = self.encode({"jsonrpc": self.VERSION, "id": msg_id, "result": result})
         except Exception as problem:
@@ -253,6 +272,10 @@ class Protocol(LanguageServerProtocol):
     def _answer_error(self, id_: Any, code: int, message: str) -> None:
         error = {"code": code, "message": message}
         self._send_body(self.encode({"jsonrpc": self.VERSION, "id": id_, "error": error}))
+
+    def notify_written(self, method: str, params: str) -> None:
+        """Send a notification whose parameters are JSON already."""
+        self._send_body(f'{{"jsonrpc":"{self.VERSION}","method":"{method}","params":{params}}}'.encode())
 
     def notify_plain(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification made of plain dictionaries: no conversion, for the hot path."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
 import logging
 import time
 from collections.abc import Iterable, Iterator
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from spec_lsp.server.positions import Lines
+from spec_lsp.server.protocol import Written, written
 from spec_lsp.server.text import OpenText
 from spec_lsp.server.uris import name_of
 
@@ -40,10 +40,14 @@ UNNECESSARY, DEPRECATED = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What is said of one document, and a hash of everything that decides it."""
+    """What is said of one document, as objects and as JSON, and a hash of everything that decides it."""
 
     items: list[Item]
+    json: str
     result_id: str
+
+
+NOTHING = Report([], "[]", "closed")
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -60,8 +64,9 @@ class Reporter:
         items = list(self._items(name))
         text = self._session.text(name)
         digest = hashlib.blake2b((text.text if text else "").encode("utf-8", "surrogatepass"), digest_size=12)
-        digest.update(json.dumps(items, sort_keys=True).encode())
-        return Report(items, digest.hexdigest())
+        text_of_items = written(items)
+        digest.update(text_of_items.encode())
+        return Report(items, text_of_items, digest.hexdigest())
 
     def _items(self, name: str) -> Iterator[Item]:
         lines = self._session.lines(name)
@@ -251,7 +256,8 @@ class Diagnostics:
 
     def _publish(self, name: str, uri: str) -> None:
         text = self._session.text(name)
-        items = self.reporter.report(name).items if text or self._is_target(name) else []
+        report = self.reporter.report(name) if text or self._is_target(name) else NOTHING
+        items = report.items
         last = self._sent.get(name, None if text else [])
         if items == last and (not items or text is None or not _moved(text, items)):
             if text is not None:
@@ -261,30 +267,31 @@ class Diagnostics:
             self._sent.pop(name, None)
         else:
             self._sent[name] = items
-        params: dict[str, Any] = {"uri": uri, "diagnostics": items}
+        version = ""
         if text is not None:
             text.touched.clear()
             if text.version is not None:
-                params["version"] = text.version
-        self._ls.wire.notify_plain(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+                version = f',"version":{written(text.version)}'
+        params = f'{{"uri":{written(uri)},"diagnostics":{report.json}{version}}}'
+        self._ls.wire.notify_written(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
     def _is_target(self, name: str) -> bool:
         return any(name in targets for targets in self._targets.values())
 
     # pull
 
-    def pull(self, name: str, previous: str | None) -> dict[str, Any]:
+    def pull(self, name: str, previous: str | None) -> Written:
         """The answer to `textDocument/diagnostic`."""
         if self._session.text(name) is None:
-            report = Report([], "closed")
+            report = NOTHING
         else:
             began = time.perf_counter()
             report = self.reporter.report(name)
             self._answered[name] = report.result_id
             log.info("%.1f ms for the diagnostics of %s", 1000 * (time.perf_counter() - began), name)
         if previous == report.result_id:
-            return {"kind": "unchanged", "resultId": report.result_id}
-        return {"kind": "full", "resultId": report.result_id, "items": report.items}
+            return Written(f'{{"kind":"unchanged","resultId":"{report.result_id}"}}')
+        return Written(f'{{"kind":"full","resultId":"{report.result_id}","items":{report.json}}}')
 
     def _refresh_where_different(self, names: Iterable[str]) -> None:
         """Ask the client to pull again if other things are to be said of documents that it did not edit."""
@@ -324,7 +331,7 @@ def register(ls: Server) -> dict[str, Any]:
         return {}
 
     @ls.feature(types.TEXT_DOCUMENT_DIAGNOSTIC)
-    async def diagnostic(params: types.DocumentDiagnosticParams) -> dict[str, Any]:
+    async def diagnostic(params: types.DocumentDiagnosticParams) -> Written:
         """Lets the messages that have come by now be read first: a later edit or a cancellation saves the work."""
         await ls.session.ready()
         return ls.diagnostics.pull(name_of(params.text_document.uri), params.previous_result_id)
