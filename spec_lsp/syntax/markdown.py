@@ -67,7 +67,7 @@ COMMENT = re.compile(
     r"|^[ \t]*\.\.[ \t]+spec-lsp:[ \t]*(?P<rst>[^\n\r]*)",
     re.M,
 )
-MAX_BLOCKS = 2_000
+MAX_BLOCKS = 20_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -145,20 +145,28 @@ def _seen(word: Word, place: Place) -> Word:
     return Word(tuple(f._replace(via=(place, *f.via)) for f in word.fragments), place)
 
 
+def alike(left: Value, right: Value) -> bool:
+    """Whether two values are known to be the same, wherever they are written."""
+    if left is right:
+        return True
+    (known, a), (also, b) = data_of(left), data_of(right)
+    return bool(known and also and type(a) is type(b) and a == b) or left == right
+
+
 def joined(left: Value | None, right: Value | None, place: Place) -> Value:
     """What a name may be after two ways of the program."""
-    if left is None or right is None or left == right:
+    if left is None or right is None or alike(left, right):
         found = left if left is not None else right
         assert found is not None
         return found
     if isinstance(left, Items) and isinstance(right, Items):
         same = 0
-        while same < min(len(left.items), len(right.items)) and left.items[same] == right.items[same]:
+        while same < min(len(left.items), len(right.items)) and alike(left.items[same], right.items[same]):
             same += 1
         return Items((*left.items[:same], More(place, DEPENDS)), left.place)
     if isinstance(left, Table) and isinstance(right, Table):
         others = {e.name: e.value for e in right.entries}
-        kept = tuple(e for e in left.entries if others.get(e.name) == e.value)
+        kept = tuple(e for e in left.entries if e.name in others and alike(e.value, others[e.name]))
         return Table(kept, left.place, True)
     if isinstance(left, Text) and isinstance(right, Text):
         return _joined_text(left, right, place)

@@ -1,0 +1,285 @@
+"""Python: what is evaluated, what starts SGLang, and what is left alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.edit import WordEditor, apply_edits
+from spec_lsp.syntax.launch import Launch
+from tests.syntax.support import argv, check_maps, told
+
+HEAD = "import os, sys, shlex, json, subprocess\nimport sglang as sgl\n"
+
+
+def read(text: str) -> list[Launch]:
+    document = parse("a.py", text)
+    check_maps(document)
+    return list(document.launches)
+
+
+def words(text: str) -> list[list[str]]:
+    return [argv(v) for launch in read(HEAD + text) for v in launch.variants]
+
+
+ITEMS: list[tuple[str, str, list[str]]] = [
+    ("", "'--tp', '8'", ["--tp", "8"]),
+    ("", "'--tp', str(8)", ["--tp", "8"]),
+    ("", "'--tp', 8", ["--tp", "8"]),
+    ("TP = 8", "'--tp', str(TP), f'--dp={TP}', f'{TP}x'", ["--tp", "8", "--dp=8", "8x"]),
+    ("TP = n()", "'--tp', str(TP), f'--dp={TP}'", ["--tp", "?", "--dp=?"]),
+    ("", "f'{x!r}', f'{{}}', f'a{x:>3}b'", ["?", "{}", "a?b"]),
+    ("A = ['--a', '1']", "*A", ["--a", "1"]),
+    ("A = ['--a']\nA += ['1']\nA.append('--b')\nA.extend(['2'])", "*A", ["--a", "1", "--b", "2"]),
+    ("A = ['--a']\nif x:\n    A += ['--b']", "*A", ["--a", "?*"]),
+    ("A = ['--a'] if x else ['--a', '--b']", "*A", ["--a", "?*"]),
+    ("", "*a.split()", ["?*"]),
+    ("", "*(more or [])", ["?*"]),
+    ("", "*[str(x) for x in y]", ["?*"]),
+    ("A = ['--a', 1]", "*[str(x) for x in A]", ["--a", "1"]),
+    ("", "*'--a 1'.split()", ["--a", "1"]),
+    ("", "*shlex.split(\"--a '1 2'\")", ["--a", "1 2"]),
+    ("", "'a' 'b', 'c' + 'd', 'e%s' % x, 'f{}'.format(x)", ["ab", "cd", "e?", "f?"]),
+    ("", r"'a\tb', r'a\tb', '\u00e9', 'a\'b'", ["a\tb", "a\\tb", "é", "a'b"]),
+    ("", "json.dumps({'a': [1]})", ['{"a": [1]}']),
+    ("", "os.environ.get('X', 'd'), os.getenv('Y'), os.environ['Z']", ["d", "?", "?"]),
+    ("class C:\n    tp = 8", "str(C.tp)", ["8"]),
+    ("A, B = '1', '2'", "A, B", ["1", "2"]),
+    ("D = {'k': 'v'}", "D['k'], D['z']", ["v", "?"]),
+    ("if x:\n    T = '1'\nelse:\n    T = '2'", "T", ["?"]),
+    ("try:\n    T = '1'\nexcept E:\n    T = '1'", "T", ["1"]),
+    ("é = 'ü😀'", "é, 'a'", ["ü😀", "a"]),
+]
+
+
+@pytest.mark.parametrize(("head", "items", "expected"), ITEMS, ids=range(len(ITEMS)))
+def test_items(head: str, items: str, expected: list[str]) -> None:
+    assert words(f"{head}\nsubprocess.run(['sglang', 'serve', {items}])\n") == [expected]
+
+
+SINKS: list[tuple[str, list[list[str]]]] = [
+    ("subprocess.Popen(['python3', '-m', 'sglang.launch_server', '--tp', '8'])", [["--tp", "8"]]),
+    ("subprocess.run([sys.executable, '-m', 'sglang.launch_server', '--tp', '8'])", [["--tp", "8"]]),
+    ("subprocess.check_call(('sglang', 'serve', 'm'))", [["m"]]),
+    ("subprocess.run('sglang serve m --tp 8', shell=True)", [["m", "--tp", "8"]]),
+    ("subprocess.run(['bash', '-c', 'sglang serve m'])", [["m"]]),
+    ("subprocess.run(args=['sglang', 'serve', 'm'])", [["m"]]),
+    ("os.system('sglang serve m &')", [["m"]]),
+    ("os.execvp('sglang', ['sglang', 'serve', 'm'])", [["m"]]),
+    ("os.execlp('sglang', 'sglang', 'serve', 'm')", [["m"]]),
+    ("run_command('sglang serve m')", [["m"]]),
+    ("self.host.exec_run('python -m sglang.launch_server --tp 8')", [["--tp", "8"]]),
+    ("Thing(cmd=['sglang', 'serve', 'm'])", [["m"]]),
+    ("def f():\n    return ['sglang', 'serve', 'm']", [["m"]]),
+    ("def f(m, tp=2):\n    subprocess.run(['sglang', 'serve', m, '--tp', str(tp)])", [["?", "--tp", "?"]]),
+    ("for b in ['fa3', 'triton']:\n    subprocess.run(['sglang', 'serve', b])", [["fa3"], ["triton"]]),
+    ("for b in names:\n    subprocess.run(['sglang', 'serve', b])", [["?"]]),
+    ("cmd = 'sglang serve m'\ncmd += ' --tp 8'\nsubprocess.run(cmd, shell=True)", [["m", "--tp", "8"]]),
+    ("cmd = ['sglang', 'serve', 'm']\nsubprocess.run(' '.join(cmd), shell=True)", [["m"]]),
+    ("from sglang.srt.server_args import prepare_server_args\nprepare_server_args(['--tp', '8'])", [["--tp", "8"]]),
+    ("print('sglang serve m')", []),
+    ("print(['sglang', 'serve', 'm'])", []),
+    ("logging.info('sglang serve m')", []),
+    ("x = 'sglang serve m'", []),
+    ("x = ['sglang', 'serve', 'm']", []),
+    ("raise ValueError('sglang serve m')", []),
+    ("parser.add_argument('--x', help='sglang serve m')", []),
+    ("subprocess.run(['pkill', '-f', 'sglang serve'])", []),
+    ("with self.assertRaises(X):\n    subprocess.run(['sglang', 'serve', 'm'])", []),
+    ("with pytest.raises(X):\n    sgl.Engine(model_path='m')", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SINKS, ids=range(len(SINKS)))
+def test_what_starts_a_server(text: str, expected: list[list[str]]) -> None:
+    assert words(text + "\n") == expected
+
+
+ENGINES: list[tuple[str, list[list[str]]]] = [
+    ("sgl.Engine(model_path='m', tp_size=2)", [["model_path", "'m'", "tp_size", "2"]]),
+    ('import sglang\nsglang.Engine(model_path="m")', [["model_path", '"m"']]),
+    ("from sglang import Engine as E\nE(model_path='m')", [["model_path", "'m'"]]),
+    ("from sglang.srt.entrypoints.engine import Engine\nEngine(model_path='m')", [["model_path", "'m'"]]),
+    (
+        "from sglang.srt.server_args import ServerArgs\nServerArgs('m', tp_size=2)",
+        [["model_path", "'m'", "tp_size", "2"]],
+    ),
+    ("sgl.Runtime(model_path='m', launch_timeout=3)", [["model_path", "'m'"]]),
+    ("TP = 2\nsgl.Engine(tp_size=TP)", [["tp_size", "2"]]),
+    ("sgl.Engine(tp_size=n)", [["tp_size", "?"]]),
+    ("sgl.Engine(tp_size=1 + 1)", [["tp_size", "?"]]),
+    ("sgl.Engine(cuda_graph_bs=[1, 2], model_path=f'{M}')", [["cuda_graph_bs", "[1, 2]", "model_path", "?"]]),
+    ("M = 'm'\nsgl.Engine(model_path=f'{M}/x')", [["model_path", "'m/x'"]]),
+    ("sgl.Engine(tp_size=2, **kw)", [["tp_size", "2", "?*"]]),
+    ("kw = {'tp_size': 2}\nkw['page_size'] = 64\nsgl.Engine(**kw)", [["tp_size", "2", "page_size", "64"]]),
+    ("kw = dict(tp_size=2)\nkw.update(page_size=64)\nsgl.Engine(**kw)", [["tp_size", "2", "page_size", "64"]]),
+    ("sgl.Engine(**kw)", []),
+    ("sgl.Engine(server_args=args)", []),
+    ("from sqlalchemy import Engine\nEngine(model_path='m')", []),
+    ("from vllm import ServerArgs\nServerArgs(model_path='m')", []),
+    ("from sglang.multimodal_gen.runtime.server_args import ServerArgs\nServerArgs(model_path='m')", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ENGINES, ids=range(len(ENGINES)))
+def test_engines(text: str, expected: list[list[str]]) -> None:
+    assert words(text + "\n") == expected
+
+
+IMPORT = "from sglang.test.test_utils import popen_launch_server, run_bench_one_batch\n"
+HELPERS: list[tuple[str, list[list[str]]]] = [
+    ("popen_launch_server('m', url, 600, other_args=['--tp', 8])", [["--model-path", "m", "--tp", "8"]]),
+    ("popen_launch_server(model='m', base_url=url, timeout=600)", [["--model-path", "m"]]),
+    ("popen_launch_server(M, url, timeout=600, other_args=args)", [["--model-path", "?", "?*"]]),
+    ("popen_launch_server('m', url, 600, None, ('--tp', '8'))", [["--model-path", "m", "--tp", "8"]]),
+    ("popen_launch_server('m', url, 600, num_replicas=2)", []),
+    ("popen_launch_server('m', url, 600, pd_separated=True)", []),
+    ("run_bench_one_batch('m', ['--tp', '2'])", [["--model-path", "m", "--tp", "2"]]),
+]
+
+
+@pytest.mark.parametrize(("call", "expected"), HELPERS, ids=range(len(HELPERS)))
+def test_helpers_of_sglangs_tests(call: str, expected: list[list[str]]) -> None:
+    assert words(f"{IMPORT}{call}\n") == expected
+
+
+def test_helpers_of_others() -> None:
+    assert words("from mine import popen_launch_server\npopen_launch_server('m', url, 600)\n") == []
+    assert words("def popen_launch_server(m): pass\npopen_launch_server('m')\n") == []
+
+
+CLASSES = f"""{IMPORT}
+class A(CustomTestCase):
+    model = None
+    extra = []
+
+    @classmethod
+    def setUpClass(cls):
+        args = ["--tp", "2"]
+        args.extend(cls.extra)
+        popen_launch_server(cls.model, url, 600, other_args=args)
+
+
+class B(A):
+    model = "m"
+    extra = ["--page-size", "64"]
+"""
+
+
+def test_classes_launch_what_they_inherit() -> None:
+    (launch,) = read(CLASSES)
+    found = {tuple(c.taken for c in v.choices): argv(v) for v in launch.variants}
+    assert found == {
+        ("the class is `A`",): ["--model-path", "?", "--tp", "2"],
+        ("the class is `B`",): ["--model-path", "m", "--tp", "2", "--page-size", "64"],
+    }
+
+
+ENVIRONMENTS: list[tuple[str, dict[str, str]]] = [
+    ("subprocess.run(['sglang', 'serve', 'm'], env={'A': '1'})", {"A": "1"}),
+    ("subprocess.run(['sglang', 'serve', 'm'], env={**os.environ, 'A': '1'})", {"A": "1"}),
+    ("os.environ['A'] = '1'\nsubprocess.run(['sglang', 'serve', 'm'])", {"A": "1"}),
+    ("os.environ.update(A='1')\nsubprocess.run(['sglang', 'serve', 'm'])", {"A": "1"}),
+    ("env = os.environ.copy()\nenv['A'] = '1'\nsubprocess.run(['sglang', 'serve', 'm'], env=env)", {"A": "1"}),
+    ("env = os.environ.copy()\nenv['A'] = '1'\nsubprocess.run(['sglang', 'serve', 'm'])", {}),
+    ("with patch.dict(os.environ, {'A': '1'}):\n    subprocess.run(['sglang', 'serve', 'm'])", {"A": "1"}),
+    ("with patch.dict(os.environ, {'A': '1'}):\n    pass\nsubprocess.run(['sglang', 'serve', 'm'])", {}),
+    ("subprocess.run('A=1 sglang serve m', shell=True)", {"A": "1"}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ENVIRONMENTS, ids=range(len(ENVIRONMENTS)))
+def test_environment(text: str, expected: dict[str, str]) -> None:
+    (launch,) = read(f"{HEAD}{text}\n")
+    assert {n: told(w) for n, w in launch.variants[0].env.items()} == expected
+
+
+def test_clues() -> None:
+    text = (
+        f"{HEAD}image = modal.Image.from_registry('lmsysorg/sglang:v0.5.9').pip_install('sglang==0.5.12', 'x')\n"
+        "@app.function(gpu='H200:2')\ndef f():\n    subprocess.run(['sglang', 'serve', 'm'])\n"
+    )
+    (launch,) = read(text)
+    assert [f"{c.kind}: {c.text}" for c in launch.clues] == [
+        "gpu: H200:2",
+        "pin: sglang==0.5.12",
+        "image: lmsysorg/sglang:v0.5.9",
+    ]
+
+
+BROKEN: list[tuple[str, list[list[str]]]] = [
+    ("sgl.Engine(model_path='m', tp_size=2, att\n", [["model_path", "'m'", "tp_size", "2"]]),
+    ("sgl.Engine(model_path='m',\n    tp_size=\n", [["model_path", "'m'"]]),
+    ("subprocess.run(['sglang', 'serve', 'm', '--t\n", [["m", "--t"]]),
+    ("def f(:\n    pass\nsgl.Engine(model_path='m')\n", [["model_path", "'m'"]]),
+    ("x = (\nsgl.Engine(model_path='m')\n", [["model_path", "'m'"]]),
+    ("sgl.Engine(model_path='m')\nprint 'python 2'\n", [["model_path", "'m'"]]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BROKEN, ids=range(len(BROKEN)))
+def test_half_typed_files(text: str, expected: list[list[str]]) -> None:
+    assert words(text) == expected
+
+
+def test_places_of_keywords_and_values() -> None:
+    text = f"{HEAD}B = 'fa3'\nllm = sgl.Engine(model_path='m',\n  attention_backend=B)\n"
+    (launch,) = read(text)
+    assert text[launch.place.start : launch.place.end] == "sgl.Engine"
+    shown = [text[w.place.start : w.place.end] for w in launch.variants[0].words]
+    assert shown == ["model_path", "'m'", "attention_backend", "B"]
+    written = launch.variants[0].words[3].fragments[0].place
+    assert text[written.start : written.end] == "'fa3'"
+
+
+EDITS: list[tuple[str, str, str]] = [
+    ("set", "sgl.Engine(a='m', b=1)", "sgl.Engine(a='m', b=9)"),
+    ("set", "N = 1\nsgl.Engine(a='m', b=N)", "N = 9\nsgl.Engine(a='m', b=N)"),
+    ("remove", "sgl.Engine(a='m', b=1)", "sgl.Engine(a='m')"),
+    ("remove", "sgl.Engine(a='m', b=1, c=2)", "sgl.Engine(a='m', c=2)"),
+    ("remove", "sgl.Engine(\n    a='m',\n    b=1,  # why\n    c=2,\n)", "sgl.Engine(\n    a='m',\n    c=2,\n)"),
+    ("remove", "sgl.Engine(\n    a='m',\n    b=1\n)", "sgl.Engine(\n    a='m'\n)"),
+    ("insert", "sgl.Engine(a='m', b=1)", "sgl.Engine(a='m', b=1, new=9)"),
+    (
+        "insert",
+        "sgl.Engine(\n    a='m',\n    b=1,  # why\n)",
+        "sgl.Engine(\n    a='m',\n    b=1,  # why\n    new=9,\n)",
+    ),
+    ("insert", "sgl.Engine(\n    a='m',\n    b=1\n)", "sgl.Engine(\n    a='m',\n    b=1,\n    new=9\n)"),
+    ("rename", "sgl.Engine(a='m', b=1)", "sgl.Engine(a='m', other=1)"),
+]
+
+
+@pytest.mark.parametrize(("what", "text", "expected"), EDITS, ids=range(len(EDITS)))
+def test_edits_of_keywords(what: str, text: str, expected: str) -> None:
+    editor = WordEditor(parse("a.py", HEAD + text + "\n"), 0)
+    change = {
+        "set": lambda: editor.set_value(3, "9"),
+        "remove": lambda: editor.remove(2, 2),
+        "insert": lambda: editor.insert(3, "new", ["9"]),
+        "rename": lambda: editor.rename(2, "other"),
+    }[what]()
+    assert change is not None
+    assert apply_edits(editor.document.text, "a.py", change.edits) == f"{HEAD}{expected}\n"
+
+
+strings = st.text(st.sampled_from("ab é😀'\"\\\n\t{}%$"), max_size=8)
+
+
+@given(
+    st.lists(strings, min_size=1, max_size=4), st.sampled_from(["{!r}", "f{!r}", "'' {!r}", "str({!r})", "({!r} + '')"])
+)
+@settings(max_examples=150, deadline=None)
+def test_strings_are_what_python_makes_of_them(texts: list[str], form: str) -> None:
+    if "f" in form:
+        texts = [t.replace("{", "").replace("}", "").replace("\\", "") for t in texts]
+    items = ", ".join(form.format(t) for t in texts)
+    (launch,) = read(f"{HEAD}subprocess.run(['sglang', 'serve', {items}])\n")
+    assert [w.text for w in launch.variants[0].words] == texts
+
+
+def test_a_file_that_starts_nothing_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ast.parse", lambda *_: pytest.fail("parsed"))
+    assert parse("a.py", "import sglang\nsglang.function(x)\n" * 100).launches == ()
