@@ -157,7 +157,9 @@ class Reader:
 
     def list_of(self, key: str, node: Node, frame: Frame) -> None:
         nodes = items(node)
-        if SCRIPT_KEY.search(key) and nodes and all(is_scalar(n) for n in nodes):
+        lines = [n for item in nodes for n in (items(item) if is_list(item) else [item])]
+        if SCRIPT_KEY.search(key) and any(map(is_scalar, nodes)) and all(map(is_scalar, lines)):
+            nodes = lines
             found = [self.part.word(n) for n in nodes]
             if any(w.text == "-m" for w in found) or not any(" " in n.value for n in nodes):
                 self.argv(found, frame, node)
@@ -175,7 +177,7 @@ class Reader:
         entries = self.part.entries(node)
         given = tuple(k for k in PARTS_OF_A_COMMAND if k in entries and not is_mapping(entries[k][1]))
         listed = [k for k in given if is_list(entries[k][1])]
-        if not given or any(is_list(i) for k in listed for i in items(entries[k][1])):
+        if not given:
             return ()
         scalars = [k for k in given if not is_null(entries[k][1]) and k not in listed]
         if not listed and scalars and not frame.compose:
@@ -228,9 +230,8 @@ class Reader:
 
     def item(self, node: Node) -> Word:
         word = self.part.word(node)
-        if not word.known_start and self.part.repeats(node):
-            return word._replace(splat=True)
-        return word
+        many = is_list(node) or (not word.known_start and self.part.repeats(node))
+        return word._replace(splat=True) if many else word
 
     def argv(
         self, argv: Sequence[Word], frame: Frame, at: Node, only_args: bool = False, from_list: bool = True

@@ -1,0 +1,296 @@
+"""Commands in YAML files, found by their structure."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.syntax import parse
+from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.yaml.templates import read_template
+from tests.syntax.support import argv, check_maps, told
+
+FILES = {
+    ".env": "TP=4\nexport NAME='a b' # c\n",
+    "more.env": "SGLANG_A=1\n# SGLANG_B=2\n",
+    "flags.sh": 'FLAGS="--tp 8"\n',
+}
+
+
+def looks_like(keys: frozenset[str]) -> bool:
+    return len(keys & {"tp", "tp-size", "page-size", "mem-fraction-static", "chunked-prefill-size"}) >= 2
+
+
+def read(text: str, name: str = "x.yaml") -> Document:
+    document = parse(name, text, FILES.get, None, looks_like)
+    check_maps(document)
+    return document
+
+
+def launched(text: str) -> list[str]:
+    """The words of each variant of each launch."""
+    return [" ".join(argv(v)) for launch in read(text).launches for v in launch.variants]
+
+
+PY = "python3, -m, sglang.launch_server"
+RUN = "python3 -m sglang.launch_server"
+COMMANDS: list[tuple[str, list[str]]] = [
+    (f"command: [{PY}]\nargs: [--tp, '2']", ["--tp 2"]),
+    (f"command: [{PY}, --tp]\nargs: [2]", ["--tp 2"]),
+    (f"command: [bash]\nargs: [-c, {RUN} --tp 2]", ["--tp 2"]),
+    (f'command: [sh, -c]\nargs: ["exec {RUN} \\"$@\\"", x, --tp, "2"]', ["--tp 2"]),
+    (f"command: [/usr/bin/tini, --, {PY}, --tp, '2']", ["--tp 2"]),
+    (f"command: [env, A=1, {PY}, --tp, '2']", ["--tp 2"]),
+    (f"command: [numactl, -N, '0', {PY}, --tp, '2']", ["--tp 2"]),
+    ("command: [torchrun, -m, sglang.launch_server, --tp, '2']", ["--tp 2"]),
+    (f"command: {RUN}\nargs: [--tp, '2']", ["--tp 2"]),
+    (f"command: {RUN}\nargs: --tp 2", ["--tp 2"]),
+    (f"command: |\n  {RUN} \\\n    --tp 2", ["--tp 2"]),
+    (f"entrypoint: [{PY}]\ncommand: [--tp, '2']", ["--tp 2"]),
+    ("command: [sglang, serve, m]", ["m"]),
+    ("image: lmsysorg/sglang:v1\nargs: [--tp, '2']", ["--tp 2"]),
+    ("image: lmsysorg/sglang-router:v1\nargs: [--tp, '2']", []),
+    ("image: vllm/vllm-openai:v1 # no sglang\nargs: [--tp, '2', --page-size, '1']", []),
+    ("image: my/llm:1\nname: sglang\nargs: [--tp, '2', --page-size, '1']", ["--tp 2 --page-size 1"]),
+    ("image: my/llm:1\nname: sglang\nargs: [--tp, '2', --policy, random]", []),
+    ("name: sglang\ncommand: [redis-server]\nargs: [--tp, '2', --page-size, '1']", []),
+    (f"command: [{PY}]\nargs:\n- --tp\n-\n- --x", ["--tp --x"]),
+    (f"command: [{PY}]\nargs: [--tp, {{a: b}}]", ["--tp ?"]),
+    (f"command: [{PY}]\nargs: [[--tp, '2'], --x]", ["?* --x"]),
+    (f"run: {RUN} --tp 2", ["--tp 2"]),
+    (f"runcmd:\n- [{PY}, --tp, '2']", ["--tp 2"]),
+    (f"script:\n- [cd x, T=2]\n- {RUN} --tp $T", ["--tp 2"]),
+    (f"commands:\n- export T=2\n- {RUN} --tp $T\n- sglang serve $T", ["--tp 2", "2"]),
+    (f"script: [{PY}, --tp, '2']", ["--tp 2"]),
+    (f"startCommand: {RUN} --tp 2", ["--tp 2"]),
+    (f"server_start_cmd: {RUN} --tp 2", ["--tp 2"]),
+    (f"description: {RUN} --tp 2", []),
+    (f"title: x\nnotes: [{RUN} --tp 2]", []),
+    (f"data: {{run.sh: '{RUN} --tp 2', README: '{RUN} --tp 3'}}", ["--tp 2"]),
+    (f"content: |\n  #!/bin/sh\n  {RUN} --tp 2", ["--tp 2"]),
+    (f"run: source flags.sh && {RUN} $FLAGS", ["--tp 8"]),
+    (f"run: |\n  # {RUN} --tp 1\n  echo '{RUN} --tp 3'", []),
+    ("livenessProbe: {exec: {command: [pgrep, -f, sglang.launch_server]}}", []),
+    ("command: [python3, -m, sglang_router.launch_router, --tp, '2']", []),
+    ("command: [python3, -m, sglang.bench_serving, --backend, sglang]", []),
+    ("command: [python3, -m, sgl_jax.launch_server, --tp, '2'] # sglang", []),
+    ("command: [python3, -m, dynamo.sglang, --tp, '2']", ["--tp 2"]),
+    ("command: [python3, -m, dynamo.vllm, --tp, '2'] # sglang", []),
+    ("", []),
+    ("sglang", []),
+    ("- sglang\n- [sglang, serve]", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), COMMANDS, ids=range(len(COMMANDS)))
+def test_commands(text: str, expected: list[str]) -> None:
+    inside = "spec:\n  containers:\n  -\n" + "".join(f"    {line}\n" for line in text.split("\n"))
+    assert launched("# sglang\n" + text + "\n") == expected
+    assert launched("# sglang\n" + inside) == expected
+
+
+COMPOSE: list[tuple[str, list[str]]] = [
+    (f"command: {RUN} --tp ${{TP}} --name $NAME --x ${{X}} --y ${{X:-1}} --z ${{X-}}", ["--tp 4 --name a b --x ?+ --y 1 --z"]),
+    (f"command: {RUN} --a ${{TP:+x}} --b ${{X:+x}} --c ${{X:?needed}} --d ${{X:-${{TP}}}}", ["--a x --b ?+ --c ?+ --d 4"]),
+    (f"command: {RUN} --a 'x  y' \"b c\" d\\ e $$HOME", ["--a x  y b c d e $HOME"]),
+    (f"command: bash -c '{RUN} --tp $$TP'\nenvironment: [TP=2]", ["--tp 2"]),
+    (f"command: [sh, -c, '{RUN} --tp $${{T:-3}}']", ["--tp 3"]),
+    (f"entrypoint: {RUN}\ncommand: >-\n  --tp 2\n  --x", ["--tp 2 --x"]),
+    ("image: lmsysorg/sglang\ncommand: --tp 2", ["--tp 2"]),
+    ("image: lmsysorg/sglang\ncommand: bash", []),
+    (f"command: {RUN}\nenv_file: more.env", [""]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), COMPOSE, ids=range(len(COMPOSE)))
+def test_compose(text: str, expected: list[str]) -> None:
+    inside = "services:\n  s:\n" + "".join(f"    {line}\n" for line in text.split("\n"))
+    assert launched("# sglang\n" + inside) == expected
+
+
+def test_variables_of_compose_come_from_its_files() -> None:
+    document = read(f"services:\n  s:\n    command: {RUN} --tp $TP\n    env_file: [{{path: more.env}}]\n")
+    (launch,) = document.launches
+    (variant,) = launch.variants
+    assert {n: told(w) for n, w in variant.env.items()} == {"SGLANG_A": "1"}
+    tp = variant.words[1].fragments[0]
+    assert (tp.place.document, FILES[".env"][tp.place.start : tp.place.end]) == (".env", "4")
+    assert document.text[variant.words[1].place.start : variant.words[1].place.end] == "$TP"
+    assert document.depends_on == {".env", "more.env"}
+
+
+ENVIRONMENTS = [
+    ("env: [{name: A, value: '1'}, {name: B, valueFrom: {x: y}}, {value: 3}]", {"A": "1", "B": "?"}),
+    ("env: [A=1, B, 'C=x y']", {"A": "1", "B": "?", "C": "x y"}),
+    ("env: {A: 1, B: , C: {value: 2, description: x}}", {"A": "1", "B": "?", "C": "2"}),
+    ("environment: {A: 1}\nenvs: {A: 0, B: 2}", {"A": "1", "B": "2"}),
+    ("runtime_env: {env_vars: {A: 1}}", {"A": "1"}),
+    ("envFrom: [{secretRef: {name: x}}]", {}),
+    ("env: 3", {}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), ENVIRONMENTS, ids=range(len(ENVIRONMENTS)))
+def test_environments(text: str, expected: dict[str, str]) -> None:
+    (launch,) = read(f"run: sglang serve m\n{text}\n").launches
+    assert {n: told(w) for n, w in launch.variants[0].env.items()} == expected
+
+
+CLUES = [
+    ("image: {repository: lmsysorg/sglang, tag: v0.5.9}", ["image: lmsysorg/sglang:v0.5.9"]),
+    ("image: {registry: a.b, name: sglang}", ["image: a.b/sglang"]),
+    ("resources: {limits: {nvidia.com/gpu: 8}, requests: {nvidia.com/gpu: 8}}", ["platform: nvidia", "gpu-count: 8"]),
+    ("resources: {requests: {amd.com/gpu: '2'}}", ["platform: amd.com/gpu", "gpu-count: 2"]),
+    ("resources: {accelerators: 'H100:8'}", ["gpu: H100:8"]),
+    ("resources: {accelerators: {H200: 8}}", ["gpu: H200"]),
+    ("resources: {accelerators: {H200: 8, A100: 8}}", []),
+    ("resources: {gpu: {name: H100, count: 2}}", ["gpu: H100"]),
+    ("nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S, disk: ssd}", ["gpu: NVIDIA-L40S"]),
+    ("gpu: true", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), CLUES, ids=range(len(CLUES)))
+def test_clues(text: str, expected: list[str]) -> None:
+    (launch,) = read(f"run: sglang serve m\n{text}\n").launches
+    assert [f"{c.kind}: {c.text}" for c in launch.clues] == expected
+
+
+def test_what_is_further_in_comes_first() -> None:
+    text = "image: sglang:1\nenv: {A: 1, B: 1}\ninner:\n  env: {A: 2}\n  image: sglang:2\n  run: sglang serve m\nrun: sglang serve n\n"
+    inner, outer = read(text).launches
+    assert {n: told(w) for n, w in inner.variants[0].env.items()} == {"A": "2", "B": "1"}
+    assert [c.text for c in inner.clues] == ["sglang:2"]
+    assert [c.text for c in outer.clues] == ["sglang:1"]
+
+
+def test_roles_and_groups() -> None:
+    text = (
+        "roles:\n- {name: prefill, run: sglang serve a}\n- {name: decode, run: sglang serve b}\n"
+        "workerTemplate: {run: sglang serve c}\n---\nrun: sglang serve d\n"
+    )
+    launches = read(text).launches
+    assert [launch.role for launch in launches] == ["prefill", "decode", "worker", ""]
+    assert len({launch.group for launch in launches}) == 2
+
+
+# --- templates ---------------------------------------------------------------------------------------------------------
+
+
+def pod(*lines: str) -> str:
+    return f"image: sglang\ncommand: [{PY}]\nargs:\n" + "\n".join(lines) + "\n"
+
+
+TEMPLATES: list[tuple[str, list[str]]] = [
+    (pod("- --tp", "- {{ .Values.tp }}", '- "--x={{ .x }}"'), ["--tp ? --x=?"]),
+    (pod("- --a", "{{- toYaml .Values.args | nindent 2 }}", "- --b"), ["--a ?* --b"]),
+    (pod("- --a", "{{/* note */}}", "- --b"), ["--a --b"]),
+    (pod("{{- if .x }}", "- --a", "{{- end }}", "- --b"), ["--a --b", "--b"]),
+    (pod("{{- if .x }}", "- --a", "{{- else }}", "- --b", "{{- end }}"), ["--a", "--b"]),
+    (pod("{{- if not .x }}", "- --a", "{{- else if .y }}", "- --b", "{{- end }}"), ["--b", "", "--a"]),
+    (pod('{{- if eq .r "p" }}', "- --a", "{{- end }}", '{{- if eq .r "q" }}', "- --b", "{{- end }}"), ["--a", "--b", ""]),
+    (pod("{{- range .l }}", "- {{ . }}", "{{- end }}"), ["?*"]),
+    (pod("{{- range $k, $v := .l }}", "- --{{ $k }}={{ $v }}", "{{- end }}"), ["--?=?"]),
+    (pod("{{- with .l }}", "- --a={{ . }}", "{{- end }}"), ["--a=?"]),
+    (pod("- --a{{ if .x }}=1{{ end }}"), ["--a?"]),
+    (pod("- --a", "{% if x == 'y' %}", "- --b", "{% elif z %}", "- --c", "{% endif %}"), ["--a --b", "--a --c", "--a"]),
+    (pod("- --a", "{{- if .x", "- --b"), ["--a --b"]),
+    ("{{- define \"x\" }}\nrun: sglang serve m\n{{- end }}\n", ["m"]),
+    ("{{ .x }}:\n  run: sglang serve {{ .m }} --tp={{ .t }}\n", ["?+ --tp=?"]),
+    ("run: |\n  sglang serve m \\\n  {{- if .x }}\n    --a \\\n  {{- end }}\n    --b\n", ["m --a --b", "m --b"]),
+    ("run: >\n  sglang serve m\n  {{- if .x }}\n  --a\n  {{- end }}\n  --b\n", ["m --a --b", "m --b"]),
+    ("run: sglang serve m {{- if .x }} --a {{- end }} --b\n", ["m ?+ --b"]),
+    ("env: {T: 2}\njobs: {a: {run: 'sglang serve ${{ env.T }} ${{ inputs.x }}'}}\n", ["2 ?+"]),
+    ("strategy: {matrix: {t: [1, 2]}}\nrun: sglang serve ${{ matrix.t }}\n", ["1", "2"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), TEMPLATES, ids=range(len(TEMPLATES)))
+def test_templates(text: str, expected: list[str]) -> None:
+    found = launched("# sglang\n" + text)
+    assert sorted(found) == sorted(expected)
+    assert read("# sglang\n" + text).problems == ()
+
+
+def test_a_masked_text_has_the_length_of_the_text() -> None:
+    text = "a: {{ b }}\n{{- if x }}\n- c {{ d\n{% end %}\n{# e\nf #}\n${{ g }} {{ if h }}i{{ else }}j{{ end }}\n"
+    template = read_template(text)
+    assert len(template.masked) == len(text)
+    assert "{{" not in template.masked
+    assert template.holes == sorted(template.holes, key=lambda h: h.start)
+    assert all(a.end <= b.start for a, b in zip(template.holes, template.holes[1:], strict=False))
+
+
+def test_many_conditions_stay_few_ways() -> None:
+    text = pod(*(line for i in range(40) for line in (f"{{{{- if .v{i} }}}}", f"- --f{i}", "{{- end }}")))
+    (launch,) = read("# sglang\n" + text).launches
+    assert 1 < len(launch.variants) <= 16
+
+
+# --- half typed --------------------------------------------------------------------------------------------------------
+
+HALF = [
+    (pod("- --tp", '- "8', "- --x", '- "y"'), ["--tp 8 --x y"]),
+    (pod("- --tp", "- '8", "- --x"), ["--tp 8 --x"]),
+    (pod("- --tp", "  - 8", "- --x: ", "- --y"), None),
+    (pod("- --tp", "-"), ["--tp"]),
+    (pod("- --tp") + "resources: {limits: {\n---\nrun: sglang serve m\n", ["--tp", "m"]),
+    (pod("- --tp") + "  key without colon\n---\nrun: sglang serve m\n", None),
+    ("a: [sglang\n---\nrun: sglang serve m\n", ["m"]),
+    ("run: \"sglang serve m --tp 2\n", ["m --tp 2"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), HALF, ids=range(len(HALF)))
+def test_half_typed(text: str, expected: list[str] | None) -> None:
+    found = launched(text)
+    assert found if expected is None else found == expected
+
+
+# --- recipes -----------------------------------------------------------------------------------------------------------
+
+
+def recipe(*flags: str, more: str = "") -> str:
+    return "backend:\n  sglang_config:\n    aggregated:\n" + "".join(f"      {f}\n" for f in flags) + more
+
+
+RECIPES = [
+    (recipe("a-b: 1", "c_d: x", "e: true", "f: false", "g:", "h: [1, 2]"), ["--a-b 1 --c-d x --e --h 1 2"]),
+    (recipe("a: 0.80", "b: 1_000", "c: '0.80'", "d: 0x10", "e: 1e-3"), ["--a 0.8 --b 1000 --c 0.80 --d 16 --e 1e-3"]),
+    (recipe("a: yes", "b: off", "c: 'yes'", "d: {x: 1}"), ["--a --c yes --d ?"]),
+    (recipe("a: '{b}-x'", "c: '{\"d\": 1}'"), ['--a ?-x --c {"d": 1}']),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), RECIPES, ids=range(len(RECIPES)))
+def test_recipes(text: str, expected: list[str]) -> None:
+    added = "--model-path ? --host ? --port ? --dist-init-addr ? --node-rank ? --nnodes ? "
+    assert launched(text) == [added + words for words in expected]
+
+
+def test_a_job_for_each_override() -> None:
+    text = (
+        "base:\n  backend: {sglang_config: {decode: {a: 1, b: 2, port: 3, host: h, model-path: m, nnodes: 1, node-rank: 0, dist-init-addr: d}}}\n"
+        "override_x: {backend: {sglang_config: {decode: {a: 9, b: null}}}}\n"
+        "zip_override_y: {backend: {sglang_config: {decode: {a: [5, 6], c: [7]}}}}\n"
+        "override_z: {benchmark: {a: 1}}\n"
+    )
+    (launch,) = read("# sglang\n" + text).launches
+    own = "--port 3 --host h --model-path m --nnodes 1 --node-rank 0 --dist-init-addr d"
+    head = "--disaggregation-mode decode"
+    assert [" ".join(argv(v)) for v in launch.variants] == [
+        f"{head} --a 9 {own}",
+        f"{head} --a 5 --b 2 {own} --c 7",
+        f"{head} --a 6 --b 2 {own} --c 7",
+        f"{head} --a 1 --b 2 {own}",
+    ]
+    assert [v.choices[0].taken for v in launch.variants][1] == "the job is zip_override_y[0]"
+
+
+def test_other_schemas_are_left_alone() -> None:
+    for text in (
+        "sglang: {tp_size: 2, page_size: 16, mem_fraction_static: 0.8}\n",
+        "rollout: {engine_kwargs: {sglang: {tp_size: 2, page_size: 1}}}\n",
+        "sglang_cfg: {tp-size: 2, pageSize: 1, mem-fraction-static: 1}\n",
+    ):
+        assert launched(text) == []
+    assert launched("sglang_args: {tp-size: 2, page-size: 1}\n") == ["--tp-size 2 --page-size 1"]
