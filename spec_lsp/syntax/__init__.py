@@ -13,10 +13,12 @@ from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.makefile import read_makefile
+from spec_lsp.syntax.manifests import with_manifests
 from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
+from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.systemd import read_systemd
 from spec_lsp.syntax.yaml import read_yaml
 
@@ -63,11 +65,12 @@ def parse(
         if kind == "yaml":
             return read_yaml(name, text, looks_like_config, read)
         if kind and "sglang" in text and not has_huge_line(text):
+            nested = partial(parse, read=read, looks_like_config=looks_like_config)
             if kind == "markdown":
-                return read_markdown(name, text, read, partial(parse, looks_like_config=looks_like_config))
+                return read_markdown(name, text, read, nested)
             reader = READERS.get(kind)
-            if reader is not None:
-                return reader(name, text, read)
+            document = reader(name, text, read) if reader is not None else Document(name, text)
+            return with_manifests(document, FileSource(name, 0, text), nested) if kind == "shell" else document
     except (RecursionError, UnicodeError):  # too deep; half a surrogate pair
         pass
     return Document(name, text)

@@ -18,6 +18,8 @@ LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("python", "py"), "python"),
     **dict.fromkeys(("jupyter", "notebook", "ipynb"), "notebook"),
 }
+INI = frozenset(("ini", "dosini", "conf", "properties"))
+"""What clients call systemd units that they do not know as such."""
 NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     (re.compile(pattern, re.I), kind)
     for pattern, kind in (
@@ -57,6 +59,8 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
             return found
         if lowered.startswith("yaml") or lowered.endswith("yaml"):
             return "yaml"
+        if lowered in INI and _by_name(name) == "systemd":
+            return "systemd"
         if lowered not in ("plaintext", "text"):
             return ""
     found = _by_name(name)

@@ -12,16 +12,14 @@ from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.directives import directives_in
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
+from spec_lsp.syntax.manifests import Nested, with_manifests
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.commands import PIN
-from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 
 Read = Callable[[str], str | None]
-Nested = Callable[[str, str, Read, str], Document]
-"""Reads a text as a document of its own: name, text, `read`, language."""
-
 FENCE = re.compile(
     r"^(?P<lead>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)", re.M
 )
@@ -109,21 +107,19 @@ def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document
     if language is not None:
         body = _with_holes(block.body, ANGLED) if language != "python" else block.body
         source = embedded(body)
-        return remap(nested(name, source.whole, read, language), source)
+        return remap(nested(name, source.whole, language=language), source)
     text = block.body.text or ""
     if block.language in PLAIN and not STARTS.search(text):
         return None
     if block.language not in PLAIN and block.language not in SHELLS and block.language not in CONSOLES:
         return None
     body, comments = _commands(block.body, block.language in CONSOLES)
-    script = read_script(name, _with_holes(body, PLACEHOLDER), Around(read=read))
+    filled = _with_holes(body, PLACEHOLDER)
+    script = read_script(name, filled, Around(read=read))
     if ELISION.search(text):
         script = replace(script, problems=())
-    return _document(name, text, script, tuple(comments))
-
-
-def _document(name: str, text: str, found: Found, directives: tuple[Directive, ...]) -> Document:
-    return Document(name, text, found.launches, found.problems, directives, found.depends_on)
+    document = Document(name, text, script.launches, script.problems, tuple(comments), script.depends_on)
+    return with_manifests(document, embedded(filled), nested)
 
 
 # --- blocks ------------------------------------------------------------------------------------------------------------

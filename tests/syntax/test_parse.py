@@ -8,7 +8,7 @@ from spec_lsp.syntax import parse
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place
-from tests.syntax.support import START
+from tests.syntax.support import START, argv, check_maps
 
 KINDS = [
     ("run.sh", "", None, "shell"),
@@ -31,6 +31,8 @@ KINDS = [
     ("Containerfile", START, None, "dockerfile"),
     ("sglang.service", START, None, "systemd"),
     ("sglang.service.d/override.conf", START, None, "systemd"),
+    ("sglang.service", START, "dosini", "systemd"),
+    ("a.ini", START, "ini", ""),
     ("nginx.conf.txt", "", None, ""),
     ("Makefile", START, None, "makefile"),
     ("rules/serve.mk", START, None, "makefile"),
@@ -66,6 +68,33 @@ def test_kind(name: str, text: str, language: str | None, kind: str) -> None:
 def test_names_that_may_hold_launches() -> None:
     assert all(map(may_hold_launches, ["run.sh", "serve", "a.yaml", "Dockerfile", "x.md", "x.py", "x.service", "x.mk"]))
     assert not any(map(may_hold_launches, ["a.ts", "a.css", "uv.lock", "a.log", "a.json"]))
+
+
+MANIFEST = """kubectl apply -f - <<EOF
+kind: Pod
+apiVersion: v1
+spec:
+  containers:
+    - {image: sglang, command: [sglang, serve], args: [m, --tp, "$TP", --x, a]}
+EOF
+sglang serve n
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "tp"),
+    [
+        ("run.sh", MANIFEST, "?"),
+        ("run.sh", MANIFEST.replace("<<EOF", "<<'EOF'"), "$TP"),
+        ("run.sh", "cat > pod.yaml " + MANIFEST.partition("- ")[2], "?"),
+        ("a.md", f"```bash\n{MANIFEST}```\n", "?"),
+        ("a.md", "1. x\n\n" + "".join(f"   {line}\n" for line in f"```bash\n{MANIFEST}```".splitlines()), "?"),
+    ],
+)
+def test_manifests_in_scripts(name: str, text: str, tp: str) -> None:
+    document = parse(name, text)
+    check_maps(document)
+    assert [argv(launch.variants[0]) for launch in document.launches] == [["m", "--tp", tp, "--x", "a"], ["n"]]
 
 
 def test_directives() -> None:
