@@ -45,7 +45,10 @@ def bind_keywords(catalog: Catalog, words: Sequence[Word]) -> Binding:
             continue
         flag = fields.get(name)
         if flag is not None:
-            settings[name] = Setting(name, typed(flag, value), name, key, (value,), flag, keyword=True)
+            # Python takes no keyword twice, so nothing that `**` brings can change it
+            settings[name] = Setting(
+                name, typed(flag, value), name, key, (value,), flag, index=len(words), keyword=True
+            )
         elif name not in WITHOUT_FLAG and not name.startswith("_"):
             errors.append(_unknown(catalog, key, name))
     after = len(words) if opened else -1
