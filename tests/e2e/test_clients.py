@@ -192,8 +192,12 @@ async def look_around(editor: Editor) -> None:
 
 async def fix(editor: Editor, found: Message) -> None:
     """The preferred quick fix of a finding, as the client sends that back."""
-    if not editor.pulls and not has(editor.capabilities, "textDocument.publishDiagnostics.dataSupport"):
-        found = {key: value for key, value in found.items() if key != "data"}
+    lost = (
+        ()
+        if editor.pulls or has(editor.capabilities, "textDocument.publishDiagnostics.dataSupport")
+        else ("data", "source")
+    )
+    found = {key: value for key, value in found.items() if key not in lost}  # ALE sends neither back
     context = {"diagnostics": [found], "only": ["quickfix"]}
     actions = await editor.ask("codeAction", range=found["range"], context=context)
     action = actions[0]

@@ -81,6 +81,9 @@ async def test_diagnostics_that_lost_their_data_are_found_by_place() -> None:
     client, shown = await opened("a BAD\n", capabilities())
     bare = {k: v for k, v in shown[0].items() if k != "data"}
     assert (await actions(client, [bare], "quickfix"))[0]["title"] == "Write good"
+    nameless = {k: v for k, v in bare.items() if k != "source"}
+    assert (await actions(client, [nameless], "quickfix"))[0]["title"] == "Write good"
+    assert await actions(client, [{**nameless, "code": "SC2086"}], "quickfix") == []
     assert await actions(client, [{**bare, "source": "shellcheck"}], "quickfix") == []
     assert await actions(client, [{**bare, "data": {"key": 3}}], "quickfix") == []
 

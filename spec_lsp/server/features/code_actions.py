@@ -93,8 +93,8 @@ class CodeActions:
         return (analysis, found) if analysis and found else None
 
     def _by_place(self, name: str, shown: types.Diagnostic) -> tuple[Analysis, Diagnostic] | None:
-        """For clients that do not give `data` back."""
-        if shown.data is not None or shown.source != "spec-lsp":
+        """For clients that do not give `data` back, or not even the source (ALE): rule and place say which it is."""
+        if shown.data is not None or shown.source not in (None, "spec-lsp"):
             return None
         analysis, lines = self._session.analysis(name), self._session.lines(name)
         if analysis is None or lines is None:
