@@ -10,8 +10,10 @@ from dataclasses import dataclass, field
 
 from spec_lsp.syntax.directives import DIRECTIVE, directives_in
 from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant
+from spec_lsp.syntax.remap import remap
+from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.yaml.commands import ConfigMapEntry, Reader
+from spec_lsp.syntax.yaml.commands import SCRIPT_NAME, ConfigMapEntry, Reader
 from spec_lsp.syntax.yaml.config import (
     ConfigEntry,
     ConfigError,
@@ -20,9 +22,10 @@ from spec_lsp.syntax.yaml.config import (
     read_config,
     read_embedded_config,
 )
-from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, root_of
+from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, items, root_of
 from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
 from spec_lsp.syntax.yaml.shift import shift
+from spec_lsp.syntax.yaml.surroundings import Frame
 from spec_lsp.syntax.yaml.templates import Template, Way, left_out, read_template, within
 from spec_lsp.syntax.yaml.worlds import together
 
@@ -39,10 +42,12 @@ __all__ = [
 TOP_KEY = re.compile(r"^(?:\"([A-Za-z][\w-]*)\"|'([A-Za-z][\w-]*)'|([A-Za-z][\w-]*))[ \t]*:(?=[ \t\r\n]|\Z)", re.M)
 SIGN = re.compile(r"sglang|sgl-dev|srt-slurm", re.I)
 CONFIG_MAP = re.compile(r"^kind:[ \t]*[\"']?ConfigMap\b", re.M)
+COMPOSE_CONFIGS = re.compile(r"^configs:[ \t]*$", re.M)
 CONFIG_NAME = re.compile(r"\.ya?ml\Z", re.I)
-SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MATTERS = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
 MAX_REMEMBERED = 512
+MAX_NESTED = 2
+"""How deep YAML is looked for in texts of YAML."""
 ALWAYS = Way()
 
 LooksLike = Callable[[frozenset[str]], bool]
@@ -85,8 +90,9 @@ def read_yaml(name: str, text: str, looks_like_config: LooksLike | None, read: R
 class _File:
     """One reading of a file."""
 
-    def __init__(self, name: str, text: str, looks_like: LooksLike | None, read: Read) -> None:
+    def __init__(self, name: str, text: str, looks_like: LooksLike | None, read: Read, depth: int = 0) -> None:
         self.name = name
+        self.depth = depth
         self.text = text
         self.looks_like = looks_like
         self.template: Template = read_template(text)
@@ -139,7 +145,7 @@ class _File:
         ways: list[tuple[tuple[Choice, ...], list[Launch]]] = []
         told = Told()
         for way in self.template.ways(start, end, MATTERS):
-            reader = Reader(self.part(start, end, way), self.read, self.looks_like, maps)
+            reader = Reader(self.part(start, end, way), self.read, self.looks_like, maps, nested=self.nested)
             if is_recipe(reader.part):
                 reader.launches += read_recipe(reader.part)
             else:
@@ -165,25 +171,56 @@ class _File:
         part.root = root_of(text)
         return part
 
+    def nested(self, word: Word) -> Document:
+        """What a YAML text that a scalar holds launches; its places are those in this file."""
+        source = embedded(word)
+        if self.depth >= MAX_NESTED:
+            return Document(self.name, source.whole)
+        name = f"{self.name}:{word.place.start}"
+        inner = _File(name, source.whole, self.looks_like, self.read, self.depth + 1).read_all()
+        return remap(Document(name, source.whole, tuple(inner.launches), tuple(inner.problems)), source)
+
     # --- ConfigMaps
 
     def config_maps(self, start: int, end: int) -> Iterator[ConfigMapEntry]:
-        """The files in a document that is a ConfigMap."""
+        """The files in a document that is a ConfigMap, and those that Compose writes."""
+        if COMPOSE_CONFIGS.search(self.template.masked, start, end):
+            yield from self.compose_configs(start, end)
         if not CONFIG_MAP.search(self.template.masked, start, end):
             return
         part = self.part(start, end)
         data = part.get(part.root, "data")
         owner = part.text_at(part.root, "metadata", "name") or ""
         for key, (_, value) in part.entries(data).items() if is_mapping(data) else ():
-            if is_scalar(value) and CONFIG_NAME.search(key):
-                yield ConfigMapEntry(owner, key, part.word(value))
+            if is_scalar(value) and (
+                CONFIG_NAME.search(key) or SCRIPT_NAME.search(key) or value.value.startswith("#!")
+            ):
+                yield ConfigMapEntry(owner, key, part.word(value), start, end)
+
+    def compose_configs(self, start: int, end: int) -> Iterator[ConfigMapEntry]:
+        part = self.part(start, end)
+        for _, service in part.entries(part.get(part.root, "services")).values():
+            for used in items(part.get(service, "configs")):
+                source = part.text_at(used, "source")
+                target = part.text_at(used, "target") or source
+                content = part.get(part.root, "configs", source, "content") if source else None
+                if source and target and is_scalar(content):
+                    yield ConfigMapEntry(source, target.rpartition("/")[2], part.word(content), start, end)
 
     def unused(self, maps: Sequence[ConfigMapEntry], used: set[str]) -> Iterator[Launch]:
-        """Configuration files in ConfigMaps that no launch of the file names."""
+        """What is in files of ConfigMaps that no command of the file names: scripts, and configuration files."""
         for entry in maps:
             content = "".join(f.text or "" for f in entry.content.fragments)
-            if f"{entry.owner}/{entry.key}" not in used and _keys_fit(content, self.looks_like):
+            if entry.name in used or not content:
+                continue
+            if not CONFIG_NAME.search(entry.key):
+                reader = Reader(self.part(entry.start, entry.end), self.read, self.looks_like, maps)
+                reader.script(entry.content, Frame())
+                yield from reader.launches
+            elif _keys_fit(content, self.looks_like):
                 yield _config(entry.key, entry.content, entry.content.fragments[0].place)
+            elif SIGN.search(content):
+                yield from self.nested(entry.content).launches
 
 
 # --- configuration files -----------------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise, product
 
-from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Problem, Program, Variant
+from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
@@ -31,6 +31,8 @@ SCRIPT_KEY = re.compile(
 )
 FLAGS_KEY = re.compile(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
 KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
+MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
 HOLE_TEXT = re.compile(r"(?P<where>env|matrix)\.(?P<name>[\w-]+)\Z")
 MAX_DEPTH = 60
@@ -42,11 +44,17 @@ LooksLike = Callable[[frozenset[str]], bool]
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapEntry:
-    """A file in a ConfigMap (or among Compose's `configs`) of the same file of documents."""
+    """A file in a ConfigMap (or among Compose's `configs`) of the same file of documents, in the document [start, end)."""
 
     owner: str
     key: str
     content: Word
+    start: int = 0
+    end: int = 0
+
+    @property
+    def name(self) -> str:
+        return f"{self.owner}/{self.key}"
 
 
 @dataclass(slots=True, eq=False)
@@ -60,8 +68,10 @@ class Reader:
     launches: list[Launch] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     depends_on: set[str] = field(default_factory=set)
+    nested: Callable[[Word], Document] | None = None
+    """Reads a YAML text that a scalar holds."""
     used: set[str] = field(default_factory=set)
-    """Keys of ConfigMaps that a launch names."""
+    """Files of ConfigMaps that a command names."""
     _open: list[int] = field(default_factory=list)
     _visits: dict[int, int] = field(default_factory=dict)
 
@@ -137,13 +147,23 @@ class Reader:
             self.list_of(key, node, frame)
         elif SCRIPT_KEY.search(key) or node.value.startswith("#!"):
             self.script(self.part.word(node), frame)
+        elif MANIFEST.match(node.value) and self.nested is not None:
+            self.inner(self.nested(self.part.word(node)))
         self._open.pop()
+
+    def inner(self, document: Document) -> None:
+        """Takes over what a text that a scalar holds launches."""
+        self.launches += document.launches
+        self.problems += document.problems
+        self.depends_on |= document.depends_on
 
     def mapping(self, key: str, node: Node, frame: Frame) -> None:
         inner = frame.inside(self.part, node, key)
         if inner.compose:
             inner = self.with_env_files(node, inner)
         done = self.command(node, inner)
+        if len(self._open) == 1 and self.part.text_at(node, "kind") == "ConfigMap":
+            done = (*done, "data")  # its files are read with what mounts them, or else on their own
         for name, (at, value) in self.part.entries(node).items():
             if name not in done:
                 self.node(name, value, inner, at)
@@ -239,6 +259,11 @@ class Reader:
         """Reads a command that is given as its words."""
         if not frame.compose:
             argv = [text.kubernetes(w, frame.env, " " in w.known_start or "\n" in w.known_start) for w in argv]
+        script = self.mounted_script(argv)
+        if script is not None:
+            self.used.add(script.name)
+            self.script(script.content, frame)
+            return
         around = self.around(frame, self.files(frame, argv))
         found = read_arguments(self.part.document, argv, around)
         if not found.launches and _starts_with_flags(argv):
@@ -305,10 +330,12 @@ class Reader:
             return _starts_with_flags(argv) and not SCRIPT_KEY.match(at.value) and self.flag_words(at, argv, frame)
         if not is_mapping(node):
             return False
-        keys = frozenset(self.part.entries(node))
-        if not keys or not all(KEBAB.match(k) for k in keys) or self.looks_like is None or not self.looks_like(keys):
+        entries = {name: entry for name, entry in self.part.entries(node).items() if KEBAB.match(name)}
+        if len(entries) * 4 < len(self.part.entries(node)) * 3 or self.looks_like is None:
+            return False  # another schema's: keys in snake or camel case
+        if not self.looks_like(frozenset(entries)):
             return False
-        argv = [w for name, entry in self.part.entries(node).items() for w in entry_words(self.part, name, entry)]
+        argv = [w for name, entry in entries.items() for w in entry_words(self.part, name, entry)]
         self.flag_launch(at, argv, frame, "yaml-mapping", "config")
         return True
 
@@ -347,8 +374,17 @@ class Reader:
             own = [e for e in fits if e.owner in owners] or (fits if len(fits) == 1 else [])
             if own:
                 found.append(EmbeddedFile(path, own[0].content))
-                self.used.add(f"{own[0].owner}/{own[0].key}")
+                self.used.add(own[0].name)
         return found
+
+    def mounted_script(self, argv: Sequence[Word]) -> ConfigMapEntry | None:
+        """The script of a ConfigMap that a command runs (`bash /scripts/start.sh`)."""
+        for word in argv[:3] if self.config_maps else ():
+            path = (word.text or "").strip()
+            fits = [e for e in self.config_maps if SCRIPT_NAME.search(path) and e.key == path.rpartition("/")[2]]
+            if len(fits) == 1:
+                return fits[0]
+        return None
 
     def mounted(self, frame: Frame) -> set[str]:
         """The ConfigMaps that the pod around a container has as volumes."""
