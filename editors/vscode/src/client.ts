@@ -20,7 +20,7 @@ export interface Hooks {
   /** The server's answers may be others now. */
   changed(): void;
   /** A lens was clicked. */
-  showResolved(line: number): unknown;
+  showResolved(uri: string, line: number): unknown;
 }
 
 export class Client extends LanguageClient {
@@ -60,7 +60,7 @@ export function createClient(
     },
     middleware: {
       executeCommand: (command, args, next) =>
-        command === SHOW_RESOLVED && typeof args[1] === "number" ? hooks.showResolved(args[1]) : next(command, args),
+        command === SHOW_RESOLVED ? hooks.showResolved(String(args[0]), Number(args[1])) : next(command, args),
       provideDiagnostics: async (document, previous, token, next) => {
         const report = await next(document, previous, token);
         if (report?.kind === vsdiag.DocumentDiagnosticReportKind.full) report.items.forEach(linkCode);

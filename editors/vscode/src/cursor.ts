@@ -42,8 +42,9 @@ export class Cursor implements vscode.Disposable {
     return this.current;
   }
 
-  /** Another line of the same document, though the cursor is not there. */
-  goTo(line: number): void {
+  /** Another line, perhaps of another document, though the cursor is not there. */
+  goTo(uri: string, line: number): void {
+    this.document = vscode.workspace.textDocuments.find((d) => d.uri.toString() === uri) ?? this.document;
     this.line = line;
     this.tellSoon();
   }

@@ -22,7 +22,7 @@ export function activate(context: vscode.ExtensionContext): void {
     "spec-lsp.explainRule": (s, name) => s.explain(typeof name === "string" ? name : undefined),
     "spec-lsp.fixAll": (s) => s.fixAll(),
     "spec-lsp.chooseReleaseAndHardware": (s) => s.choose(),
-    "spec-lsp.restart": (s) => s.restart(),
+    "spec-lsp.restart": (s) => s.restartByHand(),
     "spec-lsp.showLog": (s) => s.showLog(),
   };
   for (const [name, run] of Object.entries(commands))

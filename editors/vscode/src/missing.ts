@@ -9,6 +9,7 @@ const LOG = "Show Log";
 
 export class Missing implements vscode.Disposable {
   private told = false;
+  private last = (): Promise<void> => Promise.resolve();
   private subscription: vscode.Disposable | undefined;
 
   /** `retry` looks for the server again. */
@@ -16,21 +17,25 @@ export class Missing implements vscode.Disposable {
 
   /** `named` is what the setting names in vain, if it is set. */
   tell(named: string, python: string | undefined): void {
-    if (this.told) return;
-    this.told = true;
-    if (named) void this.offer(`The setting spec-lsp.path names "${named}", which is not there.`, [SETTINGS, CHOOSE]);
-    else
-      void this.offer(
-        "The program spec-lsp is not installed, so launches of SGLang are not checked.",
-        [INSTALL, CHOOSE],
-        python,
-      );
+    this.say(
+      named
+        ? () => this.offer(`The setting spec-lsp.path names "${named}", which is not there.`, [SETTINGS, CHOOSE])
+        : () =>
+            this.offer(
+              "The program spec-lsp is not installed, so launches of SGLang are not checked.",
+              [INSTALL, CHOOSE],
+              python,
+            ),
+    );
   }
 
   tellFailure(command: string): void {
-    if (this.told) return;
-    this.told = true;
-    void this.offer(`${command} does not start.`, [LOG, CHOOSE]);
+    this.say(() => this.offer(`${command} does not start.`, [LOG, CHOOSE]));
+  }
+
+  /** For somebody who asks for what only a server can give. */
+  tellAgain(): void {
+    if (this.told) void this.last();
   }
 
   /** There is a server now. Should it go, that is worth a message again. */
@@ -42,6 +47,12 @@ export class Missing implements vscode.Disposable {
 
   dispose(): void {
     this.subscription?.dispose();
+  }
+
+  private say(message: () => Promise<void>): void {
+    this.last = message;
+    if (!this.told) void message();
+    this.told = true;
   }
 
   private async offer(message: string, buttons: string[], python?: string): Promise<void> {
@@ -57,7 +68,8 @@ export class Missing implements vscode.Disposable {
   private install(python: string | undefined): void {
     const terminal = vscode.window.createTerminal("Install spec-lsp");
     terminal.show();
-    terminal.sendText(python ? `"${python}" -m pip install spec-lsp` : "pipx install spec-lsp", false);
+    const interpreter = python?.includes(" ") ? `"${python}"` : python;
+    terminal.sendText(interpreter ? `${interpreter} -m pip install spec-lsp` : "pipx install spec-lsp", false);
     this.subscription?.dispose();
     this.subscription = vscode.Disposable.from(
       vscode.window.onDidEndTerminalShellExecution((event) => event.terminal === terminal && this.retry()),

@@ -13,6 +13,8 @@ interface PythonApi {
   };
 }
 
+const PATIENCE_MS = 5000;
+
 export class Python implements vscode.Disposable {
   private readonly changed = new vscode.EventEmitter<void>();
   private subscription: vscode.Disposable | undefined;
@@ -20,16 +22,10 @@ export class Python implements vscode.Disposable {
 
   readonly onDidChange = this.changed.event;
 
-  private constructor(private readonly api: PythonApi | undefined) {}
-
+  /** What is selected; that of an extension that is slow to start comes later, as a change. */
   static async find(): Promise<Python> {
-    const python = new Python(await pythonApi());
-    await python.look();
-    python.subscription = python.api?.environments.onDidChangeActiveEnvironmentPath(async () => {
-      const before = python.selected;
-      await python.look();
-      if (python.selected !== before) python.changed.fire();
-    });
+    const python = new Python();
+    await Promise.race([python.connect(), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
     return python;
   }
 
@@ -47,12 +43,22 @@ export class Python implements vscode.Disposable {
     vscode.Disposable.from(this.changed, ...(this.subscription ? [this.subscription] : [])).dispose();
   }
 
-  private async look(): Promise<void> {
-    const environments = this.api?.environments;
+  private async connect(): Promise<void> {
+    const environments = (await pythonApi())?.environments;
     if (!environments) return;
-    const path = environments.getActiveEnvironmentPath(vscode.workspace.workspaceFolders?.[0]?.uri);
-    const environment = await environments.resolveEnvironment(path);
-    this.selected = environment?.executable.uri?.fsPath;
+    this.subscription = environments.onDidChangeActiveEnvironmentPath(() => this.look(environments));
+    await this.look(environments);
+  }
+
+  private async look(environments: PythonApi["environments"]): Promise<void> {
+    const before = this.selected;
+    try {
+      const path = environments.getActiveEnvironmentPath(vscode.workspace.workspaceFolders?.[0]?.uri);
+      this.selected = (await environments.resolveEnvironment(path))?.executable.uri?.fsPath;
+    } catch {
+      this.selected = undefined; // an environment that cannot be told is as good as none
+    }
+    if (this.selected !== before) this.changed.fire();
   }
 }
 

@@ -4,7 +4,7 @@ import * as os from "node:os";
 import * as vscode from "vscode";
 import { choose } from "./choose";
 import { type Client, createClient } from "./client";
-import { Cursor } from "./cursor";
+import { type At, Cursor } from "./cursor";
 import { discover, type Found, isFound } from "./discovery";
 import { isFile } from "./files";
 import { fixAll } from "./fixAll";
@@ -94,7 +94,7 @@ export class Session {
     const client = createClient(result, this.documents, this.log, {
       python: () => this.python.interpreter,
       changed: () => this.changed.fire(),
-      showResolved: (line) => this.showResolved(line),
+      showResolved: (uri, line) => this.showResolved({ uri, line }),
     });
     try {
       await client.start();
@@ -158,33 +158,43 @@ export class Session {
 
   // --- commands
 
-  async showResolved(line?: number): Promise<void> {
-    if (line !== undefined) this.cursor.goTo(line);
+  /** Whether there is a server to answer; if not, the person who asked is told why. */
+  private async answers(): Promise<boolean> {
     await this.starting;
-    this.resolved.open();
+    if (!this.client?.isRunning()) this.missing.tellAgain();
+    return this.client?.isRunning() ?? false;
+  }
+
+  async showResolved(at?: At): Promise<void> {
+    if (at) this.cursor.goTo(at.uri, at.line);
+    if (await this.answers()) this.resolved.open();
   }
 
   async explain(named?: string): Promise<void> {
+    if (!(await this.answers())) return;
     const name = named ?? (await pickRule(() => this.ask<Choices>(CHOICES)));
-    if (!name) return;
-    const page = await this.ask<string>(RULE_PAGE, name);
+    const page = name && (await this.ask<string>(RULE_PAGE, name));
     if (!page) return;
     this.rule.open(name);
     await this.rule.update(page);
   }
 
   async fixAll(): Promise<void> {
-    await this.starting;
-    await fixAll(this.documents);
+    if (await this.answers()) await fixAll(this.documents);
   }
 
   async choose(): Promise<void> {
+    if (!(await this.answers())) return;
     const choices = await this.ask<Choices>(CHOICES);
-    if (!choices) return;
     const at = this.cursor.at;
     const assumed = (): Promise<Assumed | null> =>
       at ? this.ask<Assumed>(ASSUMED, at.uri, at.line) : Promise.resolve(null);
-    await choose(choices, assumed, this.changed.event);
+    if (choices) await choose(choices, assumed, this.changed.event);
+  }
+
+  async restartByHand(): Promise<void> {
+    await this.restart();
+    await this.answers();
   }
 
   showLog(): void {
