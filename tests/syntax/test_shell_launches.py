@@ -373,3 +373,47 @@ def test_choices_tell_the_ways() -> None:
     text = f"if [ $M = a ]; then X=1; else X=2; fi\n{P} $X\n"
     (launch,) = parse("run.sh", text).launches
     assert [[c.taken for c in v.choices] for v in launch.variants] == [["`[ $M = a ]` holds"], ["`[ $M = a ]` fails"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "ways"),
+    [
+        ('[ "$A" = on ]', '[ "$A" = on ]', 2),
+        ('[ "$A" = on ]', '[[ ${A} == "on" ]]', 2),
+        ('[ "$A" = on ]', 'test "$A" != on', 2),
+        ('[ -n "$A" ]', "[[ -z $A ]]", 2),
+        ('[ "$A" -gt 4 ]', '[ "$A" -gt 4 ]', 2),
+        ('[[ "$A" == on && "$B" == on ]]', '[[ "$A" == on && "$B" == on ]]', 2),
+        ('[ "$1" = on ]', '[ "$1" = on ]', 2),
+        # These may come out otherwise when they are asked again.
+        ('[ "$A" -gt 4 ]', '[ "$A" -gt 8 ]', 4),
+        ('[ "$A" -gt 4 ]', 'A=$C; [ "$A" -gt 4 ]', 4),
+        ("[ -f x ]", "[ -f x ]", 4),
+        ('[ "$(cat x)" = on ]', '[ "$(cat x)" = on ]', 4),
+        ('[ "$RANDOM" -gt 9 ]', '[ "$RANDOM" -gt 9 ]', 4),
+    ],
+)
+def test_a_test_that_is_asked_again_comes_out_the_same(first: str, second: str, ways: int) -> None:
+    text = f'F=()\nif {first}; then F+=(--a); fi\nif {second}; then F+=(--b); fi\nsglang serve m "${{F[@]}}"\n'
+    (launch,) = parse("run.sh", text).launches
+    assert len(launch.variants) == ways
+
+
+def test_a_branch_inside_the_same_branch_is_no_turn() -> None:
+    text = 'if [ "$A" = 1 ]; then\n  if [ "$A" = 1 ]; then T=2; else T=3; fi\n  sglang serve m --tp $T\nfi\n'
+    (launch,) = parse("run.sh", text).launches
+    assert [[w.text for w in v.words] for v in launch.variants] == [["m", "--tp", "2"]]
+
+
+def test_past_the_cap_what_all_ways_have_is_kept() -> None:
+    """Seven switches make more ways than are told: the words around them stay, and no way is lost for another."""
+    switches = "".join(f'[ "$X{i}" = on ] && F+=(--x{i})\n' for i in range(7))
+    text = f'CMD=(sglang serve m --tp 2)\nF=()\n{switches}CMD+=("${{F[@]}}" --port 1)\n"${{CMD[@]}}"\n'
+    (launch,) = parse("run.sh", text).launches
+    assert len(launch.variants) <= 64
+    for variant in launch.variants:
+        texts = [w.text for w in variant.words]
+        assert texts[:3] == ["m", "--tp", "2"]
+        assert texts[-2:] == ["--port", "1"]
+    words = {w.text for v in launch.variants for w in v.words}
+    assert None in words or words >= {f"--x{i}" for i in range(7)}

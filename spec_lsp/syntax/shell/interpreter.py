@@ -33,6 +33,7 @@ from spec_lsp.syntax.shell.questions import (
     PIP,
     arithmetic_names,
     arm_label,
+    asked,
     assigned_names,
     equality,
     is_key,
@@ -87,6 +88,10 @@ OUTPUT = ">"
 INPUT = "<"
 ARGUMENTS = "@"
 FILE = "file:"
+ASKED = "if:"
+"""How tests came out, each by what it asks and by the values it asks of."""
+ORIGIN = "of:"
+"""Values that tests have told more of, with what they were before."""
 
 
 STEP = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(\+\+|--)\s*([A-Za-z_]\w*))(.*)", re.S)
@@ -488,12 +493,18 @@ class Interpreter:
             if end is not first:
                 names.update(n for n, v in end.vars.items() if first.vars.get(n) is not v)
                 names.update(n for n in first.vars if n not in end.vars)
-        for name in names:
+        told = {name for name in names if name.startswith((ASKED, ORIGIN))}
+        for name in told:
+            state.vars.pop(name, None)
+        for name in names - told:
             values = {way: end.vars.get(name, MISSING) for way, end in ends.items()}
+            origins = [_origin_in(end, name) for end in ends.values()]
             values = {way: self.outside(name) if v is MISSING else v for way, v in values.items()}
             tree = transform(decision, lambda leaf, v=values: v.get(leaf, NOWHERE), harden=True)  # type: ignore[misc]
             if tree is not NOWHERE:
                 state.vars[name] = tree
+                if all(o is origins[0] or o == origins[0] == f"${name}" for o in origins):
+                    state.vars[ORIGIN + name] = (tree, origins[0])
         return state
 
     def outside(self, name: str) -> Any:
@@ -507,18 +518,34 @@ class Interpreter:
         value = Scalar((Fragment(None, place, False, reason),))
         return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, 0)
 
-    def decided(self, place: Place, labels: Sequence[str]) -> Any:
-        """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown."""
+    def decided(self, node: ast.Command | None, source: Source, place: Place, labels: Sequence[str]) -> Any:
+        """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown.
+
+        A test that was asked before on the same values (`node`; None for what is no single command) comes out as it did then.
+        """
+        question = asked(node, source) if node is not None else None
+        key = earlier = None
+        turned = False
+        if question is not None:
+            text, turned, names = question
+            origins = tuple(_origin_in(self.state, name) for name in sorted(names))
+            key = f"{ASKED}{text}:{tuple(o if isinstance(o, str) else id(o) for o in origins)}"
+            earlier = self.state.vars.get(key)
         point: list[Point] = []
 
         def index(leaf: Any) -> Any:
             if leaf is True or leaf is False:
                 return 0 if leaf else 1
+            if earlier is not None:
+                return _turned(earlier[0]) if turned else earlier[0]
             if not point:
                 point.append(self.new_point(place, labels))
             return Fork(point[0], (0, 1))
 
-        return transform(self.state.vars.get(STATUS), index)
+        decision = transform(self.state.vars.get(STATUS), index)
+        if key is not None and earlier is None and isinstance(decision, Fork):
+            self.state.vars[key] = (_turned(decision) if turned else decision, origins)
+        return decision
 
     def settle(self, frame: Frame, kinds: Sequence[str]) -> None:
         """Joins the states in which a frame was left early with the present one."""
@@ -616,7 +643,7 @@ class Interpreter:
             else:
                 text = shown(source, previous.start, previous.end)
                 place = source.place(previous.start, previous.end)
-                decision = self.decided(place, (f"`{text}` holds", f"`{text}` fails"))
+                decision = self.decided(previous, source, place, (f"`{text}` holds", f"`{text}` fails"))
                 arms: list[Callable[[], None]] = [lambda: self.set_status(True), lambda: self.set_status(False)]
                 arms[wanted] = partial(self.refined, previous, source, wanted, command)
                 self.branch(decision, arms)
@@ -701,7 +728,8 @@ class Interpreter:
             return
         text = shown(source, condition.start, condition.end)
         place = source.place(condition.start, condition.end)
-        decision = self.decided(place, (f"`{text}` holds", f"`{text}` fails"))
+        only = condition.items[0] if len(condition.items) == 1 else None
+        decision = self.decided(only, source, place, (f"`{text}` holds", f"`{text}` fails"))
 
         def then() -> None:
             if condition.items:
@@ -726,15 +754,14 @@ class Interpreter:
         """Gives an unknown variable the value that the way taken implies."""
         if not re.fullmatch(r"[A-Za-z_]\w*|[1-9]", name):
             return
-        present = self.lookup(name)
-        if present is None:
-            self.state.vars[name] = value
-            return
+        present, origin = self.lookup(name), _origin_in(self.state, name)
 
         def known(leaf: Any) -> Any:
             return value if isinstance(leaf, Scalar) and leaf.text is None else leaf
 
-        self.state.vars[name] = transform(present, known)
+        refined = value if present is None else transform(present, known)
+        self.state.vars[name] = refined
+        self.state.vars[ORIGIN + name] = (refined, origin)
 
     def run_case(self, node: ast.Case, source: Source) -> None:
         labels = [arm_label(node, arm, source) for arm in node.arms]
@@ -1177,10 +1204,9 @@ class Interpreter:
             self.print_unknown(node, source, "")
             self.set_status(None)
         else:
-            actions = [leaf for _, leaf in seen]
-            numbers = {id(leaf): i for i, leaf in enumerate(actions)}
+            numbers = {id(leaf): i for i, (_, leaf) in enumerate(seen)}
             decision = transform(mapping, lambda leaf: numbers[id(leaf)])
-            self.branch(decision, [lambda leaf=leaf: self.act(node, source, leaf) for leaf in actions])  # type: ignore[misc]
+            self.branch(decision, [partial(self.act, node, source, leaf, pins) for pins, leaf in seen])
         if name == "exec":
             self.state.alive = False
 
@@ -1310,10 +1336,10 @@ class Interpreter:
                 found.setdefault(note.key, (note.node, note.source))
         return found
 
-    def act(self, node: ast.Simple, source: Source, seen: Seen) -> None:
+    def act(self, node: ast.Simple, source: Source, seen: Seen, pins: dict[Point, int]) -> None:
         action = seen.action
         if isinstance(action, commands.Started):
-            self.note(node, source, {}, seen)
+            self.note(node, source, pins, seen)
             self.set_status(None)
         elif isinstance(action, commands.Called):
             self.call(node, source, action)
@@ -1603,6 +1629,19 @@ def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source
         if found is None:
             outcome = None
     return outcome
+
+
+def _origin_in(state: State, name: str) -> Any:
+    """What tells whether a variable still holds what it held: its value, before what tests say of it was added."""
+    value = state.vars.get(name, MISSING)
+    kept = state.vars.get(ORIGIN + name)
+    if kept is not None and kept[0] is value:
+        return kept[1]
+    return f"${name}" if value is MISSING else value
+
+
+def _turned(decision: Any) -> Any:
+    return transform(decision, lambda way: 1 - way)
 
 
 def _leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:

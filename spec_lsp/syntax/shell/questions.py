@@ -113,6 +113,37 @@ def shown(source: Source, start: int, end: int) -> str:
     return text if len(text) <= 48 else text[:45] + "…"
 
 
+IMPURE = re.compile(
+    r"\$\(|`|\$\{[#!]|\$\{?(?:[?!$-]|RANDOM\b|SECONDS\b|LINENO\b)|(?:^|\s)-[a-mo-yA-Z]\s|(?:^|\s)-o\s|=~"
+)
+"""What makes a test another one each time it is asked: files, what a command prints, the status."""
+VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*|\d|[@#*])")
+
+
+def asked(node: ast.Command, source: Source) -> tuple[str, bool, frozenset[str]] | None:
+    """What a test asks, in one form for all ways to write it; whether it asks for the contrary; the variables it reads.
+
+    None for what is no test, or may come out otherwise when it is asked again.
+    """
+    if not (isinstance(node, ast.Test) or (isinstance(node, ast.Simple) and name_of(node) in ("[", "test"))):
+        return None
+    text = source.text[node.start : node.end]
+    if IMPURE.search(text):
+        return None
+    names = frozenset("@" if not (name[0].isalpha() or name[0] == "_") else name for name in VARIABLE.findall(text))
+    text = re.sub(r"\$\{(\w+)\}", r"$\1", text.replace('"', "").replace("'", "").replace("==", "="))
+    text = " ".join(text.split()).removeprefix("test ").strip("[] ")
+    turned = False
+    if "&&" not in text and "||" not in text:
+        while text.startswith("! "):
+            text, turned = text[2:], not turned
+        if text.startswith("-z "):
+            text, turned = "-n" + text[2:], not turned
+        elif text.count(" != ") == 1:
+            text, turned = text.replace(" != ", " = "), not turned
+    return text, turned, names
+
+
 def arm_label(node: ast.Case, arm: ast.CaseArm, source: Source) -> str:
     subject = shown(source, node.subject.start, node.subject.end)
     patterns = " or ".join(f"`{shown(source, p.start, p.end)}`" for p in arm.patterns[:4])

@@ -110,7 +110,7 @@ class TooMany(Exception):  # noqa: N818 - control flow
 
 @dataclass(slots=True, eq=False)
 class World:
-    """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: None comes back."""
+    """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: what all have comes back."""
 
     pins: dict[Point, int]
     split_defaults: bool = False
@@ -120,7 +120,7 @@ class World:
     """Something that was asked for depends on a point."""
 
     def follow(self, tree: Tree[T]) -> T | None:
-        """The value in this world, or None where the point is blurred."""
+        """The value in this world; where the point is blurred, what all its values have, or None."""
         while isinstance(tree, Fork):
             self.turned = True
             way = self.pins.get(tree.point)
@@ -128,11 +128,41 @@ class World:
                 if tree.soft and not (self.split_plain if tree.default else self.split_defaults):
                     way = tree.default
                 elif tree.point in self.blurred:
-                    return None
+                    common: T | None = blended([self.follow(arm) for arm in tree.arms])
+                    return common
                 else:
                     raise Undecided(tree)
             tree = tree.arms[way]
         return tree
+
+
+def blended(values: list[Any]) -> Any:
+    """What values of several ways have in common, the rest unknown; None where that is nothing. Arrays keep the words at both ends."""
+    first = values[0]
+    if all(v is first for v in values):
+        return first
+    if not all(isinstance(v, Array) for v in values):
+        return None
+    lists = [v.words for v in values]
+    texts = [
+        [word.text if word.text is not None else (word.fragments, word.splat) for word in words] for words in lists
+    ]
+    shortest = min(map(len, texts))
+    start = next((i for i in range(shortest) if any(t[i] != texts[0][i] for t in texts)), shortest)
+    room = shortest - start
+    end = next((i for i in range(room) if any(t[-1 - i] != texts[0][-1 - i] for t in texts)), room)
+    words = lists[0]
+    if not start and not end:
+        return None
+    place = (
+        next(w for own in lists for w in own[start : len(own) - end]).place
+        if any(len(t) > start + end for t in texts)
+        else None
+    )
+    if place is None:
+        return first
+    middle = Word((Fragment(None, place, False, DEPENDS),), place, True)
+    return Array((*words[:start], middle, *words[len(words) - end :]))
 
 
 NOWHERE = object()
