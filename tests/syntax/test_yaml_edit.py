@@ -66,6 +66,22 @@ def plain(pairs: Pairs) -> str:
     return f"run: {ENTRY} {' '.join(f'{f} {v}'.rstrip() for f, v in pairs)}\n"
 
 
+def nested_single(pairs: Pairs) -> str:
+    flags = " ".join(f"{f} {v}".rstrip() for f, v in pairs)
+    return f"{HEAD}    command: [bash, -c]\n    args:\n    - |\n      ssh host '{ENTRY} {flags}'\n"
+
+
+def nested_double(pairs: Pairs) -> str:
+    flags = " ".join(f"{f} {v}".rstrip() for f, v in pairs)
+    return f'run: "ssh host \\"{ENTRY} {flags}\\""\n'
+
+
+def manifest(pairs: Pairs) -> str:
+    """YAML in a text of YAML."""
+    inner = block(pairs).replace("\n", "\n    ")
+    return f"patches:\n- patch: |\n    {inner.rstrip()}\n"
+
+
 def compose(pairs: Pairs) -> str:
     body = "\n      ".join(f"{f} {v}".rstrip() for f, v in pairs)
     return f"services:\n  s:\n    command: >\n      {ENTRY}\n      {body}\n    environment: [A=1]\n"
@@ -87,7 +103,7 @@ def windows(pairs: Pairs) -> str:
 
 MAPPINGS = (recipe, recipe_flow)
 LAYOUTS: list[Callable[[Pairs], str]] = [
-    block, block_deep, equals, flow, flow_lines, literal, folded, double, single, plain, compose, recipe, recipe_flow, windows,
+    block, block_deep, equals, flow, flow_lines, literal, folded, double, single, plain, compose, nested_single, nested_double, manifest, recipe, recipe_flow, windows,
 ]  # fmt: skip
 values = st.sampled_from(["8", "0.85", "fa3", "/models/a-b", ""])
 pairs_of = st.lists(values, min_size=1, max_size=4).map(lambda vs: [(f"--flag-{i}", v) for i, v in enumerate(vs)])
@@ -137,7 +153,7 @@ def test_setting_a_value(pairs: Pairs, layout: Callable[[Pairs], str], value: st
     change = edit.set_value(at, value, len(flag) + 1) if layout is equals else edit.set_value(at + 1, value)
     if change is None:
         assert value == "a: b"
-        assert layout in (plain, compose)
+        assert layout in (plain, compose, nested_single, nested_double)
         return
     assert after(text, change) == flat([*pairs[:which], (flag, value), *pairs[which + 1 :]], layout)
     assert change.also == ()
@@ -172,8 +188,8 @@ def test_inserting_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], value: s
     at = len(flat(before, layout)) - 1 + (shift if where >= 0 else 0)
     change = edit.insert(at, "--new", [value] if value else [])
     if change is None:
-        assert layout is plain
-        assert ": " in value
+        assert layout in (plain, nested_single, nested_double)
+        assert " " in value
         return
     joined = layout is equals and edit.joins_values() and value
     new = [f"--new={value}"] if joined else ["--new", *([value] if value else [])]
