@@ -144,8 +144,8 @@ def blocks(name: str, text: str) -> Iterator[Block]:
 
 
 def _next_block(text: str, at: int) -> re.Match[str] | None:
-    found = [m for pattern in (FENCE, RST_BLOCK) if (m := pattern.search(text, at))]
-    return min(found, key=lambda m: m.start(), default=None)
+    fence = FENCE.search(text, at)
+    return RST_BLOCK.search(text, at, fence.start() if fence else len(text)) or fence
 
 
 def _fenced(text: str, m: re.Match[str]) -> tuple[str, int, int, int]:
