@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import cache
 
@@ -33,8 +33,35 @@ def read_document(name: str, text: str, workspace: Workspace, language: str | No
 
 
 def read_with(name: str, text: str, read: Callable[[str], str | None], language: str | None) -> Document:
-    """All that can be read of a text, with other files from `read`."""
-    return replace(parse(name, text, read, language, looks_like_config), language=language)
+    """All that can be read of a text, with other files from `read`.
+
+    What was read last is kept: an edit that may mend something is read by who makes it and by who judges it.
+    """
+    key = (name, text, language)
+    last = _read.pop(key, None)
+    if last is None or any(read(path) != found for path, found in last[1].items()):
+        last = _read_anew(name, text, read, language)
+    _read[key] = last
+    if len(_read) > MAX_READ:
+        del _read[next(iter(_read))]
+    return last[0]
+
+
+_read: dict[tuple[str, str, str | None], tuple[Document, Mapping[str, str | None]]] = {}
+"""Documents with the files that were asked for."""
+MAX_READ = 4
+
+
+def _read_anew(
+    name: str, text: str, read: Callable[[str], str | None], language: str | None
+) -> tuple[Document, Mapping[str, str | None]]:
+    asked: dict[str, str | None] = {}
+
+    def noted(path: str) -> str | None:
+        asked[path] = read(path)
+        return asked[path]
+
+    return replace(parse(name, text, noted, language, looks_like_config), language=language), asked
 
 
 def looks_like_config(keys: frozenset[str]) -> bool:

@@ -117,7 +117,11 @@ class Checker:
         sources = Sources(workspace.texts, self.task.here)
         found = []
         for diagnostic in result.diagnostics:
-            fixes = fixes_for(result.analysis, diagnostic, result.options, workspace) if self.task.fixes else ()
+            fixes = (
+                fixes_for(result.analysis, diagnostic, result.options, workspace, self._cache)
+                if self.task.fixes
+                else ()
+            )
             found.append(found_of(diagnostic, fixes, sources))
         return FileReport(
             shown_name(path, self.task.here),
@@ -133,7 +137,9 @@ class Checker:
         sources = Sources(workspace.texts, self.task.here)
         found = []
         for diagnostic in analysis.diagnostics:
-            fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace) if self.task.fixes else ()
+            fixes = (
+                fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache) if self.task.fixes else ()
+            )
             found.append(found_of(diagnostic, fixes, sources))
         return tuple(found)
 
@@ -180,7 +186,10 @@ class Checker:
     @staticmethod
     def _titles(analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> dict[str, str]:
         """What the preferred fix of each finding does; asked before the files change."""
-        found = {d.key: fixes_for(analysis, d, surroundings.options, workspace)[:1] for d in analysis.diagnostics}
+        found = {
+            d.key: fixes_for(analysis, d, surroundings.options, workspace, self._cache)[:1]
+            for d in analysis.diagnostics
+        }
         return {key: f": {fixes[0].title}" if fixes else "" for key, fixes in found.items()}
 
     def _diff(self, name: str, old: str, new: str) -> str:
