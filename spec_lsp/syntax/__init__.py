@@ -34,7 +34,6 @@ READERS: dict[str, Reader] = {
     "shell": read_shell,
     "dockerfile": read_dockerfile,
     "python": read_python,
-    "notebook": read_notebook,
     "systemd": read_systemd,
     "makefile": read_makefile,
     "justfile": read_justfile,
@@ -68,6 +67,8 @@ def parse(
             nested = partial(parse, read=read, looks_like_config=looks_like_config)
             if kind == "markdown":
                 return read_markdown(name, text, read, nested)
+            if kind == "notebook":
+                return read_notebook(name, text, read, nested)
             reader = READERS.get(kind)
             document = reader(name, text, read) if reader is not None else Document(name, text)
             return with_manifests(document, FileSource(name, 0, text), nested) if kind == "shell" else document

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
+from spec_lsp.syntax.manifests import Nested
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.embedding import Around, Found, read_script
@@ -25,8 +26,8 @@ VALUE = re.compile(r"(?<!\{)\{[^{}\n]*\}(?!\})")
 FROM_PYTHON = "from the notebook's Python"
 
 
-def read_notebook(name: str, text: str, read: Read) -> Document:
-    """All launches of a notebook's code cells."""
+def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
+    """All launches of a notebook's cells: of its program, and of the pages between."""
     launches: list[Launch] = []
     problems: list[Problem] = []
     asked: set[str] = set()
@@ -39,8 +40,12 @@ def read_notebook(name: str, text: str, read: Read) -> Document:
         asked.update(found.depends_on)
         clues.extend(found.clues if isinstance(found, Found) else ())
 
-    for cell in cells(name, text):
+    for kind, cell in cells(name, text):
         whole = cell.text or ""
+        if kind == "markdown":
+            source = embedded(cell)
+            note(remap(nested(name, source.whole, language="markdown"), source))
+            continue
         shell = SHELL_CELL.match(whole)
         if shell:
             source = embedded(cell)
@@ -91,8 +96,8 @@ def _without_magic(source: Word) -> Iterator[Fragment]:
     yield from inner.fragments(at, len(text))
 
 
-def cells(name: str, text: str) -> Iterator[Word]:
-    """The code cells in order, each with the text of its `source` (one string, or one for each line)."""
+def cells(name: str, text: str) -> Iterator[tuple[str, Word]]:
+    """The code and Markdown cells in order, each with its kind and the text of its `source` (one string, or one for each line)."""
     source = FileSource(name, 0, text)
     path: list[str] = []
     key = ""
@@ -121,5 +126,5 @@ def cells(name: str, text: str) -> Iterator[Word]:
             path.append(key or "[")
         elif mark in ("}", "]") and path:
             path.pop()
-            if mark == "}" and path[-1:] == ["cells"] and kind == "code" and held:
-                yield Word(tuple(held), Place(name, start, m.start()))
+            if mark == "}" and path[-1:] == ["cells"] and kind in ("code", "markdown") and held:
+                yield kind, Word(tuple(held), Place(name, start, m.start()))
