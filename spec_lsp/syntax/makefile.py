@@ -30,6 +30,8 @@ ENDIF = re.compile(r"[ ]*endif\b")
 RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)[ \t]*::?(?!=)(?P<rest>.*)", re.S)
 JOINT = re.compile(r"[ \t]*\\\r?\n[ \t]*")
 REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|(?P<open>[({])|(?P<single>[^\s$({]))")
+FUNCTION = re.compile(r"(or|if)[ \t]+")
+SINGLE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}][ \t]*,")
 AUTOMATIC = frozenset("@<^?*+|%")
 FROM_COMMAND_LINE = "from the command line of make"
 COMPUTED = "computed by make"
@@ -313,6 +315,10 @@ class _Reader:
         if m.group("dollar"):
             return (Fragment("$", place, False),)
         name = m.group("single") or source.text[m.end() : max(m.end(), stop - 1)].strip()
+        call = FUNCTION.match(source.text, m.end(), stop - 1) if m.group("open") else None
+        if call:
+            arguments = [self.expand(a, own, depth + 1, seen) for a in _arguments(source, call.end(), stop - 1)]
+            return self.called(call.group(1), arguments, source.text[call.end() : stop], place)
         variable = own.get(name) or self.variables.get(name)
         if name in AUTOMATIC or not re.fullmatch(r"[\w.\-]+", name):
             return (Fragment(None, place, False, COMPUTED),)
@@ -322,6 +328,50 @@ class _Reader:
         if not variable.expanded:
             value = self.expand(value, own, depth + 1, seen | {name})
         return tuple(f._replace(via=(place, *f.via)) for f in value.fragments)
+
+    def called(self, function: str, arguments: list[Word], text: str, place: Place) -> tuple[Fragment, ...]:
+        """`$(or A,B)` is its first argument that is not empty, `$(if C,A,B)` A where C is not empty. A variable that only the command
+        line can set is taken to be empty, but for `$(if $(X),A)`, which may be A: the shell is asked as for `${X:+A}`."""
+        if function == "or":
+            told = [a for a in arguments if a.text != "" and (a.text is not None or not _from_command_line(a))]
+            return (told or arguments[-1:])[0].fragments if arguments else ()
+        condition, then, *otherwise = [*arguments, Word((), place), Word((), place)][: max(len(arguments), 2)]
+        if condition.text is not None or not _from_command_line(condition):
+            chosen = (
+                (then if condition.text else (otherwise or [Word((), place)])[0])
+                if condition.text is not None
+                else None
+            )
+            return chosen.fragments if chosen is not None else (Fragment(None, place, False, COMPUTED),)
+        asked = SINGLE.match(text)
+        if asked is None or (otherwise and otherwise[0].fragments):
+            return otherwise[0].fragments if otherwise else ()
+        return (
+            Fragment(f"${{{asked.group(1)}:+", place, False, fixed=True),
+            *then.fragments,
+            Fragment("}", place, False, fixed=True),
+        )
+
+
+def _from_command_line(word: Word) -> bool:
+    """Whether a text is nothing but variables that the file does not set."""
+    return bool(word.fragments) and all(f.text is None and f.reason == FROM_COMMAND_LINE for f in word.fragments)
+
+
+def _arguments(source: Source, start: int, end: int) -> Iterator[Word]:
+    """The arguments of a function of make, between commas that stand in no brackets; blanks around them do not count."""
+    depth, at = 0, start
+    for i in range(start, end + 1):
+        char = source.text[i] if i < end else ","
+        depth += (char in "({") - (char in ")}")
+        if char == "," and (depth == 0 or i == end):
+            low, high = at, i
+            while low < high and source.text[low] in " \t\\\r\n":
+                low += 1
+            while high > low and source.text[high - 1] in " \t":
+                high -= 1
+            yield Word(source.fragments(low, high) if low < high else (), source.place(low, high))
+            at = i + 1
 
 
 def _is_conditional(text: str) -> bool:

@@ -14,6 +14,13 @@ def words(text: str, name: str = "Makefile") -> list[list[str]]:
     return [argv(variant) for launch in document.launches for variant in launch.variants]
 
 
+def test_an_argument_that_the_command_line_of_make_may_add() -> None:
+    assert words("serve:\n\tsglang serve m $(if $(TP),--tp $(TP)) --port 1\n") == [
+        ["m", "--port", "1"],
+        ["m", "--tp", "?+", "--port", "1"],
+    ]
+
+
 VARIABLES: list[tuple[str, str, list[str]]] = [
     ("TP = 8", "--tp $(TP)", ["--tp", "8"]),
     ("TP := 8", "--tp ${TP}", ["--tp", "8"]),
@@ -31,7 +38,16 @@ VARIABLES: list[tuple[str, str, list[str]]] = [
     ("TP = $(TP)", "--tp $(TP)", ["--tp", "?+"]),
     ("", "--tp $$TP", ["--tp", "?+"]),
     ("", "--json '{\"a\": 1}'", ["--json", '{"a": 1}']),
-    ("", "$@ $< $(if $(X),a,b) $(call f,a)", ["?+", "?+", "?+", "?+"]),
+    ("", "$@ $< $(call f,a)", ["?+", "?+", "?+"]),
+    ("", "--tp $(or $(TP),8)", ["--tp", "8"]),
+    ("TP = 2", "--tp $(or $(TP),8)", ["--tp", "2"]),
+    ("", "--tp $(or $(TP),$(N))", ["--tp", "?+"]),
+    ("TP := $(shell nproc)", "--tp $(or $(TP),8)", ["--tp", "?+"]),
+    ("", "--tp $(or $(or $(TP), ), 8)", ["--tp", "8"]),
+    ("", "$(if $(X),--a,--b)", ["--b"]),
+    ("X = 1", "$(if $(X),--a,--b)", ["--a"]),
+    ("X =", "$(if $(X),--a,--b)", ["--b"]),
+    ("X := $(shell nproc)", "$(if $(X),--a)", ["?+"]),
     ("define F\n--a 1 \\\n--b 2\nendef", "$(F)", ["--a", "1", "--b", "2"]),
     ("export TP = 8", "--tp $$TP", ["--tp", "8"]),
     ("TP = 8\nexport TP", "--tp $$TP", ["--tp", "8"]),
