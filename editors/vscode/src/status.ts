@@ -38,6 +38,7 @@ export class Status implements vscode.Disposable {
 
   private set(text: string, about: string | vscode.MarkdownString, command: string, warns: boolean): void {
     this.item.text = text;
+    this.item.accessibilityInformation = { label: text.replace("$(warning) ", "") };
     this.item.tooltip = about;
     this.item.command = command;
     this.item.backgroundColor = warns ? new vscode.ThemeColor("statusBarItem.warningBackground") : undefined;
