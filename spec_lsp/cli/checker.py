@@ -183,8 +183,7 @@ class Checker:
             lines.append(f"{where.file}:{where.start.line + 1}: {rule.name}[{rule.code}]{titles[diagnostic.key]}")
         return tuple(lines)
 
-    @staticmethod
-    def _titles(analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> dict[str, str]:
+    def _titles(self, analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> dict[str, str]:
         """What the preferred fix of each finding does; asked before the files change."""
         found = {
             d.key: fixes_for(analysis, d, surroundings.options, workspace, self._cache)[:1]
