@@ -208,13 +208,26 @@ def spot_of(document: Document, name: str, word: Word) -> Spot | None:
     before = text[max(value.start - len(name) - 24, 0) : value.start]
     written = re.search(rf"(?<![A-Za-z0-9_]){name}[\"']?(?:=|\s*:\s+)[\"']?(?:\$\{{{name}:?-)?[\"']?$", before)
     if written is None:
-        return None
+        return _pair_of(document, name, value)
     start = value.start - len(before) + written.start()
     end = value.end
     closing = "\"'}" if "{" in written.group() else "\"'"
     while end < len(text) and text[end] in closing:
         end += 1
     return Spot(Place(document.name, start, start + len(name)), Place(document.name, start, end))
+
+
+def _pair_of(document: Document, name: str, value: Place) -> Spot | None:
+    """Where `- name: NAME` and `value: …` are written on lines that follow each other (Kubernetes)."""
+    text = document.text
+    low = max(value.start - len(name) - 160, 0)
+    pair = rf"(?<=- )name:[ \t]*[\"']?({name})[\"']?[ \t]*(?:#[^\n]*)?\r?\n[ \t]+value:[ \t]*[\"']?$"
+    written = re.search(pair, text[low : value.start])
+    if written is None:
+        return None
+    end = value.end + (text[value.end : value.end + 1] in ("'", '"'))
+    start, stop = low + written.start(1), low + written.end(1)
+    return Spot(Place(document.name, start, stop), Place(document.name, low + written.start(), end))
 
 
 # --- ways out ----------------------------------------------------------------------------------------------------------

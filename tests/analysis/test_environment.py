@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.analysis.environment import used_by
-from tests.analysis.support import PINNED, SERVER, check, offered, only, repaired, said
+from spec_lsp.analysis.fixes import fix_all
+from spec_lsp.analysis.report import Options
+from tests.analysis.support import NOTHING, PINNED, SERVER, after, check, offered, only, repaired, said
 
 RULES = ("unread-variable", "deprecated-variable", "variable-value")
 
@@ -238,3 +240,23 @@ def test_fix_all() -> None:
 )
 def test_used_by(text: str, used: bool) -> None:
     assert used_by(text, "X_Y") is used
+
+
+POD = "# spec-lsp: sglang=0.5.21\ncontainers:\n- image: lmsysorg/sglang\n  command: [sglang, serve, m]\n  env:\n"
+
+
+@pytest.mark.parametrize(
+    ("env", "places", "left"),
+    [
+        ("  - name: A\n    value: x\n  - name: SGLANG_ENABLE_SPEC_V2\n    value: \"1\"\n", ['name: SGLANG_ENABLE_SPEC_V2\n    value: "1"'], "  - name: A\n    value: x\n"),
+        ("  - name: SGL_ENABLE_JIT_DEEPGEMM  # c\n    value: '0'\n", ["name: SGL_ENABLE_JIT_DEEPGEMM  # c\n    value: '0'"], "  - name: SGLANG_ENABLE_JIT_DEEPGEMM  # c\n    value: '0'\n"),
+        ("    SGLANG_ENABLE_SPEC_V2: \"1\"\n    B: 1\n", ['SGLANG_ENABLE_SPEC_V2: "1"'], "    B: 1\n"),
+        ("  - B=1\n  - SGLANG_ENABLE_SPEC_V2=1\n", ["SGLANG_ENABLE_SPEC_V2=1"], "  - B=1\n"),
+    ],
+)  # fmt: skip
+def test_in_yaml(env: str, places: list[str], left: str) -> None:
+    name = "/w/pod.yaml"
+    found = [place for _, rule, place in said(POD + env, name=name) if rule in RULES]
+    assert found == places
+    changed = after(POD + env, fix_all(name, POD + env, Options(), NOTHING, unsafe=True), name)
+    assert changed == POD + left
