@@ -18,6 +18,7 @@ from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
+from spec_lsp.syntax.shell_template import read_shell_template
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.systemd import read_systemd
 from spec_lsp.syntax.yaml import read_yaml
@@ -32,6 +33,7 @@ Reader = Callable[[str, str, Callable[[str], "str | None"]], Document]
 
 READERS: dict[str, Reader] = {
     "shell": read_shell,
+    "shell-template": read_shell_template,
     "dockerfile": read_dockerfile,
     "python": read_python,
     "systemd": read_systemd,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 Kind = str
-"""The name of a reader: "shell", "yaml", "dockerfile", "systemd", "makefile", "justfile", "markdown", "python", "notebook"; "" for none."""
+"""The name of a reader: "shell", "shell-template", "yaml", "dockerfile", "systemd", "makefile", "justfile", "markdown", "python",
+"notebook"; "" for none."""
 
 LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), "shell"),
@@ -37,12 +38,13 @@ SHELL_NAMES = re.compile(
     r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I
 )
 OTHER_NAMES = re.compile(
-    r"\.(?:txt|json|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|j2|nix|lock|log|ini|cfg|fish|ps1|bat)$", re.I
+    r"\.(?:txt|json|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|nix|lock|log|ini|cfg|fish|ps1|bat)$", re.I
 )
 SHEBANG = re.compile(
     r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(bash|sh|zsh|dash|ksh|python[\d.]*|just|make|fish|perl|node)\b"
 )
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
+TEMPLATE_NAMES = re.compile(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$", re.I)
 STARTS_LIKE_SHELL = re.compile(
     r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", re.M
 )
@@ -66,6 +68,8 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
     found = _by_name(name)
     if found is not None:
         return found
+    if TEMPLATE_NAMES.search(name):
+        return "shell-template" if STARTS_LIKE_SHELL.search(text) else ""
     interpreter = _interpreter(text)
     if interpreter:
         return "" if interpreter == "other" else interpreter

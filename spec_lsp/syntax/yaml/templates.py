@@ -15,10 +15,10 @@ from itertools import product
 from spec_lsp.syntax.source import HOLE
 
 TOKEN = re.compile(
-    r"(?P<flow>\$)?\{\{(?P<go>(?:(?!\{\{).)*?)(?:\}\}|(?=\n)|\Z)|\{%(?P<jinja>.*?)(?:%\}|\Z)|\{\#(?P<note>.*?)(?:\#\}|\Z)",
+    r"(?P<flow>\$)?\{\{(?P<go>(?:(?!\{\{).)*?)(?:\}\}|(?=\n)|\Z)|\{%(?P<jinja>.*?)(?:%\}|\Z)|(?<!\$)\{\#(?P<note>.*?)\#\}",
     re.S,
 )
-MARKS = ("{{", "{%")
+MARKS = ("{{", "{%", "{#")
 STARTS = frozenset({"if", "unless"})
 LOOPS = frozenset({"range", "with", "for", "define", "block", "macro", "filter", "raw", "call"})
 ENDS = re.compile(r"end\w*\Z")

@@ -1,0 +1,48 @@
+"""Scripts that a template prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from spec_lsp.syntax import parse
+from tests.syntax.support import argv, check_maps
+
+
+def ways(text: str, name: str = "serve.sh.j2") -> list[list[str]]:
+    document = parse(name, text)
+    check_maps(document)
+    return [argv(variant) for launch in document.launches for variant in launch.variants]
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("sglang serve {{ model }} --tp {{ tp }} --port 1\n", [["?+", "--tp", "?+", "--port", "1"]]),
+        ("sglang serve m --tp={{ tp }}\n", [["m", "--tp=?"]]),
+        (
+            "sglang serve m \\\n{% if eagle %}\n  --speculative-algorithm EAGLE \\\n{% endif %}\n  --port 1\n",
+            [["m", "--speculative-algorithm", "EAGLE", "--port", "1"], ["m", "--port", "1"]],
+        ),
+        ("sglang serve m {{- if .Values.tp }} --tp 2{{ end }} --port 1\n", [["m", "?+", "--port", "1"]]),
+        ('{{- define "serve" -}}\nsglang serve m \\\n  {{ include "flags" . }}\n{{- end -}}\n', [["m", "?+"]]),
+        ("{# sglang serve a comment #}\nsglang serve m\n", [["m"]]),
+        ("TP={{ tp }}\nsglang serve m --tp $TP\n", [["m", "--tp", "?+"]]),
+        ("vllm serve {{ model }} # not sglang serve\n", []),
+    ],
+)
+def test_templates(text: str, found: list[list[str]]) -> None:
+    assert ways(text) == found
+
+
+@pytest.mark.parametrize("name", ["cli_args.j2", "templates/_serve.tpl", "run.slurm.jinja2", "x.gotmpl"])
+def test_names(name: str) -> None:
+    assert ways("python3 -m sglang.launch_server --tp {{ tp }}\n", name) == [["--tp", "?+"]]
+
+
+def test_a_template_of_something_else_is_left_alone() -> None:
+    assert parse("page.html.j2", "<p>{{ x }}</p>\nsglang\n").launches == ()
+
+
+def test_the_length_of_an_array_is_no_comment() -> None:
+    text = "A=(1 2)\necho ${#A[@]} {{ x }}\nsglang serve m --tp ${#A[@]}\n"
+    assert ways(text) == [["m", "--tp", "2"]]
