@@ -126,10 +126,23 @@ def test_the_examples_of_ci_run(
     (tmp_path / "run.sh").write_text("sglang serve x\n")
     monkeypatch.chdir(tmp_path)
     commands = [c for block in blocks("yaml") for c in _commands(yaml.safe_load(block)) if c.startswith("spec-lsp ")]
-    assert len(commands) == 3
+    assert len(commands) == 4
     for command in commands:
         assert main(command.split()[1:]) == 0, command
-    assert {p.name for p in tmp_path.iterdir()} == {"run.sh", "spec-lsp.sarif", "gl-code-quality-report.json"}
+    written = {"spec-lsp.sarif", "gl-code-quality-report.json", "spec-lsp.xml"}
+    assert {p.name for p in tmp_path.iterdir()} == {"run.sh", *written}
+    reports = next(r for r in map(yaml.safe_load, blocks("yaml")) if "spec-lsp" in r)["spec-lsp"]["artifacts"][
+        "reports"
+    ]
+    assert set(reports.values()) == written - {"spec-lsp.sarif"}
+
+
+def test_every_format_is_told_of() -> None:
+    told = re.search(r"^\| `--format` \|.*?\n\n", TEXT, re.MULTILINE | re.DOTALL)
+    assert told
+    assert set(re.findall(r"^\| `(\w+)` \|", told[0], re.MULTILINE)) == {
+        path.stem for path in (ROOT / "spec_lsp" / "cli" / "formats").glob("[a-z]*.py")
+    }
 
 
 def _commands(value: Any) -> list[str]:
