@@ -338,6 +338,7 @@ late.speculative_workers
 late.model_parallelism
 late.quantization
 late.moe
+late.kernels
 late.lora
 late.disaggregation
 """

@@ -211,8 +211,8 @@ def _unsited() -> Iterator[str]:
 def _late() -> Iterator[str]:
     yield from ("", "## Late refusals", "")
     yield (
-        "What the server refuses after argument resolution, with the weights loaded. These sites are too many to list: "
-        "the rules below cover those that a launch decides and people meet; what each module leaves stands under it."
+        "What the server refuses after argument resolution, with the weights loaded. [coverage-late.md](coverage-late.md) goes "
+        "through the functions these statements stand in; what each module leaves stands under the rules."
     )
     yield from ("", "| rule | where SGLang refuses | exception |", "| --- | --- | --- |")
     for rule in late_rules():

@@ -36,16 +36,24 @@ def sites_of(root: Path, files: Iterable[str]) -> Iterator[Site]:
 def sites_in(source: str, file: str) -> Iterator[Site]:
     """The sites of one file's text, top to bottom."""
     counts: Counter[str] = Counter()
+    lines = [line.encode() for line in source.split("\n")]
     for function, guards, node in _walk(ast.parse(source).body, "", ()):
         counts[function] += 1
-        said = "\n".join("".join(_segment(source, part).split()) for part in (*guards, node))
+        said = "\n".join("".join(_segment(lines, part).split()) for part in (*guards, node))
         yield Site(
             file, function, _exception(node), counts[function], sha1(said.encode()).hexdigest()[:10], node.lineno
         )
 
 
-def _segment(source: str, node: ast.AST | str) -> str:
-    return node if isinstance(node, str) else ast.get_source_segment(source, node) or ""
+def _segment(lines: list[bytes], node: ast.AST | str) -> str:
+    """A node's source; `lines` are those of the file, encoded, as columns of the parser count bytes."""
+    if isinstance(node, str):
+        return node
+    first, last = getattr(node, "lineno", 1) - 1, (getattr(node, "end_lineno", None) or 1) - 1
+    text = lines[first : last + 1]
+    text[-1] = text[-1][: getattr(node, "end_col_offset", None)]
+    text[0] = text[0][getattr(node, "col_offset", 0) :]
+    return b"\n".join(text).decode()
 
 
 def _exception(node: ast.Raise | ast.Assert) -> str:

@@ -6,13 +6,17 @@ The rules are marked `late`; they read the resolved configuration. A launch that
 from spec_lsp.resolution.late.adapters import lora
 from spec_lsp.resolution.late.attention import attention_backends
 from spec_lsp.resolution.late.experts import moe
+from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
 from spec_lsp.resolution.late.speculative import speculative_workers
+from spec_lsp.resolution.late.transfer import disaggregation
 from spec_lsp.resolution.late.weights import quantization
 
 __all__ = [
     "attention_backends",
+    "disaggregation",
+    "kernels",
     "linear_attention_backends",
     "lora",
     "model_parallelism",

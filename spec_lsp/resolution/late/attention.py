@@ -53,6 +53,38 @@ attention_backends = Handler("attention_registry.py:create_trtllm_mla_backend", 
 
 
 @attention_backends.refuses(
+    "SPC943",
+    "drafting-in-shared-context-on-trtllm-mla",
+    raises="ValueError",
+    late=True,
+    since="0.5.17",
+    bad="gpu=b200 model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --attention-backend trtllm_mla --speculative-algorithm EAGLE",
+    good="gpu=b200 model=deepseek-v3 -- --tp-size 8 --attention-backend trtllm_mla --speculative-algorithm EAGLE",
+)
+def drafting_in_shared_context_on_trtllm_mla(c: Config) -> Refusal | None:
+    """The trtllm_mla backend cannot verify drafts under decode context parallelism.
+
+    With `--dcp-size` above 1 every rank sees a part of the context; this backend does not tell its kernel which part, nor gives back
+    what merging needs. `cutedsl_mla` does both.
+    """
+    if (
+        c.speculative_algorithm is None
+        or (c.dcp_size or 1) <= 1
+        or backends_of(c)[1] != "trtllm_mla"
+        or not c.model.uses_mla
+    ):
+        return None
+    field = backend_field(c, "decode")
+    return Refusal(
+        at=field if c.given(field) else "dcp_size",
+        with_=("dcp_size", "speculative_algorithm"),
+        message=f"{c.shown(field)} cannot verify drafts with {c.shown('dcp_size')}, and SGLang stops when it builds the backend. Take "
+        "`cutedsl_mla`, or drop one of the two.",
+        fixes=(setting(**{field: "cutedsl_mla"}), dropping("dcp_size"), dropping("speculative_algorithm")),
+    )
+
+
+@attention_backends.refuses(
     "SPC900",
     "latent-backend-for-plain-attention",
     raises="ValueError",

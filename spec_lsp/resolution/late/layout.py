@@ -162,7 +162,7 @@ def _runs_in_pipeline(c: Config) -> bool:
     "pipeline-through-model-without-stages",
     raises="AssertionError",
     late=True,
-    sglang="model_executor/model_runner.py:initialize",
+    sglang="model_executor/model_runner.py:__init__",
     bad=("model=qwen3-next-80b -- --tp-size 4 --pp-size 2", "model=gemma-2-9b -- --pp-size 2"),
     good=("model=deepseek-v3 -- --tp-size 8 --pp-size 2", "--pp-size 2"),
 )

@@ -440,7 +440,7 @@ def _is_draft_layer(draft: ModelFacts) -> bool:
     raises="ValueError",
     late=True,
     since="0.5.15",
-    sglang="standalone_worker_v2.py:_check_vocab_compatibility",
+    sglang="standalone_worker_v2.py:_validate_vocab_compatibility",
     bad="--speculative-algorithm STANDALONE --speculative-draft-model-path {models}/qwen3-0.6b",
     good="model=qwen3-8b -- --speculative-algorithm STANDALONE --speculative-draft-model-path {models}/qwen3-0.6b",
 )

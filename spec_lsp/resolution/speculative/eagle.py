@@ -7,7 +7,17 @@ _auto_choose_speculative_params.
 from __future__ import annotations
 
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import (
+    Change,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    dropping,
+    dropping_env,
+    setting,
+    setting_env,
+)
 from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
 from spec_lsp.resolution.speculative.common import (
     DRAFT_BACKENDS,
@@ -154,6 +164,36 @@ def overlap_worker_before_0_5_11(c: Config) -> None:
         c.set(disable_overlap_schedule=False)
     elif c.since("0.5.7") or not overlap_worker(c):
         c.set(disable_overlap_schedule=True)
+
+
+@eagle.notes(
+    "SPC132",
+    "overlap-worker-not-asked-for",
+    severity="hint",
+    since="0.5.4",
+    until="0.5.11",
+    bad="sglang=0.5.9 -- --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
+    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+    good="sglang=0.5.9 SGLANG_ENABLE_SPEC_V2=1 -- --speculative-algorithm EAGLE3 --speculative-draft-model-path "
+    "{models}/eagle3-draft --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+)
+def overlap_worker_not_asked_for(c: Config) -> Refusal | None:
+    """In these releases drafting overlaps with scheduling only when asked to.
+
+    The worker that drafts while the next batch is scheduled is faster for chains (`--speculative-eagle-topk 1`), and has to be
+    chosen with `SGLANG_ENABLE_SPEC_V2=1`. From 0.5.11 on it is the default.
+    """
+    names = ("EAGLE", "EAGLE3") if c.since("0.5.7") else ("EAGLE",)
+    chain = c.speculative_algorithm in names and c.speculative_eagle_topk == 1 and not c.enable_multi_layer_eagle
+    if not chain or c.env.is_set("SGLANG_ENABLE_SPEC_V2") or c.typed("disable_overlap_schedule"):
+        return None
+    return Refusal(
+        at="speculative_algorithm",
+        with_=("SGLANG_ENABLE_SPEC_V2",),
+        message=f"{c.shown('speculative_algorithm')} runs without overlapping here: this release wants `SGLANG_ENABLE_SPEC_V2=1` for the "
+        "faster worker.",
+        fixes=(setting_env(SGLANG_ENABLE_SPEC_V2="1"),),
+    )
 
 
 @eagle.adjusts("enable_mixed_chunk")

@@ -1,0 +1,53 @@
+"""The table of late refusals is whole and true: every function is covered by a rule that exists or left for a reason."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.analysis.rules import all_rules
+from tests.docs.late import PAGE, covers, functions, late_rules, lines, mapping, page, sites, stored
+
+SOURCE = os.environ.get("SGLANG_SOURCE", "")
+RULES = {rule.name: rule for rule in all_rules()}
+
+
+def test_page_is_up_to_date() -> None:
+    assert PAGE.read_text("utf-8") == page(), "run `python -m tests.docs.late`"
+
+
+def test_every_function_is_covered_or_left() -> None:
+    assert [f"{f.file}:{f.name}" for f in functions() if not f.rules and f.left is None] == []
+
+
+def test_every_line_leaves_something_for_a_known_reason() -> None:
+    used = {f.left for f in functions()}
+    assert [line for line in lines() if line not in used] == []
+    assert {line.reason for line in lines()} == set(mapping()["reasons"])
+
+
+def test_also_names_rules_and_functions() -> None:
+    known = {f"{file}:{name}" for file, inside in stored().items() for name in inside}
+    assert set(mapping()["also"]) - known == set()
+    assert {name for names in mapping()["also"].values() for name in names} - set(RULES) == set()
+
+
+def test_every_late_rule_has_a_function() -> None:
+    """But those whose refusal has no statement of its own, or stands in a model's code."""
+    covered = {name for f in functions() for name in f.rules}
+    without = {rule.name for rule in late_rules()} - covered
+    assert without == set(mapping()["elsewhere"])
+
+
+def test_a_rule_covers_its_own_function_only() -> None:
+    rule = RULES["latent-backend-for-plain-attention"]
+    assert covers(rule, "layers/attention/attention_registry.py", "create_trtllm_mla_backend")
+    assert not covers(rule, "layers/attention/attention_registry.py", "create_trtllm_mha_backend")
+    assert not covers(rule, "layers/other_attention_registry.py", "create_trtllm_mla_backend")
+
+
+@pytest.mark.skipif(not SOURCE, reason="SGLANG_SOURCE names no folder of SGLang's sources")
+def test_functions_are_those_of_the_source() -> None:
+    assert sites(Path(SOURCE)) == stored()
