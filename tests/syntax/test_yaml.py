@@ -74,6 +74,7 @@ COMMANDS: list[tuple[str, list[str]]] = [
     ("command: [python3, -m, sglang.bench_serving, --backend, sglang]", []),
     ("command: [python3, -m, sgl_jax.launch_server, --tp, '2'] # sglang", []),
     ("command: [python3, -m, dynamo.sglang, --tp, '2']", ["--tp 2"]),
+    ("image: sglang:0.5.6-diffusion-cuda129\ncommand: [sglang, serve, --model-path, m, --tp, '2']", []),
     ("command: [python3, -m, dynamo.vllm, --tp, '2'] # sglang", []),
     ("", []),
     ("sglang", []),
@@ -199,6 +200,9 @@ TEMPLATES: list[tuple[str, list[str]]] = [
     ("run: |\n  sglang serve m \\\n  {{- if .x }}\n    --a \\\n  {{- end }}\n    --b\n", ["m --a --b", "m --b"]),
     ("run: >\n  sglang serve m\n  {{- if .x }}\n  --a\n  {{- end }}\n  --b\n", ["m --a --b", "m --b"]),
     ("run: sglang serve m {{- if .x }} --a {{- end }} --b\n", ["m ?+ --b"]),
+    (pod("- --a", "{{- /*", "- --no", "*/ -}}", "- --b"), ["--a --b"]),
+    (pod("- --a", '{{- include "x" (dict', '   "y" 1) }}', "- --b={{ dict", ' "z" }}'), ["--a ?* --b=?"]),
+    ("run: |\n  printf '{%s' x {{ .y }}\n  A=(1 2); echo ${#A[@]} '#}'\n  sglang serve m\n", ["m"]),
     ("env: {T: 2}\njobs: {a: {run: 'sglang serve ${{ env.T }} ${{ inputs.x }}'}}\n", ["2 ?+"]),
     ("strategy: {matrix: {t: [1, 2]}}\nrun: sglang serve ${{ matrix.t }}\n", ["1", "2"]),
 ]  # fmt: skip

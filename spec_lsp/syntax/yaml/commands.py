@@ -256,7 +256,9 @@ class Reader:
     def argv(
         self, argv: Sequence[Word], frame: Frame, at: Node, only_args: bool = False, from_list: bool = True
     ) -> None:
-        """Reads a command that is given as its words."""
+        """Reads a command that is given as its words. An image of SGLang's diffusion server runs that."""
+        if "diffusion" in frame.image:
+            return
         if not frame.compose:
             argv = [text.kubernetes(w, frame.env, " " in w.known_start or "\n" in w.known_start) for w in argv]
         script = self.mounted_script(argv)
@@ -285,7 +287,7 @@ class Reader:
 
     def script(self, word: Word, frame: Frame) -> None:
         """Reads a shell script, in each of the ways that a workflow's matrix gives."""
-        if not any(f.text and "sglang" in f.text for f in word.fragments):
+        if "diffusion" in frame.image or not any(f.text and "sglang" in f.text for f in word.fragments):
             return
         ways: list[Way] = []
         clues = _slurm_clues(self.part.document, word)
