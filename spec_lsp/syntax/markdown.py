@@ -36,8 +36,7 @@ NESTED = {
     "make": "makefile", "makefile": "makefile", "just": "justfile", "justfile": "justfile",
 }  # fmt: skip
 INDENTED = re.compile(
-    r"(?:^[ \t]*\r?\n)*(?P<lines>^(?:    |\t)[ \t]*\S[^\n]*(?:\n|\Z)(?:^(?:    |\t)[^\n]*(?:\n|\Z)|^[ \t]*\r?\n(?=    |\t))*)",
-    re.M,
+    r"(?P<lines>^(?:    |\t)[ \t]*\S[^\n]*(?:\n|\Z)(?:^(?:    |\t)[^\n]*(?:\n|\Z)|^[ \t]*\r?\n(?=    |\t))*)", re.M
 )
 PROMPT = re.compile(
     r"[ \t]*(?:\([\w.\-/ ]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[:~ ][^\s$#%]*[ \t]*)?(?P<mark>[$%❯➜#])[ \t]+(?=\S)"

@@ -20,7 +20,10 @@ CLOSING = {"(": ")", "[": "]", "{": "}"}
 MARK = "\ufeff"
 """A byte order mark, which Python itself leaves out."""
 MAX_LENGTH = 3_000_000
-MAX_SHRINKS = 40
+BUDGET = 1_000_000
+"""Characters parsed at most to mend a file that does not parse."""
+MAX_MENDS = 8
+MAX_CUTS = 3
 
 
 class Positions:
@@ -66,52 +69,95 @@ def statements(text: str, positions: Positions) -> list[ast.stmt]:
     if whole is not None:
         return whole
     found: list[ast.stmt] = []
+    left = BUDGET
     for start, end in _chunks(text):
-        chunk = text[start:end]
-        line = positions.line_of(start)
-        for attempt in _attempts(chunk):
-            tree = parsed("\n" * line + attempt)
-            if tree is not None:
-                found += tree
-                break
+        body, used = _mended(text[start:end], positions.line_of(start), left)
+        found += body
+        left -= used
     return found
 
 
 def parsed(text: str) -> list[ast.stmt] | None:
     """The statements of a text, None where Python refuses it."""
+    return _parsed(text)[0]
+
+
+def _parsed(text: str) -> tuple[list[ast.stmt] | None, int]:
+    """The statements of a text, or None and the line (from 1) that Python stumbles over."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return ast.parse(text).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError, OverflowError, SystemError):
-        return None
+            return ast.parse(text).body, 0
+    except SyntaxError as error:
+        return None, error.lineno or 1
+    except (ValueError, RecursionError, MemoryError, OverflowError):
+        return None, 1
 
 
 def _chunks(text: str) -> Iterator[tuple[int, int]]:
     """Stretches that each begin where a statement at the top of a file may begin."""
     starts = [m.start() for m in TOP_STATEMENT.finditer(text)]
     starts = [s for i, s in enumerate(starts) if i == 0 or not text.startswith("@", starts[i - 1])]
-    yield from zip(starts, [*starts[1:], len(text)], strict=False)  # without a start there is no stretch
+    yield from zip(starts, [*starts[1:], len(text)], strict=True)
 
 
-def _attempts(chunk: str) -> Iterator[str]:
-    """The chunk, and what is left of it when what is half typed is closed or taken away."""
-    yield chunk
-    body = chunk.rstrip()
-    closers = _missing_closers(body)
-    if closers:
-        yield body + closers
-        for cut in [m.start() for m in reversed(list(re.finditer(r",", body)))][:MAX_SHRINKS]:
-            kept = body[:cut]
-            yield kept + _missing_closers(kept)
+def _mended(chunk: str, line: int, budget: int) -> tuple[list[ast.stmt], int]:
+    """The statements of a chunk that starts at a line (from 0), with what is half typed in it closed or taken away, and how many
+    characters were parsed for it. Each character kept keeps its line and column."""
+    padding = "\n" * line
+    used = 0
     lines = chunk.split("\n")
-    for count in range(1, min(len(lines), MAX_SHRINKS)):
-        kept = "\n".join(lines[:-count])
-        if kept.strip():
-            yield kept + _missing_closers(kept)
+    for _ in range(MAX_MENDS):
+        used += sum(map(len, lines)) + len(lines)
+        body, number = _parsed(padding + "\n".join(lines))
+        if body is not None:
+            return body, used
+        at = min(max(number - 1 - line, 0), len(lines) - 1)
+        best, farthest = lines, -1
+        for candidate in _without(lines, at, _end_of(lines, at)):
+            if used > budget:
+                return [], used
+            used += len(chunk)
+            body, again = _parsed(padding + "\n".join(candidate))
+            if body is not None:
+                return body, used
+            if again > farthest:
+                best, farthest = candidate, again
+        lines = best
+    return [], used
 
 
-def _missing_closers(text: str) -> str:
+def _end_of(lines: list[str], at: int) -> int:
+    """The line behind the statement at a line, as its indentation tells."""
+    indent = _indent(lines[at])
+    end = at + 1
+    while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > indent):
+        end += 1
+    return end
+
+
+def _without(lines: list[str], at: int, end: int) -> Iterator[list[str]]:
+    """The lines with the statement of some of them closed, cut off at a comma, or replaced by one that does nothing."""
+    statement = "\n".join(lines[at:end]).rstrip()
+    behind = lines[end:]
+    gap = end - at
+
+    def instead(text: str) -> list[str]:
+        new = text.split("\n")
+        return [*lines[:at], *new, *[""] * (gap - len(new)), *behind]
+
+    if closers := missing_closers(statement):
+        yield instead(statement + closers)
+        for cut in [m.start() for m in re.finditer(",", statement)][: -MAX_CUTS - 1 : -1]:
+            yield instead(statement[:cut] + missing_closers(statement[:cut]))
+    yield instead(lines[at][: _indent(lines[at])] + "pass")
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" \t"))
+
+
+def missing_closers(text: str) -> str:
     """What closes the brackets, and the string, that a text leaves open."""
     stack: list[str] = []
     quote = ""
