@@ -15,7 +15,9 @@ from itertools import product
 from spec_lsp.syntax.source import HOLE
 
 TOKEN = re.compile(
-    r"(?P<flow>\$)?\{\{(?P<go>(?:(?!\{\{).)*?)(?:\}\}|(?=\n)|\Z)|\{%(?P<jinja>.*?)(?:%\}|\Z)|(?<!\$)\{\#(?P<note>.*?)\#\}",
+    r"\{\{-?[ \t]*(?P<comment>/\*.*?\*/)[ \t]*-?\}\}"
+    r"|(?P<flow>\$)?\{\{(?:(?P<go>(?:(?!\{\{|\}\}).){0,1000})\}\}|(?P<open>[^\n]*))"
+    r"|\{%(?P<jinja>(?:(?!\{%|%\}).){0,1000})%\}|(?<!\$)\{\#(?P<note>.*?)\#\}",
     re.S,
 )
 MARKS = ("{{", "{%", "{#")
@@ -200,7 +202,7 @@ class _Reader:
         return start, len(self.text) if end < 0 else end + 1
 
     def token(self, m: re.Match[str], start: int, end: int) -> None:
-        code = (m["go"] if m["go"] is not None else m["jinja"] or "").strip("-+ \t\r\n")
+        code = (m["comment"] or m["go"] or m["open"] or m["jinja"] or "").strip("-+ \t\r\n")
         word = re.match(r"\w*", code)
         first = word.group() if word else ""
         alone = not TOKEN.sub("", self.text[start:end]).strip() and m["flow"] is None
