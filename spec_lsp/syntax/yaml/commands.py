@@ -30,6 +30,7 @@ SCRIPT_KEY = re.compile(
     re.I,
 )
 FLAGS_KEY = re.compile(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
+OTHER_SHELLS = re.compile(r"(?:python\d?|pwsh|powershell|cmd|perl|node)(?:\s+\{0\}.*)?\Z")
 KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
@@ -162,6 +163,8 @@ class Reader:
         if inner.compose:
             inner = self.with_env_files(node, inner)
         done = self.command(node, inner)
+        if OTHER_SHELLS.match(self.part.text_at(node, "shell") or ""):
+            done = (*done, "run")  # a step of a workflow in another language
         if len(self._open) == 1 and self.part.text_at(node, "kind") == "ConfigMap":
             done = (*done, "data")  # its files are read with what mounts them, or else on their own
         for name, (at, value) in self.part.entries(node).items():
