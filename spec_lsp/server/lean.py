@@ -1,8 +1,9 @@
 """Makes importing lsprotocol cheap.
 
-It defines some 550 classes, and attrs compiles `__repr__` and `__eq__` for each: half of the 0.3 s that the import
-takes, for methods that no server calls. They are left out while the module is being imported. Garbage collection is off
-too: all of it stays.
+It defines some 550 classes with attrs, which writes and compiles methods for each, and its converter resolves the annotations of all:
+most of the 0.4 s until a client has its first answer, for classes of which a connection uses a few dozen. While the module is being
+imported, `attrs.define` only marks a class; it is made when somebody makes an instance of it or asks for its fields. `__repr__` and
+`__eq__` are left out: no server calls them. Garbage collection is off too: all of it stays.
 """
 
 from __future__ import annotations
@@ -14,14 +15,46 @@ from contextlib import contextmanager
 from typing import Any
 
 
+class _Unmade:
+    """Stands for the fields of a class that is not made yet: who asks for them gets a class that is."""
+
+    def __init__(self, cls: type) -> None:
+        self._cls = cls
+
+    def __get__(self, instance: object, owner: type) -> Any:
+        _make(self._cls)
+        return self._cls.__attrs_attrs__  # type: ignore[attr-defined]
+
+
+def _mark(cls: type) -> type:
+    def first(self: Any, *args: Any, **fields: Any) -> None:
+        _make(cls)
+        self.__init__(*args, **fields)
+
+    cls.__attrs_attrs__ = _Unmade(cls)  # type: ignore[attr-defined]
+    cls.__init__ = first  # type: ignore[misc]
+    return cls
+
+
+def _make(cls: Any) -> None:
+    import attrs
+    from lsprotocol import types
+
+    del cls.__attrs_attrs__, cls.__init__
+    attrs.define(cls, slots=False, repr=False, eq=False)
+    attrs.resolve_types(cls, types.ALL_TYPES_MAP, {})
+
+
 @contextmanager
-def _plain_classes() -> Iterator[None]:
+def _marked_classes() -> Iterator[None]:
     import attrs
 
     define: Any = attrs.define
 
     def lean(maybe_cls: type | None = None, **options: Any) -> Any:
-        return define(maybe_cls, **{"repr": False, "eq": False, **options})
+        if maybe_cls is None or options or maybe_cls.__bases__ != (object,):
+            return define(maybe_cls, **{"repr": False, "eq": False, **options})
+        return _mark(maybe_cls)
 
     attrs.define = lean
     try:
@@ -35,8 +68,11 @@ def import_protocol() -> None:
     if "lsprotocol.types" in sys.modules:
         return
     gc.disable()
-    with _plain_classes():
+    with _marked_classes():
         import lsprotocol.types  # noqa: F401
+    import lsprotocol._hooks
+
+    lsprotocol._hooks._resolved_forward_references = True  # each class is, when it is made
     import pygls.lsp.server  # noqa: F401
 
 
