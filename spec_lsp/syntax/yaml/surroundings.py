@@ -262,4 +262,4 @@ def _devices(part: Part, node: Node) -> Iterator[Clue]:
 def fixed(text: str, place: Place) -> Word:
     """A word that stands in no file: a tool adds it."""
     at = Place(place.document, place.start, place.start)
-    return Word((Fragment(text, at, False, fixed=True),), place)
+    return Word((Fragment(text, at, False, fixed=True),), at)
