@@ -74,6 +74,8 @@ from spec_lsp.syntax.source import FileSource, Source, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
 MAX_STEPS = 12_000
+VARIABLES_OF_A_STEP = 500
+"""How many variables may be copied at the cost of a command: what bounds a script that sets thousands."""
 MAX_ROUNDS = 64
 MAX_CALLS = 24
 MAX_NAMED_CALLS = 24
@@ -468,6 +470,7 @@ class Interpreter:
         ends: dict[int, State] = {}
         for way in taken:
             self.state = before.fork()
+            self.steps += len(before.vars) // VARIABLES_OF_A_STEP
             self.state.constraints = (*before.constraints, (decision, frozenset({way})))
             arms[way]()
             if self.state.alive:
@@ -1230,6 +1233,7 @@ class Interpreter:
         self, node: ast.Simple, source: Source, x: Expander, around: commands.Surroundings
     ) -> tuple[tuple[str, Word], ...]:
         env: dict[str, Word] = {}
+        self.steps += len(self.state.exported) // VARIABLES_OF_A_STEP
         if not around.fresh:
             env.update(self.exported_env(x))
             for assign in node.assigns:
