@@ -73,7 +73,8 @@ def _holds(place: Place, offset: int, name: str) -> bool:
 
 def _of_launch(report: LaunchReport, offset: int, name: str) -> HoverText | None:
     in_words = any(_word_at(variant.words, offset, name) for variant in report.launch.variants)
-    if not in_words and report.launch.program != "config":
+    in_config = report.launch.program == "config" or name != report.launch.extent.document
+    if not in_words and not in_config:
         return _of_variable(report, offset, name)
     run = report.main()
     for setting in run.binding.settings.values():

@@ -176,6 +176,18 @@ class Session:
         """The other open documents whose analysis reads this one."""
         return [other for other, made in self._made.items() if other != name and self._depends(other, made, name)]
 
+    def views(self, name: str) -> list[Analysis]:
+        """The analyses that have something to say of an open document, the most telling first.
+
+        Of a `--config` file those of the launches that use it, of anything else its own.
+        """
+        own = self.analysis(name)
+        if own is None:
+            return []
+        users = [made for user in self.dependants(name) if (made := self.analysis(user)) is not None]
+        alone = all(report.launch.program == "config" for report in own.launches)
+        return [*users, own] if alone else [own, *users]
+
     def reads(self, name: str) -> list[str]:
         """The other open documents that this one's analysis reads, as far as it is made."""
         made = self._made.get(name)

@@ -230,6 +230,41 @@ async def test_no_completion_outside_of_launches(folder: Path, text: str) -> Non
     assert await ed.ask_here("completion") is None
 
 
+@pytest.mark.parametrize(
+    ("text", "label", "under"),
+    [
+        ("‸", "page-size", ""),
+        ("tp-size: 1\npage-si‸\n", "page-size", "page-si"),
+        ("model-path: x\nattention-backend: tri‸\n", "triton", "tri"),
+    ],
+)
+async def test_a_file_that_an_open_script_names_is_a_config_file(
+    folder: Path, text: str, label: str, under: str
+) -> None:
+    """However little is in it by now."""
+    ed = await editor(folder)
+    (folder / "serve.yaml").write_text("")
+    ed.open(text, "serve.yaml", "yaml")
+    before = await ed.ask_here("completion")
+    assert before is None or "attention" in text
+    ed.client.open((folder / "run.sh").as_uri(), f"{HEAD}{RUN} --config serve.yaml\n")
+    found = (await ed.ask_here("completion"))["items"]
+    item = next(i for i in found if i["label"] == label)
+    assert ed.under(item["textEdit"]["range"]) == under
+
+
+async def test_hover_in_a_config_file_speaks_of_the_launch_that_uses_it(folder: Path) -> None:
+    ed = await editor(folder)
+    (folder / "serve.yaml").write_text("")
+    ed.open("page-si‸ze: 1\n", "serve.yaml", "yaml")
+    assert await ed.ask_here("hover") is None
+    ed.client.open((folder / "run.sh").as_uri(), f"{HEAD}{RUN} --attention-backend trtllm_mha --config serve.yaml\n")
+    found = await ed.ask_here("hover")
+    assert "**Resolved** `64`" in found["contents"]["value"]
+    assert "on B200" in found["contents"]["value"]
+    assert ed.under(found["range"]) == "page-size"
+
+
 async def test_completion_in_a_document_that_is_not_open(folder: Path) -> None:
     ed = await editor(folder)
     ed.uri, ed.at = (folder / "other.sh").as_uri(), {"line": 3, "character": 9}

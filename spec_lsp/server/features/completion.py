@@ -12,9 +12,12 @@ from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.completion import Completion, Item
+    from spec_lsp.analysis.report import Analysis
     from spec_lsp.server.client import Client
     from spec_lsp.server.positions import Lines, Range
     from spec_lsp.server.server import Server
+    from spec_lsp.server.session import Session
+    from spec_lsp.server.text import OpenText
 
 TRIGGERS = ["-", "=", " "]
 KINDS = {"flag": 10, "key": 10, "value": 12}
@@ -93,6 +96,18 @@ def _span(found: Completion, offset: int, lines: Lines) -> Range:
     return lines.range(max(found.place.start, first), min(found.place.end, last))
 
 
+def _as_config(text: OpenText, session: Session) -> Analysis:
+    """A document that an open script reads, as if it said of itself that it is a `--config` file: nothing comes of it if it is none.
+
+    A file of one key, or an empty one, does not show what it is.
+    """
+    scope = session.scope(text.name)
+    said = f"{text.text}\n# spec-lsp: config\n"  # at the end: offsets stay
+    return session.engine.analyse(
+        text.name, said, text.language, scope.options, scope.workspace, session.engine.new_cache()
+    )
+
+
 def register(ls: Server) -> dict[str, Any]:
     session = ls.session
 
@@ -106,6 +121,8 @@ def register(ls: Server) -> dict[str, Any]:
         offset = text.lines.offset(params.position.line, params.position.character)
         scope = session.scope(name)
         found = session.engine.complete(analysis, offset, scope.options, scope.workspace)
+        if found is None and session.dependants(name):
+            found = session.engine.complete(_as_config(text, session), offset, scope.options, scope.workspace)
         if found is None:
             return None
         span = _span(found, offset, text.lines)

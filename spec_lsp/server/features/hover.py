@@ -28,11 +28,12 @@ def register(ls: Server) -> dict[str, Any]:
     async def hover(params: types.HoverParams) -> dict[str, Any] | None:
         await session.ready()
         name = name_of(params.text_document.uri)
-        text, analysis = session.text(name), session.analysis(name)
-        if text is None or analysis is None:
+        text = session.text(name)
+        if text is None:
             return None
         offset = text.lines.offset(params.position.line, params.position.character)
-        found = session.engine.hover(analysis, offset, name)
+        said = (session.engine.hover(analysis, offset, name) for analysis in session.views(name))
+        found = next((hover for hover in said if hover is not None), None)
         if found is None:
             return None
         if found.flag:
