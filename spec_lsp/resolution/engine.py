@@ -162,10 +162,13 @@ RULES: dict[str, Rule] = {}
 """Every rule by name."""
 
 
+_CODES: dict[str, Rule] = {}
+
+
 def declare(rule: Rule) -> Rule:
     """Enter a rule into RULES. Raises ValueError when its name or code is taken: neither is ever reused."""
-    twin = next((r for r in RULES.values() if r.name == rule.name or r.code == rule.code), None)
-    if twin is not None:
+    twin = RULES.get(rule.name) or _CODES.setdefault(rule.code, rule)
+    if twin is not rule:
         raise ValueError(f"rule {rule.name} ({rule.code}) clashes with {twin.name} ({twin.code})")
     RULES[rule.name] = rule
     return rule
@@ -379,7 +382,7 @@ class Config:
         self._step: Step | None = None
 
     def __getattr__(self, name: str) -> Any:
-        if name in Config.__slots__:  # not set yet
+        if name in _SLOTS:  # not set yet
             raise AttributeError(name)
         self.reads.add(name)
         value = self._own[name] if name in self._own else self._base.get(name, ABSENT)
@@ -527,6 +530,9 @@ class Config:
             return self.flag_as_typed(name)
         label = name.replace("_", " ")
         return f"{label} {_plain(value)} (SGLang's choice)"
+
+
+_SLOTS = frozenset(Config.__slots__)
 
 
 def same_state(a: Any, b: Any) -> bool:

@@ -69,7 +69,7 @@ def import_protocol() -> None:
         return
     gc.disable()
     with _marked_classes():
-        import lsprotocol.types  # noqa: F401
+        import lsprotocol.types
     import lsprotocol._hooks
 
     lsprotocol._hooks._resolved_forward_references = True  # each class is, when it is made

@@ -38,7 +38,7 @@ _MESSAGES = (
 MANY_RELEASES = 64
 """More than are shipped: a number that is too high is passed over."""
 
-_SCRIPT = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
+_SCRIPT = "# spec-lsp: gpu=h100\npython -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
 _TYPED = (_SCRIPT.index("--page"), len(_SCRIPT) - 1)
 """Where something may be typed in it: a flag, a value."""
 
