@@ -64,11 +64,11 @@ def run(arguments: argparse.Namespace) -> int:
             continue
         progress.clear()
         for report in listed.analysis.launches:
-            found += 1
             if arguments.json:
                 print(json.dumps(as_json(report, listed.sources), ensure_ascii=False))
             else:
-                print("\n".join(_lines(report, listed.sources, style)) + "\n")
+                print(("\n" if found else "") + "\n".join(_lines(report, listed.sources, style)))
+            found += 1
     progress.clear()
     if not found and not arguments.json:
         print("No launch of SGLang was found.")

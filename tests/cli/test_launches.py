@@ -42,7 +42,6 @@ def test_text(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
         "  --model-path <from the environment>\n"
         "  --tp 1\n"
         "  --trust-remote-code <any words: from the environment>\n"
-        "\n"
     )
 
 
