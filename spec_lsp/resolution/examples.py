@@ -2,9 +2,9 @@
 
 An example is an argument list as a person would type it. Directives may stand before it, each `name=value`, ended by `--`:
 `sglang=0.5.19 gpu=b200 model=llama-3.1-8b SGLANG_X=1 -- --attention-backend trtllm_mha …`. Without directives it is the newest
-release the rule holds for, an H100 and Llama 3.1 8B. `model` names a folder of tests/models (or a well-known model id) and becomes
-`--model-path` (`model=none`: no model is given); `{models}/NAME` elsewhere in the example names one too. `program=serve` makes it
-an argument list of `sglang serve`.
+release the rule holds for, an H100 and Llama 3.1 8B. `model` names a folder of tests/models (or a model of tests/resolution/data, or
+a well-known model id) and becomes `--model-path` (`model=none`: no model is given); `{models}/NAME` elsewhere in the example names one
+too. `program=serve` makes it an argument list of `sglang serve`.
 """
 
 from __future__ import annotations

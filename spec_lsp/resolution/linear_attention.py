@@ -41,7 +41,7 @@ def decode_field(c: Config) -> str:
 
 def keeps_extra_buffer(c: Config) -> bool:
     """mamba_extra_buffer_of: whether the radix cache keeps a second copy of each state."""
-    strategy = c.mamba_radix_cache_strategy if c.since("0.5.15") else c.mamba_scheduler_strategy
+    strategy = c.mamba_radix_cache_strategy if c.since("0.5.14") else c.mamba_scheduler_strategy
     return c.disable_radix_cache is False and strategy in ("extra_buffer", "extra_buffer_lazy")
 
 
@@ -409,7 +409,7 @@ def replayssm_with_extra_buffer(c: Config) -> Refusal | None:
     """
     if not _replay(c) or not keeps_extra_buffer(c):
         return None
-    strategy = "mamba_radix_cache_strategy" if c.since("0.5.15") else "mamba_scheduler_strategy"
+    strategy = "mamba_radix_cache_strategy" if c.since("0.5.14") else "mamba_scheduler_strategy"
     return Refusal(
         at=strategy if c.given(strategy) else "enable_linear_replayssm",
         with_=("enable_linear_replayssm",) if c.given(strategy) else (strategy,),

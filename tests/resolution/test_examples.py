@@ -18,6 +18,9 @@ from spec_lsp.resolution.examples import Example, read_example
 from spec_lsp.resolution.pipeline import pipeline
 
 MODELS = Path(__file__).parent.parent / "models"
+MORE_MODELS = json.loads((Path(__file__).parent / "data" / "architectures.json").read_text())
+"""What config.json says of models that have no folder, by name."""
+
 for release in releases():
     pipeline(release)  # imports every rule
 
@@ -25,7 +28,10 @@ for release in releases():
 @cache
 def model(path: str) -> ModelFacts | None:
     config = Path(path.replace("{models}", str(MODELS))) / "config.json"
-    return ModelFacts(json.loads(config.read_text())) if config.is_file() else None
+    if config.is_file():
+        return ModelFacts(json.loads(config.read_text()))
+    name = path.removeprefix("{models}/")
+    return ModelFacts(MORE_MODELS[name]) if name in MORE_MODELS else None
 
 
 def newest(rule: Rule) -> Release:

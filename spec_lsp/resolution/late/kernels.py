@@ -232,6 +232,10 @@ def _sparse_q8_refused(c: Config, at: str, backend: str, why: str) -> Refusal:
     "SPC916",
     "tree-drafting-on-minimax-sparse-rocm",
     raises="NotImplementedError",
+    bad="gpu=mi355x model=minimax-m3 -- --tp-size 8 --speculative-algorithm EAGLE3 "
+    "--speculative-draft-model-path {models}/eagle3-draft --speculative-num-steps 3 "
+    "--speculative-eagle-topk 2 --speculative-num-draft-tokens 4",
+    good="gpu=mi355x model=minimax-m3 -- --tp-size 8",
     late=True,
     since="0.5.22",
     sglang="minimax_sparse_backend.py:__init__",
@@ -263,6 +267,8 @@ def tree_drafting_on_minimax_sparse_rocm(c: Config) -> Refusal | None:
     "SPC917",
     "hicache-size-of-deepseek-v4",
     raises="ValueError",
+    bad="model=v4 -- --tp-size 8 --enable-hierarchical-cache --hicache-size 30",
+    good="model=v4 -- --tp-size 8 --enable-hierarchical-cache --hicache-ratio 2",
     late=True,
     since="0.5.12",
     sglang="hybrid_pool_assembler.py:_deepseek_v4_num_host_pages",

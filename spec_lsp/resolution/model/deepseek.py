@@ -451,6 +451,11 @@ def sparse_attention_cache_dtype(c: Config) -> None:
 
 @_dsa_dtype.refuses(
     "SPC825", "sparse-attention-cache-dtype-unsupported", raises="AssertionError",
+    earlier=(
+        Earlier("0.5.9", "server_args.py:_handle_model_specific_adjustments"),
+        Earlier("0.5.13", "server_args.py:_set_default_nsa_kv_cache_dtype"),
+        Earlier("0.5.15", "server_args.py:_set_default_dsa_kv_cache_dtype"),
+    ),
     bad="model=deepseek-v3.2 -- --tp-size 8 --kv-cache-dtype fp8_e5m2",
     good="model=deepseek-v3.2 -- --tp-size 8 --kv-cache-dtype fp8_e4m3",
 )  # fmt: skip
@@ -622,6 +627,7 @@ def triton_sparse_attention_off_rocm(c: Config) -> Refusal | None:
 @_dsa_split.refuses(
     "SPC829", "tilelang-with-fp8-cache", raises="ValueError", since="0.5.17",
     sglang="overrides.py:_check_dsa_backend_constraints",
+    earlier=(Earlier("0.5.22", "overrides.py:_check_tilelang_dsa_fp8_kv"),),
     bad=("model=deepseek-v3.2 -- --tp-size 8 --kv-cache-dtype fp8_e4m3 --dsa-prefill-backend tilelang",
          "sglang=0.5.19 model=deepseek-v3.2 -- --tp-size 8 --kv-cache-dtype fp8_e4m3 --dsa-decode-backend tilelang"),
     good="model=deepseek-v3.2 -- --tp-size 8 --kv-cache-dtype bfloat16 --dsa-prefill-backend tilelang",

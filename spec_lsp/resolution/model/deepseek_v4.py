@@ -118,7 +118,13 @@ def v4_cache_dtype(c: Config) -> None:
         c.set(kv_cache_dtype="fp8_e4m3")
 
 
-@_dtype.refuses("SPC846", "v4-cache-dtype-unsupported", raises="AssertionError")
+@_dtype.refuses(
+    "SPC846",
+    "v4-cache-dtype-unsupported",
+    raises="AssertionError",
+    bad="gpu=b200 model=v4 -- --tp-size 8 --kv-cache-dtype fp8_e5m2",
+    good="gpu=b200 model=v4 -- --tp-size 8",
+)
 def v4_cache_dtype_unsupported(c: Config) -> Refusal | None:
     """DeepSeek V4 reads an FP8 (e4m3) or a bfloat16 KV cache, nothing else.
 
@@ -155,7 +161,14 @@ def choose_v4_kernels(c: Config) -> None:
     c.set(dsv4_attn_backend="flashmla_mega" if mega else "flashmla")
 
 
-@_defaults.refuses("SPC847", "v4-fused-kernels-elsewhere", raises="AssertionError", since="0.5.23")
+@_defaults.refuses(
+    "SPC847",
+    "v4-fused-kernels-elsewhere",
+    raises="AssertionError",
+    bad="gpu=h100 model=v4 -- --tp-size 8 --dsv4-attn-backend flashmla_mega",
+    good="gpu=h100 model=v4 -- --tp-size 8",
+    since="0.5.23",
+)
 def v4_fused_kernels_elsewhere(c: Config) -> Refusal | None:
     """The flashmla_mega kernels are for DeepSeek V4.1 on SM100.
 
@@ -171,7 +184,14 @@ def v4_fused_kernels_elsewhere(c: Config) -> Refusal | None:
     )
 
 
-@_defaults.refuses("SPC848", "v4-trtllm-kernels-unsupported", raises="AssertionError", since="0.5.20")
+@_defaults.refuses(
+    "SPC848",
+    "v4-trtllm-kernels-unsupported",
+    raises="AssertionError",
+    bad="gpu=h100 model=v4 -- --tp-size 8 --dsv4-attn-backend trtllm",
+    good="gpu=h100 model=v4 -- --tp-size 8",
+    since="0.5.20",
+)
 def v4_trtllm_kernels_unsupported(c: Config) -> Refusal | None:
     """DeepSeek V4's trtllm kernels go with few other features.
 
@@ -254,7 +274,14 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
     )
 
 
-@_defaults.refuses("SPC879", "v4-disaggregated-in-stages", raises="ValueError", until="0.5.13")
+@_defaults.refuses(
+    "SPC879",
+    "v4-disaggregated-in-stages",
+    raises="ValueError",
+    bad="model=v4 -- --tp-size 8 --pp-size 2 --disaggregation-mode prefill",
+    good="model=v4 -- --tp-size 8 --disaggregation-mode prefill",
+    until="0.5.13",
+)
 def v4_disaggregated_in_stages(c: Config) -> Refusal | None:
     """DeepSeek V4's cache could not be transferred between pipeline stages.
 
@@ -276,7 +303,13 @@ def v4_disaggregated_in_stages(c: Config) -> Refusal | None:
 _features = Handler("deepseek_v4_hook.py:validate_deepseek_v41_features", when=is_v4, since="0.5.21")
 
 
-@_features.refuses("SPC850", "encoder-replay-off-v41", raises="ValueError")
+@_features.refuses(
+    "SPC850",
+    "encoder-replay-off-v41",
+    raises="ValueError",
+    bad="model=v4 -- --tp-size 8 --enable-encoder-swa-bounded-replay",
+    good="model=v4 -- --tp-size 8",
+)
 def encoder_replay_off_v41(c: Config) -> Refusal | None:
     """Replaying encoder windows is for DeepSeek V4.1.
 
@@ -292,7 +325,14 @@ def encoder_replay_off_v41(c: Config) -> Refusal | None:
     )
 
 
-@_features.refuses("SPC885", "v41-prefill-graphs-of-trtllm", raises="ValueError", since="0.5.22")
+@_features.refuses(
+    "SPC885",
+    "v41-prefill-graphs-of-trtllm",
+    raises="ValueError",
+    bad="gpu=b200 model=v41 -- --tp-size 8 --dsv4-attn-backend trtllm --cuda-graph-backend-prefill full",
+    good="gpu=b200 model=v41 -- --tp-size 8 --dsv4-attn-backend trtllm --cuda-graph-backend-prefill disabled",
+    since="0.5.22",
+)
 def v41_prefill_graphs_of_trtllm(c: Config) -> Refusal | None:
     """DeepSeek V4.1 on TensorRT-LLM kernels has few prefill graphs.
 
@@ -414,22 +454,30 @@ def replay_decoder_windows(c: Config) -> None:
     )
 
 
-@_features.refuses("SPC886", "decoder-replay-conflict", raises="ValueError", since="0.5.22")
+@_features.refuses(
+    "SPC886",
+    "decoder-replay-conflict",
+    raises="ValueError",
+    bad="model=v41 -- --tp-size 8 --enable-decoder-swa-bounded-replay --attn-dp-size 4",
+    good="model=v41 -- --tp-size 8 --enable-decoder-swa-bounded-replay",
+)
 def decoder_replay_conflict(c: Config) -> Refusal | None:
     """Replaying decoder windows goes with few layouts.
 
     `--enable-decoder-swa-bounded-replay` runs late layers of DeepSeek V4.1 on each request's last tokens only. It needs eager or
-    breakable prefill, and under attention data parallelism one rank to a group and a plain (on NVIDIA also MegaMoE) exchange.
+    (from 0.5.22 on) breakable prefill, and under attention data parallelism, which 0.5.21 excludes, one rank to a group and a plain
+    (on NVIDIA also MegaMoE) exchange.
     """
     if not is_v41(c) or not c.given("enable_decoder_swa_bounded_replay") or not c.enable_decoder_swa_bounded_replay:
         return None
     runners = ("none",) if c.gpu.is_hip else ("none", "megamoe") if c.gpu.is_cuda else ()
     groups = parallel.attention_dp_field(c)
-    if _prefill_graph(c) not in (cuda_graph.DISABLED, cuda_graph.BREAKABLE):
+    graphs = (cuda_graph.DISABLED, *((cuda_graph.BREAKABLE,) if c.since("0.5.22") else ()))
+    if _prefill_graph(c) not in graphs:
         at = "cuda_graph_backend_prefill"
     elif not parallel.attention_dp(c):
         return None
-    elif parallel.attention_dp_size(c) != c.tp_size or c.attn_cp_size != 1:
+    elif c.before("0.5.22") or parallel.attention_dp_size(c) != c.tp_size or c.attn_cp_size != 1:
         at = groups
     elif c.moe_a2a_backend not in runners:
         at = "moe_a2a_backend"
@@ -444,7 +492,14 @@ def decoder_replay_conflict(c: Config) -> Refusal | None:
     )
 
 
-@_features.refuses("SPC852", "v41-disaggregated-drafting", raises="ValueError")
+@_features.refuses(
+    "SPC852",
+    "v41-disaggregated-drafting",
+    raises="ValueError",
+    bad="model=v41 -- --tp-size 8 --speculative-algorithm DSPARK --disaggregation-mode prefill "
+    "--disaggregation-transfer-backend mori",
+    good="model=v41 -- --tp-size 8",
+)
 def v41_disaggregated_drafting(c: Config) -> Refusal | None:
     """DeepSeek V4.1 drafts across prefill and decode servers under conditions.
 
@@ -483,7 +538,13 @@ _cp = Handler(
 )
 
 
-@_cp.refuses("SPC853", "v4-cp-strategy", raises="ValueError")
+@_cp.refuses(
+    "SPC853",
+    "v4-cp-strategy",
+    raises="ValueError",
+    bad="model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy zigzag",
+    good="model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave",
+)
 def v4_cp_strategy(c: Config) -> Refusal | None:
     """DeepSeek V4's context parallelism interleaves tokens.
 
@@ -503,7 +564,14 @@ def v4_cp_strategy(c: Config) -> Refusal | None:
     )
 
 
-@_cp.refuses("SPC854", "v4-cp-on-rocm-unsupported", raises="ValueError", since="0.5.22")
+@_cp.refuses(
+    "SPC854",
+    "v4-cp-on-rocm-unsupported",
+    raises="ValueError",
+    bad="gpu=mi355x model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave --enable-two-batch-overlap",
+    good="gpu=mi355x model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave",
+    since="0.5.22",
+)
 def v4_cp_on_rocm_unsupported(c: Config) -> Refusal | None:
     """On AMD GPUs DeepSeek V4's context parallelism goes with little else.
 
@@ -532,7 +600,9 @@ def v4_cp_on_rocm_unsupported(c: Config) -> Refusal | None:
 
 
 @_cp.refuses(
-    "SPC855", "v4-replicas-and-attention-dp-under-prefill-cp", raises="AssertionError", since="0.5.22",
+    "SPC855", "v4-replicas-and-attention-dp-under-prefill-cp", raises="AssertionError",
+    bad="model=v4 -- --tp-size 8 --attn-dp-size 2 --dp-size 2 --enable-prefill-cp --cp-strategy " "interleave",
+    good="model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave", since="0.5.22",
     sglang="model_override_base.py:context_parallel_attn_dp_size",
 )  # fmt: skip
 def v4_replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
@@ -567,7 +637,13 @@ def lay_out_v4_cp(c: Config) -> None:
         c.set(enable_prefill_context_parallel=False)
 
 
-@_cp.refuses("SPC856", "v4-cp-layout", raises="AssertionError")
+@_cp.refuses(
+    "SPC856",
+    "v4-cp-layout",
+    raises="AssertionError",
+    bad="model=v4 -- --tp-size 16 --nnodes 2 --enable-prefill-cp --cp-strategy interleave",
+    good="model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave",
+)
 def v4_cp_layout(c: Config) -> Refusal | None:
     """DeepSeek V4's context parallelism stays on one machine, without attention DP.
 
@@ -588,7 +664,14 @@ def v4_cp_layout(c: Config) -> Refusal | None:
     )
 
 
-@_cp.refuses("SPC857", "v4-cp-with-other-exchange", raises="ValueError", since="0.5.17")
+@_cp.refuses(
+    "SPC857",
+    "v4-cp-with-other-exchange",
+    raises="ValueError",
+    bad="model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave --moe-a2a-backend flashinfer",
+    good="model=v4 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave",
+    since="0.5.17",
+)
 def v4_cp_with_other_exchange(c: Config) -> Refusal | None:
     """DeepSeek V4's context parallelism exchanges experts in few ways.
 
@@ -656,7 +739,13 @@ _mega_moe = Handler(
 )
 
 
-@_mega_moe.refuses("SPC887", "v4-chunk-above-megamoe-capacity", raises="ValueError")
+@_mega_moe.refuses(
+    "SPC887",
+    "v4-chunk-above-megamoe-capacity",
+    raises="ValueError",
+    bad="gpu=b200 model=v4 -- --tp-size 8 --moe-a2a-backend megamoe --chunked-prefill-size 32768",
+    good="gpu=b200 model=v4 -- --tp-size 8 --moe-a2a-backend megamoe --chunked-prefill-size 8192",
+)
 def v4_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
     """A prefill chunk of DeepSeek V4 does not fit MegaMoE's buffer.
 

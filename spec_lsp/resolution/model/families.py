@@ -112,7 +112,13 @@ def _gemma4_backends(c: Config) -> tuple[str, ...]:
     return ("trtllm_mha", "triton", "intel_xpu", *(name for name, release in since if c.since(release)))
 
 
-@_gemma4_branch.refuses("SPC859", "gemma4-off-its-backends", raises="AssertionError")
+@_gemma4_branch.refuses(
+    "SPC859",
+    "gemma4-off-its-backends",
+    raises="AssertionError",
+    bad="model=gemma4 -- --attention-backend flashinfer",
+    good="model=gemma4 -- --attention-backend triton",
+)
 def gemma4_off_its_backends(c: Config) -> Refusal | None:
     """Gemma 4 runs on few attention backends.
 
@@ -163,7 +169,13 @@ _llama4_branch = Handler(
 )
 
 
-@_llama4_branch.refuses("SPC860", "llama4-off-its-backends", raises="AssertionError")
+@_llama4_branch.refuses(
+    "SPC860",
+    "llama4-off-its-backends",
+    raises="AssertionError",
+    bad="model=llama4 -- --tp-size 8 --attention-backend torch_native",
+    good="model=llama4 -- --tp-size 8 --attention-backend fa3",
+)
 def llama4_off_its_backends(c: Config) -> Refusal | None:
     """Llama 4 runs on the attention backends that know its chunked local layers.
 
@@ -231,7 +243,13 @@ _mimo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_
 
 
 @_mimo_branch.refuses(
-    "SPC878", "mimo-hierarchical-cache-without-unified-tree", raises="ValueError", since="0.5.14", until="0.5.19"
+    "SPC878",
+    "mimo-hierarchical-cache-without-unified-tree",
+    raises="ValueError",
+    bad="model=mimo-v2 -- --tp-size 8 --enable-hierarchical-cache",
+    good="model=mimo-v2 -- --tp-size 8",
+    since="0.5.14",
+    until="0.5.19",
 )
 def mimo_hierarchical_cache_without_unified_tree(c: Config) -> Refusal | None:
     """MiMo's hierarchical cache needs the unified radix tree.
@@ -357,7 +375,13 @@ _exaone_branch = Handler(
 )
 
 
-@_exaone_branch.refuses("SPC862", "exaone-off-its-backends", raises="AssertionError")
+@_exaone_branch.refuses(
+    "SPC862",
+    "exaone-off-its-backends",
+    raises="AssertionError",
+    bad="model=exaone4 -- --attention-backend torch_native",
+    good="model=exaone4 -- --attention-backend triton",
+)
 def exaone_off_its_backends(c: Config) -> Refusal | None:
     """Exaone's sliding windows run on fa3, triton or trtllm_mha.
 
@@ -392,7 +416,13 @@ def serve_olmo(c: Config) -> None:
 _olmo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_is("Olmo2ForCausalLM"), earlier=BRANCH)
 
 
-@_olmo_branch.refuses("SPC863", "olmo-on-flashinfer", raises="AssertionError")
+@_olmo_branch.refuses(
+    "SPC863",
+    "olmo-on-flashinfer",
+    raises="AssertionError",
+    bad="model=olmo2 -- --attention-backend flashinfer",
+    good="model=olmo2 -- --attention-backend triton",
+)
 def olmo_on_flashinfer(c: Config) -> Refusal | None:
     """FlashInfer serves Olmo's sliding windows badly, so SGLang refuses it.
 
@@ -426,7 +456,13 @@ def choose_lfm2_backend(c: Config) -> None:
 _lfm2_branch = Handler("model_hook.py:handle_model_specific_adjustments", since="0.5.9", when=_is_lfm2, earlier=BRANCH)
 
 
-@_lfm2_branch.refuses("SPC864", "lfm2-on-triton-attention", raises="AssertionError")
+@_lfm2_branch.refuses(
+    "SPC864",
+    "lfm2-on-triton-attention",
+    raises="AssertionError",
+    bad="model=lfm2 -- --attention-backend triton",
+    good="model=lfm2 -- --attention-backend flashinfer",
+)
 def lfm2_on_triton_attention(c: Config) -> Refusal | None:
     """The Triton attention backend takes the first layer for an attention layer, which it is not in LFM2.
 
@@ -628,7 +664,13 @@ _is_mobius = _is("InternS2MobiusForConditionalGeneration")
 _mobius_first = Handler("model_hook.py:handle_model_specific_adjustments", since="0.5.18", when=_is_mobius)
 
 
-@_mobius_first.refuses("SPC868", "mobius-in-stages", raises="ValueError")
+@_mobius_first.refuses(
+    "SPC868",
+    "mobius-in-stages",
+    raises="ValueError",
+    bad="model=mobius -- --pp-size 2",
+    good="model=mobius -- --tp-size 2",
+)
 def mobius_in_stages(c: Config) -> Refusal | None:
     """Intern-S2 Mobius runs without pipeline and expert parallelism.
 
@@ -743,7 +785,13 @@ def serve_muse_spark(c: Config) -> None:
 _moss = Handler("moss_vl.py:_moss_vl_overrides", since="0.5.11", when=_is("MossVLForConditionalGeneration"), rare=True)
 
 
-@_moss.refuses("SPC869", "moss-vl-off-flashinfer", raises="AssertionError")
+@_moss.refuses(
+    "SPC869",
+    "moss-vl-off-flashinfer",
+    raises="AssertionError",
+    bad="model=moss -- --attention-backend triton",
+    good="model=moss -- --attention-backend flashinfer",
+)
 def moss_vl_off_flashinfer(c: Config) -> Refusal | None:
     """Moss-VL's cross attention runs on FlashInfer in prefill.
 
@@ -787,7 +835,13 @@ _ernie = Handler(
 )
 
 
-@_ernie.refuses("SPC870", "ernie-vl-with-dp-attention", raises="ValueError")
+@_ernie.refuses(
+    "SPC870",
+    "ernie-vl-with-dp-attention",
+    raises="ValueError",
+    bad="model=ernie-vl -- --tp-size 2 --attn-dp-size 2",
+    good="model=ernie-vl -- --tp-size 2",
+)
 def ernie_vl_with_dp_attention(c: Config) -> Refusal | None:
     """ERNIE 4.5 VL does not know DP attention.
 
@@ -833,7 +887,13 @@ def _iquest_conflict(c: Config) -> tuple[str, str] | None:
     return ("pp_size", "it knows no pipeline parallelism") if c.pp_size > 1 else None
 
 
-@_iquest.refuses("SPC871", "feature-unknown-to-iquest", raises="ValueError")
+@_iquest.refuses(
+    "SPC871",
+    "feature-unknown-to-iquest",
+    raises="ValueError",
+    bad="model=iquest -- --pp-size 2",
+    good="model=iquest -- --tp-size 2",
+)
 def feature_unknown_to_iquest(c: Config) -> Refusal | None:
     """IQuest Q1 goes with few features.
 

@@ -47,7 +47,13 @@ def kimi_dspark_dcp_with_ragged_verify(c: Config) -> Refusal | None:
     )
 
 
-@_k3.refuses("SPC845", "kimi-dcp-off-its-backends", raises="AssertionError")
+@_k3.refuses(
+    "SPC845",
+    "kimi-dcp-off-its-backends",
+    raises="AssertionError",
+    bad="gpu=b200 model=kimi-k3 -- --tp-size 8 --dcp-size 2 --attention-backend triton",
+    good="gpu=b200 model=kimi-k3 -- --tp-size 8",
+)
 def kimi_dcp_off_its_backends(c: Config) -> Refusal | None:
     """Kimi K3's decode context parallelism runs on cutedsl_mla or, on AMD GPUs, on aiter.
 

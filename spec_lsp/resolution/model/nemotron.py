@@ -120,7 +120,14 @@ def uneven_experts_remapped(c: Config) -> Refusal | None:
     )
 
 
-@_overrides.refuses("SPC840", "w4a16-experts-of-nemotron-off-marlin", raises="ValueError", since="0.5.18")
+@_overrides.refuses(
+    "SPC840",
+    "w4a16-experts-of-nemotron-off-marlin",
+    raises="ValueError",
+    bad="model=nemotron-w4a16 -- --moe-runner-backend triton",
+    good="model=nemotron-w4a16 -- --moe-runner-backend marlin",
+    since="0.5.18",
+)
 def w4a16_experts_of_nemotron_off_marlin(c: Config) -> Refusal | None:
     """Experts in FP4 with 16-bit activations run on Marlin, without an all-to-all backend.
 

@@ -181,7 +181,13 @@ _qwen4 = Handler(
 )
 
 
-@_qwen4.refuses("SPC836", "qwen4-mori-in-stages", raises="ValueError")
+@_qwen4.refuses(
+    "SPC836",
+    "qwen4-mori-in-stages",
+    raises="ValueError",
+    bad="model=qwen4 -- --pp-size 2 --disaggregation-mode prefill --disaggregation-transfer-backend mori",
+    good="model=qwen4 -- --disaggregation-mode prefill --disaggregation-transfer-backend mori",
+)
 def qwen4_mori_in_stages(c: Config) -> Refusal | None:
     """Qwen4-Exp's state cannot go over MORI between servers that run in pipeline stages.
 
@@ -198,7 +204,13 @@ def qwen4_mori_in_stages(c: Config) -> Refusal | None:
     )
 
 
-@_qwen4.refuses("SPC837", "qwen4-in-unified-memory", raises="ValueError")
+@_qwen4.refuses(
+    "SPC837",
+    "qwen4-in-unified-memory",
+    raises="ValueError",
+    bad="model=qwen4 -- --enable-unified-memory",
+    good="model=qwen4 -- --tp-size 1",
+)
 def qwen4_in_unified_memory(c: Config) -> Refusal | None:
     """Qwen4-Exp does not know the unified memory pool.
 
@@ -240,7 +252,14 @@ def _has_compressed_index(c: Config) -> bool:
     return c.model.text_hf("indexer_n_heads") is not None
 
 
-@_qwen4.refuses("SPC888", "compressed-index-in-fp8", raises="ValueError", since="0.5.23")
+@_qwen4.refuses(
+    "SPC888",
+    "compressed-index-in-fp8",
+    raises="ValueError",
+    bad="gpu=a100 model=qwen4 -- --qsa-indexer-dtype fp8_e4m3",
+    good="gpu=a100 model=qwen4 -- --tp-size 1",
+    since="0.5.23",
+)
 def compressed_index_in_fp8(c: Config) -> Refusal | None:
     """An FP8 index needs a Hopper or data-centre Blackwell GPU and a model with a compressed index.
 

@@ -41,8 +41,10 @@ def dspark_device(c: Config) -> Refusal | None:
 
 
 def _over_ranks(c: Config) -> bool:
-    """Whether the checks for data-parallel attention apply."""
-    return attention_dp_size(c) > 1 if c.since("0.5.18") else bool(c.enable_dp_attention)
+    """Whether the checks for data-parallel attention apply; before 0.5.18 as typed, though one group alone switches it off."""
+    if c.since("0.5.18"):
+        return attention_dp_size(c) > 1
+    return bool(c.enable_dp_attention or c.typed("enable_dp_attention"))
 
 
 def _on_npu(c: Config) -> bool:
