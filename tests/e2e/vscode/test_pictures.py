@@ -61,6 +61,7 @@ def test_pictures(window: Callable[[Path], Editor], tmp_path: Path) -> None:
     editor.status().click()
     expect(editor.row("As the files say")).to_be_visible()
     take(editor, "release")
+    editor.page.mouse.move(5, 5)
     editor.press("Escape", "Control+z")
     expect(editor.status()).to_contain_text("SGLang 0.5.23 · B200")
 
