@@ -135,5 +135,17 @@ def test_checkhealth(project: Path) -> None:
     assert "ERROR" not in health
 
 
+def test_help_is_found(tmp_path: Path) -> None:
+    """As a plugin manager would, with tags made."""
+    shutil.copytree(PLUGIN, tmp_path / "plugin")
+    assert NVIM is not None
+    commands = [f"helptags {tmp_path}/plugin/doc", f"set rtp+={tmp_path}/plugin", "help :SpecLspResolved", "qall!"]
+    done = run(
+        [NVIM, "--headless", "--clean", *(f"+{command}" for command in commands)], environment(tmp_path / "home")
+    )
+    assert done.returncode == 0
+    assert "E149" not in done.stderr
+
+
 def test_other_files_are_left_alone(project: Path) -> None:
     assert drive(script_in(project, "a.lua", "-- sglang serve x\n"), "silent", plugin=False)["attached"] is False

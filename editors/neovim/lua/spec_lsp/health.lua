@@ -35,7 +35,7 @@ function M.check()
     vim.health.info(("running: client %d, root %s, %s positions"):format(client.id, client.root_dir or "none", client.offset_encoding))
   end
   if #clients == 0 then
-    vim.health.info("not running: it starts with the first shell or YAML file you open")
+    vim.health.info("not running: it starts with the first file of those kinds that you open")
   end
 end
 
