@@ -283,3 +283,21 @@ def test_strings_are_what_python_makes_of_them(texts: list[str], form: str) -> N
 def test_a_file_that_starts_nothing_is_not_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ast.parse", lambda *_: pytest.fail("parsed"))
     assert parse("a.py", "import sglang\nsglang.function(x)\n" * 100).launches == ()
+
+
+EXPRESSIONS = (
+    "1 + 2", "-1", "None", "True", "...", "1j", "b'x'", "''", "f''", "f'{x}'", "x or 1", "not x", "len(x)", "str()", "''.join([])",
+    "int('3')", "x if y else z", "lambda: 1", "[*x]", "{}", "{*x}", "(yield)", "x[0]", "x.y", "x == y", "-x", "+0", "~0", "str(1)",
+    "f'{1}'", "repr('a')", "'a' 'b'", "'%s' % 1", "'{}'.format(1)", "os.environ['X']", "os.getenv('X', 1)", "x := 1", "(1,)[0]", "[1][0]",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("expression", EXPRESSIONS)
+def test_an_argument_may_be_any_expression(expression: str) -> None:
+    """One argument at least is read of it, whatever it is."""
+    text = f"import os\ndef f(x, y, z):\n    run(['sglang', 'serve', 'm', '--tp', ({expression})])\n"
+    document = parse("a.py", text)
+    check_maps(document)
+    (launch,) = document.launches
+    assert [w.text for w in launch.variants[0].words[:2]] == ["m", "--tp"]
+    assert len(launch.variants[0].words) == 3

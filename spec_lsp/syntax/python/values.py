@@ -96,8 +96,8 @@ def as_text(value: Value) -> Word:
         written, text = value.literal, str(value.value)
         if written.text == text:
             return written
-        fixed = tuple(v for f in written.fragments[:1] for v in f.via)
-        return Word((Fragment(text, written.fragments[0].place, False, via=fixed),), written.place)
+        first = next(iter(written.fragments), Fragment(None, written.place, False))
+        return Word((Fragment(text, first.place, False, via=first.via),), written.place)
     place = place_of(value)
     return unknown(place, value.reason if isinstance(value, Opaque | More) else COMPUTED, splat=isinstance(value, More))
 
