@@ -242,6 +242,11 @@ HALF = [
     (pod("- --tp", "-"), ["--tp"]),
     (pod("- --tp") + "resources: {limits: {\n---\nrun: sglang serve m\n", ["--tp", "m"]),
     (pod("- --tp") + "  key without colon\n---\nrun: sglang serve m\n", None),
+    ("command: [sglang, serve, m, --tp\nenv:\n- name: A\n", ["m --tp"]),
+    ("command: [sglang, serve, m,\n  --tp,\n  \"2\"  # c\nenv: []\n", ["m --tp 2"]),
+    ("a:\n- command: [sglang, serve, m, --a\n  env: {A: [1, 2\n- command: [sglang, serve, n]\n", ["m --a", "n"]),
+    ("{command: [sglang, serve, m, --a\n", ["m --a"]),
+    ("command: [sglang, serve, \"m, --a]\nargs: []\n", None),
     ("a: [sglang\n---\nrun: sglang serve m\n", ["m"]),
     ("run: \"sglang serve m --tp 2\n", ["m --tp 2"]),
 ]  # fmt: skip

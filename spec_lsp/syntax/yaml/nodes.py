@@ -25,6 +25,7 @@ Stretch = tuple[int, int]
 MAX_REPAIRS = 12
 MAX_LENGTH = 1_000_000
 MAX_REMEMBERED = 256
+MARGIN = re.compile(r"(?: |-(?= ))*")
 SEPARATOR = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -54,14 +55,24 @@ def root_of(text: str) -> Node:
 
 
 def _read(text: str) -> Node:
+    """The root of a text, whose lines are mended until it can be read: quotes and brackets left open first."""
     if len(text) > MAX_LENGTH or nests_too_deep(text):
         return None
+    closed: list[int] = []
+    """Where a bracket was put in."""
     for _ in range(MAX_REPAIRS):
         root, problem = _compose(text)
         if problem is None:
-            return root
-        at = _open_quote(text, problem)
-        repaired = without_line(text, where_broken(problem, text)[2]) if at is None else f"{text[:at]} {text[at + 1 :]}"
+            return _without(root, closed) if closed else root
+        quote, bracket = _left_open(text, problem)
+        end = _end_of_flow(text, bracket) if bracket is not None else None
+        if quote is not None:
+            repaired = f"{text[:quote]} {text[quote + 1 :]}"
+        elif bracket is not None and end is not None:
+            repaired = f"{text[:end]}{']' if text[bracket] == '[' else '}'}{text[end:]}"
+            closed = [*(at + (at >= end) for at in closed), end]
+        else:
+            repaired = without_line(text, where_broken(problem, text)[2])
         if repaired == text:
             return None
         text = repaired
@@ -78,23 +89,74 @@ def _compose(text: str) -> tuple[Node, Exception | None]:
         loader.dispose()
 
 
-def _open_quote(text: str, problem: Exception) -> int | None:
-    """Where the quote opens that goes over several lines up to the place where a loader failed: it was left open."""
+def _left_open(text: str, problem: Exception) -> tuple[int | None, int | None]:
+    """The quote that goes over several lines up to the place where a loader failed, and the innermost bracket that is open there."""
     mark = getattr(problem, "problem_mark", None)
     if mark is None:
-        return None
+        return None, None
     if getattr(problem, "context", None) == "while scanning a quoted scalar":
-        return int(problem.context_mark.index)  # type: ignore[attr-defined]
-    last: Any = None
+        return int(problem.context_mark.index), None  # type: ignore[attr-defined]
+    quoted: Any = None
+    flows: list[Any] = []
     try:
         for event in yaml.parse(text, Loader=_Loader):
             if isinstance(event, yaml.ScalarEvent) and event.style in ("'", '"'):
-                last = event
+                quoted = event
+            elif isinstance(event, (yaml.SequenceStartEvent, yaml.MappingStartEvent)):
+                flows.append(event)
+            elif isinstance(event, (yaml.SequenceEndEvent, yaml.MappingEndEvent)):
+                flows.pop()
     except Exception:
         pass
-    if last is None or last.start_mark.line == last.end_mark.line or last.end_mark.line < mark.line - 1:
+    open_flows = [e.start_mark.index for e in flows if text[e.start_mark.index : e.start_mark.index + 1] in ("[", "{")]
+    over_lines = quoted is not None and quoted.start_mark.line < quoted.end_mark.line >= mark.line - 1
+    return int(quoted.start_mark.index) if over_lines else None, open_flows[-1] if open_flows else None
+
+
+def _end_of_flow(text: str, bracket: int) -> int | None:
+    """Where a bracket left open should be closed: at the end of its line, or of the last line below that is indented further.
+
+    None where it is closed within these lines.
+    """
+    start = text.rfind("\n", 0, bracket) + 1
+    margin = MARGIN.match(text, start, bracket)
+    indent = margin.end() - start if margin else 0
+    end = position = (text.find("\n", bracket) + 1 or len(text) + 1) - 1
+    while position < len(text):
+        stop = (text.find("\n", position + 1) + 1 or len(text) + 1) - 1
+        line = text[position + 1 : stop]
+        if line.strip() and len(line) - len(line.lstrip(" ")) <= indent:
+            break
+        end = stop if line.strip() else end
+        position = stop
+    inside = text[bracket:end]
+    if inside.count("[") + inside.count("{") <= inside.count("]") + inside.count("}"):
         return None
-    return int(last.start_mark.index)
+    comment = inside.rfind(" #")
+    return bracket + comment if comment > inside.rfind("\n") else bracket + len(inside.rstrip())
+
+
+@dataclass(frozen=True, slots=True)
+class _Mark:
+    index: int
+    line: int
+
+
+def _without(root: Node, closed: Sequence[int]) -> Node:
+    """The nodes with marks that do not count the brackets put in."""
+    seen: set[int] = set()
+    nodes = [root] if root is not None else []
+    while nodes:
+        node = nodes.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        for name in ("start_mark", "end_mark"):
+            mark = getattr(node, name)
+            setattr(node, name, _Mark(mark.index - sum(at < mark.index for at in closed), mark.line))
+        if not isinstance(node, yaml.ScalarNode):
+            nodes += [n for item in node.value for n in (item if isinstance(item, tuple) else (item,))]
+    return root
 
 
 # --- nodes in their file -----------------------------------------------------------------------------------------------
