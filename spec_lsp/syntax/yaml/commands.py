@@ -14,10 +14,12 @@ from itertools import pairwise, product
 
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues
+from spec_lsp.syntax.shell.commands import joined
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 from spec_lsp.syntax.yaml import words as text
+from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
 from spec_lsp.syntax.yaml.surroundings import NOT_THE_SERVER, Frame, fixed, is_server_image
 from spec_lsp.syntax.yaml.templates import FROM_BLOCK, FROM_TEMPLATE, FROM_WORKFLOW
@@ -205,7 +207,7 @@ class Reader:
         scalars = [k for k in given if not is_null(entries[k][1]) and k not in listed]
         if not listed and scalars and not frame.compose:
             found = [self.part.word(entries[k][1]) for k in scalars]
-            self.script(_joined(found), frame)
+            self.script(joined(found), frame)
             return given
         argv: list[Word] = []
         in_lists = False
@@ -419,35 +421,6 @@ class Reader:
         return (Choice(frame.owner, f"it is run as {frame.name}"),)
 
 
-def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
-    """The words that `name: value` becomes: `true` is the flag alone, `false` and nothing are nothing, a list is its items."""
-    key, node = entry
-    place = part.place_of(key)
-    dashes = Fragment("--", Place(place.document, place.start, place.start), False, fixed=True)
-    written = part.word(key)
-    named = written.fragments if written.text == name else (Fragment(name, place, False),)
-    flag = Word((dashes, *named), place)
-    if is_list(node):
-        return [flag, *(value_word(part, item) for item in items(node))] if items(node) else []
-    if is_null(node):
-        return []
-    if is_scalar(node) and node.tag == "tag:yaml.org,2002:bool":
-        return [flag] if node.value.lower() in ("true", "yes", "on", "y") else []
-    return [flag, value_word(part, node)]
-
-
-def value_word(part: Part, node: Node) -> Word:
-    """A value as the tool that reads the file hands it on: numbers as Python writes them."""
-    word = part.word(node)
-    if not is_scalar(node) or word.text is None or node.style:
-        return word
-    if node.tag in ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", "tag:yaml.org,2002:bool"):
-        data = text.loaded(node)
-        if data is not None and str(data) != word.text:
-            return Word((Fragment(str(data), word.place, False),), word.place)
-    return word
-
-
 def _slurm_clues(document: str, word: Word) -> list[Clue]:
     """What the header of a Slurm script says of the machine."""
     script = embedded(word).whole
@@ -466,18 +439,6 @@ def _filled(
         value = (env if m["where"] == "env" else matrix).get(m["name"]) if m is not None else None
         fragments += text.brought_in(value, fragment.place) if value is not None else (fragment,)
     return word._replace(fragments=tuple(fragments))
-
-
-def _joined(found: Sequence[Word]) -> Word:
-    """Words with a blank between."""
-    fragments: list[Fragment] = []
-    for word in found:
-        if fragments:
-            fragments.append(
-                Fragment(" ", Place(word.place.document, word.place.start, word.place.start), False, fixed=True)
-            )
-        fragments += word.fragments
-    return Word(tuple(fragments), hull(w.place for w in found))
 
 
 def _starts_with_flags(argv: Sequence[Word]) -> bool:

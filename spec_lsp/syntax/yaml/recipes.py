@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Program, Variant
 from spec_lsp.syntax.word import Place, Word, hull, unknown
-from spec_lsp.syntax.yaml.commands import entry_words
+from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
 from spec_lsp.syntax.yaml.surroundings import Frame, clues_of, fixed, variables
 from spec_lsp.syntax.yaml.words import parameters

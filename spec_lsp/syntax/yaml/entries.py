@@ -1,0 +1,39 @@
+"""Keys and values of a mapping as the words of a command line that a tool makes of them."""
+
+from __future__ import annotations
+
+from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_null, is_scalar, items
+from spec_lsp.syntax.yaml.words import loaded
+
+BOOL = "tag:yaml.org,2002:bool"
+NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", BOOL)
+
+
+def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
+    """The words that `name: value` becomes: `true` is the flag alone, `false` and nothing are nothing, a list is its items."""
+    key, node = entry
+    place = part.place_of(key)
+    dashes = Fragment("--", Place(place.document, place.start, place.start), False, fixed=True)
+    written = part.word(key)
+    named = written.fragments if written.text == name else (Fragment(name, place, False),)
+    flag = Word((dashes, *named), place)
+    if is_list(node):
+        return [flag, *(value_word(part, item) for item in items(node))] if items(node) else []
+    if is_null(node):
+        return []
+    if is_scalar(node) and node.tag == BOOL:
+        return [flag] if node.value.lower() in ("true", "yes", "on", "y") else []
+    return [flag, value_word(part, node)]
+
+
+def value_word(part: Part, node: Node) -> Word:
+    """A value as the tool that reads the file hands it on: numbers as Python writes them."""
+    word = part.word(node)
+    if not is_scalar(node) or word.text is None or node.style:
+        return word
+    if node.tag in NUMBERS:
+        data = loaded(node)
+        if data is not None and str(data) != word.text:
+            return Word((Fragment(str(data), word.place, False),), word.place)
+    return word
