@@ -280,7 +280,7 @@ def _removed(text: str, whole: Place) -> Edit | None:
     ):
         return (
             None
-            if _alone_in_block(text, line, stop)
+            if _alone_in_block(text, line, stop) or _alone_behind_anchor(text, line, stop)
             else Edit(Place(whole.document, line, min(stop + 1, len(text))), "")
         )
     behind = re.match(r"[ \t]+(?=\S)", after)
@@ -295,6 +295,13 @@ def _removed(text: str, whole: Place) -> Edit | None:
 def _alone_in_block(text: str, line: int, stop: int) -> bool:
     above = text[:line].rstrip()
     return bool(_OPENS.search(above[-200:])) and bool(_CLOSES.match(text[stop:].lstrip("\n")))
+
+
+def _alone_behind_anchor(text: str, line: int, stop: int) -> bool:
+    """Whether lines are all of a YAML mapping that other places merge: without them there is nothing to merge."""
+    above, below = text[:line].rstrip().rpartition("\n")[2], text[stop:].lstrip("\r\n").partition("\n")[0]
+    indent = len(text[line:]) - len(text[line:].lstrip(" "))
+    return re.search(r":[ \t]*&\S+$", above) is not None and len(below) - len(below.lstrip(" ")) < indent
 
 
 # --- names that are alike ----------------------------------------------------------------------------------------------

@@ -260,3 +260,14 @@ def test_in_yaml(env: str, places: list[str], left: str) -> None:
     assert found == places
     changed = after(POD + env, fix_all(name, POD + env, Options(), NOTHING, unsafe=True), name)
     assert changed == POD + left
+
+
+def test_what_others_merge_is_not_left_empty() -> None:
+    text = (
+        "# spec-lsp: sglang=0.5.21\nx-env: &env\n  SGLANG_ENABLE_SPEC_V2: '1'\nservices:\n  a:\n"
+        "    command: sglang serve m\n    environment:\n      <<: *env\n      A: 1\n"
+    )
+    assert fix_all("/w/c.yaml", text, Options(), NOTHING, unsafe=True) == ()
+    more = text.replace("services:", "  B: 1\nservices:")
+    changed = after(more, fix_all("/w/c.yaml", more, Options(), NOTHING, unsafe=True), "/w/c.yaml")
+    assert changed == more.replace("  SGLANG_ENABLE_SPEC_V2: '1'\n", "")
