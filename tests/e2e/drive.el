@@ -59,6 +59,14 @@
   (wait-for "the diagnostic to go" (lambda () (not (finding))))
   (save-buffer))
 
+(defun hover-with-eglot ()
+  "What hover says, once it says what the test waits for: settings may reach the server after the first diagnostics."
+  (let ((text (plist-get (plist-get (jsonrpc-request (eglot--current-server-or-lose) :textDocument/hover
+                                                     (eglot--TextDocumentPositionParams))
+                                    :contents)
+                         :value)))
+    (and (string-match-p (regexp-quote (getenv "HOVER")) text) text)))
+
 (defun with-eglot ()
   (require 'eglot)
   (setq eglot-sync-connect (round patience) eglot-connect-timeout (round patience) eglot-autoshutdown t
@@ -68,9 +76,7 @@
   (wait-for "the server" #'eglot-managed-p)
   (say "attached" (plist-get (eglot--server-info (eglot-current-server)) :name))
   (see-finding)
-  (let ((hover (jsonrpc-request (eglot--current-server-or-lose) :textDocument/hover
-                                (eglot--TextDocumentPositionParams))))
-    (say "hover" (plist-get (plist-get hover :contents) :value)))
+  (say "hover" (wait-for "the hover" #'hover-with-eglot))
   (let ((before (all-text)) (at (point)))
     (let ((last-nonmenu-event ?\r))  ; from the keyboard, not by mouse
       (answering-yes (eglot-code-actions at (1+ at) "quickfix" t)))

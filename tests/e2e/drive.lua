@@ -72,8 +72,12 @@ function steps.silent()
   say("attached", client() ~= nil)
 end
 
+-- Settings may reach the server after the first diagnostics: a test waits for the severity that they make.
 function steps.diagnostics()
-  local d = wait("diagnostics", found)
+  local d = wait("diagnostics", function()
+    local d = found()
+    return d and (not vim.env.SEVERITY or d.severity == tonumber(vim.env.SEVERITY)) and d
+  end)
   local range = vim.api.nvim_buf_get_text(0, d.lnum, d.col, d.end_lnum, d.end_col, {})
   say("diagnostic", { code = d.code, severity = d.severity, message = d.message, text = table.concat(range, "\n") })
   vim.api.nvim_win_set_cursor(0, { d.lnum + 1, d.col })

@@ -27,12 +27,12 @@ def lacks(library: str) -> str:
     return "" if done.returncode == 0 else f"Emacs has no {library}: apt-get install elpa-{library}"
 
 
-def drive(script: Path, how: str, init: str) -> dict[str, Any]:
-    """Run a function of drive.el with this configuration; what each step said."""
+def drive(script: Path, how: str, init: str, hover: str = "Resolved") -> dict[str, Any]:
+    """Run a function of drive.el with this configuration, which waits for a hover that holds a text; what each step said."""
     home = script.parent.parent / "home"
     home.mkdir()
     (home / "init.el").write_text(init, "utf-8")
-    env = environment(home, SCRIPT=str(script), RULE=RULE, DRIVE=how, INIT=str(home / "init.el"))
+    env = environment(home, SCRIPT=str(script), RULE=RULE, DRIVE=how, HOVER=hover, INIT=str(home / "init.el"))
     done = run(["emacs", "-q", "--batch", "-l", str(DRIVER)], env, cwd=script.parent)
     lines = filter(lambda line: line.startswith("{"), done.stdout.splitlines())
     said = {m["step"]: m["value"] for m in map(json.loads, lines)}
@@ -73,7 +73,7 @@ def test_eglot(script: Path) -> None:
 def test_settings_with_eglot(script: Path) -> None:
     script.write_text(SCRIPT.replace("# spec-lsp: sglang=0.5.23 gpu=b200\n", ""), encoding="utf-8")
     settings = block(PAGE, "elisp", "eglot-workspace-configuration")
-    said = drive(script, "with-eglot", block(PAGE, "elisp", "eglot-server-programs") + settings)
+    said = drive(script, "with-eglot", block(PAGE, "elisp", "eglot-server-programs") + settings, "on B200")
     assert "on B200" in said["hover"]
 
 
