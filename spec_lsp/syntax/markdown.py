@@ -59,9 +59,7 @@ ANGLED = re.compile(r"(?<![<$\w])<[A-Za-z][\w ./:-]*>")
 ELISION = re.compile(r"^[ \t]*[\[(]?(?:\.{3}|…)[\])]?[ \t]*\\?[ \t]*\r?$", re.M)
 A_PLACEHOLDER = "a placeholder"
 COMMENT = re.compile(
-    r"<!--[ \t]*spec-lsp:[ \t]*(?P<html>(?:(?!-->)[^\n])*?)[ \t]*-->"
-    r"|\{/\*[ \t]*spec-lsp:[ \t]*(?P<mdx>(?:(?!\*/)[^\n])*?)[ \t]*\*/\}"
-    r"|^[ \t]*\.\.[ \t]+spec-lsp:[ \t]*(?P<rst>[^\n\r]*)",
+    r"<!--[ \t]*spec-lsp:(?P<html>[^\n<]*?)-->|\{/\*[ \t]*spec-lsp:(?P<mdx>[^\n{]*?)\*/\}|^[ \t]*\.\.[ \t]+spec-lsp:(?P<rst>[^\n\r]*)",
     re.M,
 )
 MAX_BLOCKS = 20_000
@@ -128,7 +126,13 @@ def blocks(name: str, text: str) -> Iterator[Block]:
     """The code blocks in order: fenced ones (in lists, quotes and tabs too), reStructuredText's, indented ones that start SGLang."""
     at = 0
     count = 0
-    while (m := _next_block(text, at)) is not None and count < MAX_BLOCKS:
+    fence = FENCE.search(text)
+    while count < MAX_BLOCKS:
+        if fence is not None and fence.start() < at:
+            fence = FENCE.search(text, at)
+        m = RST_BLOCK.search(text, at, fence.start() if fence else len(text)) or fence
+        if m is None:
+            break
         count += 1
         yield from _indented(name, text, at, m.start())
         if m.re is FENCE:
@@ -140,11 +144,6 @@ def blocks(name: str, text: str) -> Iterator[Block]:
         body = _dedented(name, text, start, body_end, lead.count(">"), len(lead) - lead.rfind(">") - 1)
         yield Block(language, body, Place(name, m.start(), max(at, m.end())))
     yield from _indented(name, text, at, len(text))
-
-
-def _next_block(text: str, at: int) -> re.Match[str] | None:
-    fence = FENCE.search(text, at)
-    return RST_BLOCK.search(text, at, fence.start() if fence else len(text)) or fence
 
 
 def _fenced(text: str, m: re.Match[str]) -> tuple[str, int, int, int]:

@@ -176,3 +176,11 @@ def test_blocks_stand_where_they_are_written() -> None:
 def test_a_long_page_takes_time_in_proportion() -> None:
     text = "text\n\n    an indented line\n\n- item\n\n```bash\nls\n```\n" * 3_000 + "```bash\nsglang serve m\n```\n"
     assert words(text) == [["m"]]
+
+
+@pytest.mark.parametrize(
+    "bit", ["<!-- spec-lsp:", "{/* spec-lsp: ", ".. code-block:: bash\n", "\n", "> ", "<a", "    x\n"]
+)
+def test_a_page_of_what_is_never_closed_takes_time_in_proportion(bit: str) -> None:
+    text = f"sglang\n{bit * 20_000}"
+    assert parse("a.md", text).launches == ()
