@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from spec_lsp.syntax.shell import ast, commands, conditions
-from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander
+from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander, bounded
 from spec_lsp.syntax.shell.input import BLANKS, as_word, cut_line, fields_of, lines_of
 from spec_lsp.syntax.shell.interpreter import (
     ARGUMENTS,
@@ -312,7 +312,7 @@ def run_printf(run: Interpreter, node: ast.Simple, source: Source) -> None:
         words = words[1:]
 
     def printed(x: Expander) -> tuple[Fragment, ...]:
-        return formatted(x.words(words, source), here)
+        return bounded(formatted(x.words(words, source), here), here)
 
     name = node.words[2].literal if to_variable else None
     if name:

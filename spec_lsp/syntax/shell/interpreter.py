@@ -1521,7 +1521,8 @@ class Interpreter:
         to_file = any(writes_file(r) for r in node.redirects)
         if not to_file and OUTPUT not in self.state.vars:
             return
-        printed = self.value_of(lambda x: Scalar(what(x)))
+        here = source.place(node.start, node.end)
+        printed = self.value_of(lambda x: Scalar(bounded(what(x), here)))
         if printed is NOWHERE:
             return
         if to_file:
