@@ -82,21 +82,19 @@ def test_diagnostics_hover_fix_and_the_file_on_disk(project: Path, plugin: bool)
     assert script.read_text(encoding="utf-8") == SCRIPT.replace("TOPK=8", "TOPK=1")
 
 
-UNNAMED = SCRIPT.replace("# spec-lsp: sglang=0.5.23 gpu=b200\n", "")
-"""Refused on one GPU of many: a warning, until settings name that GPU."""
-
-
 def test_fix_all_applies_what_the_settings_allow(project: Path) -> None:
-    script = script_in(project, text=UNNAMED)
-    table = '{ unsafeFixes = true, sglang = "0.5.23", gpu = "b200" }'
+    script = script_in(project)
+    table = f'{{ unsafeFixes = true, rules = {{ ["{RULE}"] = "warning" }} }}'
     settings = f'vim.lsp.config("spec_lsp", {{ settings = {{ ["spec-lsp"] = {table} }} }})\n'
-    drive(script, "attach diagnostics fix_all write", plugin=False, settings=settings, SEVERITY="1")
+    drive(script, "attach diagnostics fix_all write", plugin=False, settings=settings, SEVERITY="2")
     assert "TOPK=1 " in script.read_text(encoding="utf-8")
 
 
 def test_the_settings_of_the_page_are_taken(project: Path) -> None:
+    script = script_in(project, text=SCRIPT.replace("# spec-lsp: sglang=0.5.23 gpu=b200\n", ""))
     settings = block(PAGE, "lua", "settings = ").replace("0.5.19", "0.5.23").replace("h200", "b200")
-    drive(script_in(project, text=UNNAMED), "attach diagnostics", plugin=False, settings=settings, SEVERITY="1")
+    said = drive(script, "attach diagnostics hover", plugin=False, settings=settings, HOVER="(from the settings)")
+    assert "SGLang 0.5.23 (from the settings) on B200 (from the settings)" in said["hover"]
 
 
 def test_completion(project: Path) -> None:
