@@ -90,7 +90,7 @@ def _parsed(text: str) -> tuple[list[ast.stmt] | None, int]:
             return ast.parse(text).body, 0
     except SyntaxError as error:
         return None, error.lineno or 1
-    except (ValueError, RecursionError, MemoryError, OverflowError):
+    except (ValueError, RecursionError, MemoryError, OverflowError, SystemError):
         return None, 1
 
 
@@ -98,7 +98,7 @@ def _chunks(text: str) -> Iterator[tuple[int, int]]:
     """Stretches that each begin where a statement at the top of a file may begin."""
     starts = [m.start() for m in TOP_STATEMENT.finditer(text)]
     starts = [s for i, s in enumerate(starts) if i == 0 or not text.startswith("@", starts[i - 1])]
-    yield from zip(starts, [*starts[1:], len(text)], strict=True)
+    yield from zip(starts, [*starts[1:], len(text)], strict=False)  # without a start there is no stretch
 
 
 def _mended(chunk: str, line: int, budget: int) -> tuple[list[ast.stmt], int]:
