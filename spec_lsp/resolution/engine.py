@@ -385,7 +385,7 @@ class Config:
         if name in _SLOTS:  # not set yet
             raise AttributeError(name)
         self.reads.add(name)
-        value = self._own[name] if name in self._own else self._base.get(name, ABSENT)
+        value = self.state(name)
         if type(value) is Lacking:
             raise (NotTold if value.untold else NotKnown)(name, value.why)
         if value is not ABSENT:
@@ -396,7 +396,13 @@ class Config:
 
     def state(self, name: str) -> Any:
         """The field's value, a `Lacking`, or ABSENT, unwatched: for replay.py, not for steps."""
-        return self._own[name] if name in self._own else self._base.get(name, ABSENT)
+        own = self._own
+        if name in own:
+            return own[name]
+        try:
+            return self._base[name]
+        except KeyError:
+            return ABSENT
 
     def finish(
         self, base: Mapping[str, Any] | None = None, log: Callable[[], Iterable[tuple[str, Decision]]] | None = None

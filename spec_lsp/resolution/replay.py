@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
@@ -48,6 +48,9 @@ MAX_REMEMBERED = 1500
 
 MAX_TOKENS = 20_000
 """Values of fields, over all baselines, before everything is forgotten but the bare launches."""
+
+TRIED = 40
+"""Launches that a handler has met before it is told whether they repeat."""
 
 MAX_KINDS = 8
 """Sets of fields that a handler is remembered to have read; beyond, it is only run."""
@@ -112,16 +115,26 @@ class Remembered:
 class Kind:
     """The launches in which a handler reads the same fields: its outcomes by how these differ, a token each (None: not at all)."""
 
-    __slots__ = ("ask", "names", "outcomes", "reads")
+    __slots__ = ("ask", "names", "outcomes", "reads", "seen")
 
-    def __init__(self, reads: frozenset[str], watched: Iterable[str]) -> None:
+    def __init__(self, reads: frozenset[str], watched: Collection[str]) -> None:
         self.reads = reads
+        self.seen = len(watched)
+        """How many of the watched fields are looked at, or are none of its own."""
         self.names: tuple[str, ...] = tuple(watched) if EVERYTHING in reads else tuple(n for n in watched if n in reads)
         self.outcomes: dict[Hashable, Remembered] = {}
         self.ask = _asking(self.names)
         """Takes how a launch's fields differ and gives the key."""
 
-    def watch(self, name: str) -> None:
+    def key(self, differing: Mapping[str, int | None]) -> Hashable:
+        """What its fields differ by, of all that are watched."""
+        if self.seen < len(differing):
+            for name in list(differing)[self.seen :]:
+                self._watch(name)
+            self.seen = len(differing)
+        return self.ask(differing)
+
+    def _watch(self, name: str) -> None:
         """From now on this field may differ too; it did not in what is remembered."""
         if name in self.reads or EVERYTHING in self.reads:
             before = self.names
@@ -146,7 +159,7 @@ def _widened(key: Any, width: int) -> Hashable:
 class Known:
     """A handler with what came of it, in the bare launch and in others."""
 
-    __slots__ = ("bare", "bit", "fields", "handler", "kinds", "steps")
+    __slots__ = ("bare", "before", "bit", "fields", "handler", "hits", "kinds", "misses", "steps")
 
     def __init__(
         self, handler: Handler, steps: tuple[Step, ...], fields: tuple[str, ...], bare: Outcome, number: int
@@ -154,6 +167,8 @@ class Known:
         self.handler, self.steps, self.fields = handler, steps, fields
         self.bare = Remembered(bare, tuple((name, None) for name in bare.states), says=bare.says)
         self.bit = 1 << number
+        self.before: _Before | None = None
+        self.hits = self.misses = 0
         self.kinds: list[Kind] = []
         self.forget()
 
@@ -166,10 +181,17 @@ class Known:
     def recall(self, differing: Mapping[str, int | None]) -> Remembered | None:
         """What came of the handler where its fields differed by the same."""
         for kind in self.kinds:
-            found = kind.outcomes.get(kind.ask(differing))
+            found = kind.outcomes.get(kind.key(differing))
             if found is not None:
+                self.hits += 1
                 return found
+        self.misses += 1
         return None
+
+    @property
+    def repeats(self) -> bool:
+        """Whether it pays to remember: not where every launch is new."""
+        return self.misses < TRIED or self.hits > self.misses
 
     def remember(self, differing: Mapping[str, int | None], found: Remembered) -> None:
         """Keep what has come of it where its fields differed like this."""
@@ -179,7 +201,7 @@ class Known:
             kind = Kind(reads, differing)
             if len(self.kinds) < MAX_KINDS:
                 self.kinds.append(kind)
-        kind.outcomes[kind.ask(differing)] = found
+        kind.outcomes[kind.key(differing)] = found
 
 
 @dataclass(slots=True)
@@ -218,11 +240,7 @@ class Baseline:
 
     def watch(self, name: str) -> None:
         """From now on this field may differ."""
-        if name not in self.watched:
-            self.watched[name] = None
-            for known in self.handlers:
-                for kind in known.kinds:
-                    kind.watch(name)
+        self.watched.setdefault(name, None)
 
     def forget(self) -> None:
         """Forget what launches but the bare one came to."""
@@ -290,31 +308,23 @@ def trace(handlers: tuple[Handler, ...], c: Config) -> Baseline:
     return baseline
 
 
-class _Before(Mapping[str, Any]):
-    """The bare launch's fields before a handler."""
+class _Before(dict[str, Any]):
+    """The bare launch's fields before a handler, looked up when they are asked for."""
 
     def __init__(self, baseline: Baseline, number: int) -> None:
+        super().__init__()
         self._baseline = baseline
         self._after = number - 1
 
-    def get(self, name: str, default: Any = None) -> Any:
-        state = self._baseline.state(name, self._after)
-        return default if state is ABSENT else state
-
-    def __getitem__(self, name: str) -> Any:
-        state = self._baseline.state(name, self._after)
-        if state is ABSENT:
-            raise KeyError(name)
+    def __missing__(self, name: str) -> Any:
+        state = self[name] = self._baseline.state(name, self._after)
         return state
 
-    def __contains__(self, name: object) -> bool:
-        return self._baseline.state(str(name), self._after) is not ABSENT
+    def keys(self) -> Any:
+        return self._baseline.final.keys()
 
     def __iter__(self) -> Iterator[str]:
-        return (name for name in self._baseline.final if name in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+        return iter(self._baseline.final)
 
 
 # --- another launch ----------------------------------------------------------------------------------------------------
@@ -382,17 +392,20 @@ class _Difference:
     def run(self, known: Known, number: int) -> Remembered:
         """Run a handler, and remember what comes of it."""
         baseline, c = self.baseline, self.c
-        c._base = _Before(baseline, number)
+        if known.before is None:
+            known.before = _Before(baseline, number)
+        c._base = known.before
         outcome = outcome_of(known.handler, known.steps, known.fields, c)
-        differing = dict(self.tokens)  # as it is before the fields are compared again
+        differing = dict(self.tokens) if known.repeats else None  # as it is before the fields are compared again
         changes = tuple(
             (name, None if same_state(baseline.state(name, number), state) else token_of(name, state, None, facts_of(name, state, c)))
             for name, state in outcome.states.items()
         )  # fmt: skip
         unmatched = tuple(name for name in known.bare.outcome.states if name not in outcome.states)
         done = Remembered(outcome, changes, unmatched, outcome.says)
-        known.remember({**dict.fromkeys(baseline.watched), **differing}, done)
-        baseline.remembered += 1
+        if differing is not None:
+            known.remember(differing, done)
+            baseline.remembered += 1
         return done
 
 
