@@ -122,7 +122,7 @@ def tree(root: Path, files: int, launching: int) -> Path:
 
 
 def measure(command: Sequence[str], runs: int, folder: Path) -> str:
-    """First run, and the median of the others, in milliseconds."""
+    """First run, and the median of the others, in milliseconds. Our modules are compiled once and kept, as when installed."""
     times = []
     for _ in range(runs + 1):
         start = time.perf_counter()
@@ -140,7 +140,9 @@ def main() -> None:
     o = p.parse_args()
     ours = shlex.split(o.spec_lsp)
     environment = {k: os.environ.pop(k) for k in ("NO_COLOR", "FORCE_COLOR") if k in os.environ}
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryDirectory() as scratch:
+        os.environ["PYTHONPYCACHEPREFIX"] = str(Path(scratch, "compiled"))
         many, large = scripts(Path(scratch, "scripts"), 500), tree(Path(scratch, "tree"), 10_000, 300)
         found = json.loads(
             subprocess.run([*ours, "check", ".", "--format", "json"], cwd=many, capture_output=True, check=False).stdout
