@@ -127,6 +127,8 @@ class Editor:
         self.page.locator(".editor-instance .monaco-editor.focused").first.wait_for()
 
     def hover(self, text: str) -> None:
+        """Point at some characters of a launch, once its lens is there: it moves the lines below."""
+        self.page.locator(".codelens-decoration a").first.wait_for()
         self.page.mouse.move(*self.text_box(text).centre)
 
     def save(self) -> None:
