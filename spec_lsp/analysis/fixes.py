@@ -18,6 +18,7 @@ from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Repair, Workspace
 from spec_lsp.catalog.binding import BindError, Binding, Note
+from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.edit import apply_edits
@@ -141,11 +142,27 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             value = (error.words[0].text or "").lower()
             edits = printer.set_switch(error.words[0], value == "true")
             yield from _candidate(f"Write `{value}` without quotes", edits)
+        case "stray-argument" if all(flag_and_value(w.text) for w in error.words):
+            yield from _joined(error, printer)
         case "stray-argument":
             word = error.words[0]
             yield from _candidate(f"Remove `{word.text}`", printer.remove_word(word))
         case _:
             return
+
+
+def _joined(error: BindError, printer: Printer) -> Iterator[Candidate]:
+    """`--tp 8` in one word as `--tp=8`."""
+    edits: list[Edit] = []
+    written: list[str] = []
+    for word in error.words:
+        flag, value = flag_and_value(word.text) or ("", "")
+        own = printer.set_word(word, f"{flag}={value}")
+        if own is None:
+            return
+        edits += own
+        written.append(f"`{flag}={value}`")
+    yield from _candidate(f"Write {' '.join(written)}", tuple(edits))
 
 
 def _renamings(error: BindError, printer: Printer) -> Iterator[Candidate]:

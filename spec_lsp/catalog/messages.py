@@ -86,6 +86,8 @@ class Wording:
         flag = self.catalog.flag(previous) if previous else None
         if flag is not None and flag.nargs == 0:
             return f"`{previous}` is a switch and takes no value; {words} {verb} to no flag, and {self.name} stops."
+        if any(flag_and_value(w.text) for w in fault.words):
+            return f"{words} {verb} to no flag, and {self.name} stops: flag and value are one word here, with a blank in it."
         return f"{words} {verb} to no flag, and {self.name} stops."
 
     def deprecated(self, flag: Flag, spelling: str) -> tuple[str, str | None]:
@@ -152,3 +154,13 @@ def _instead(found: Replacement | None) -> str:
         return ""
     use = f" Use `{found.instead}`." if found.instead else ""
     return f"{use} {found.note}".rstrip() if found.note else use
+
+
+def flag_and_value(text: str | None) -> tuple[str, str] | None:
+    """The parts of one word that was meant to be two: `--tp 8` as an item of a YAML list."""
+    flag, blank, value = (text or "").partition(" ")
+    return (
+        (flag, value.strip())
+        if blank and value.strip() and flag.startswith("--") and len(flag) > 3 and "=" not in flag
+        else None
+    )

@@ -174,3 +174,21 @@ def test_a_tree_on_pages_is_not_led_to_a_launch_that_dies_later(
     assert ("Set `--page-size` to `1`" in titles) == page_one
     assert ("Set `--speculative-eagle-topk` to `1`" in titles) == chain
     assert "Set `--attention-backend` to `fa3`" in titles
+
+
+def test_flags_with_their_values_in_one_item_are_joined() -> None:
+    pod = """# spec-lsp: sglang=0.5.23 gpu=h100
+spec:
+  containers:
+    - image: lmsysorg/sglang:v0.5.23
+      command: [python3, -m, sglang.launch_server]
+      args:
+        - --model-path=llama-3.1-8b
+        - --tp 8
+        - "--page-size 64"
+"""
+    analysis = check(pod, name="/w/pod.yaml")
+    (diagnostic,) = analysis.diagnostics
+    (fix,) = fixes_for(analysis, diagnostic, Options(), NOTHING)
+    assert fix.title == "Write `--tp=8` `--page-size=64`"
+    assert apply(pod, fix.edits) == pod.replace("--tp 8", "--tp=8").replace("--page-size 64", "--page-size=64")

@@ -377,6 +377,13 @@ def test_a_key_that_is_no_text(text: str, release: str, expected: list[str]) -> 
     assert kinds(with_file("--model-path m --config c.yaml", text, release)) == expected
 
 
+@pytest.mark.parametrize("text", ["--tp 8", "--trust-remote-code true", "--page-size  64"])
+def test_a_flag_and_its_value_in_one_word(text: str) -> None:
+    words = [*words_from(["--model-path", "m"]), literal(text, Place("pod.yaml", 0, len(text)))]
+    (error,) = bind(load(Release.parse(NEWEST)), words).errors
+    assert (error.kind, "one word here" in error.message) == ("stray-argument", True)
+
+
 def test_values_that_dynamo_adds() -> None:
     assert kinds(bound("--load-format gms", program="dynamo")) == []
     assert kinds(bound("--load-format gms")) == ["invalid-choice"]
