@@ -142,6 +142,10 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             value = (error.words[0].text or "").lower()
             edits = printer.set_switch(error.words[0], value == "true")
             yield from _candidate(f"Write `{value}` without quotes", edits)
+        case "required" if error.place is not None:
+            yield _named_model(error.place)
+        case "stray-argument" if any(e.kind == "required" and e.place == error.place for e in printer.binding.errors):
+            yield _named_model(error.words[0].place)
         case "stray-argument" if all(flag_and_value(w.text) for w in error.words):
             yield from _joined(error, printer)
         case "stray-argument":
@@ -149,6 +153,14 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             yield from _candidate(f"Remove `{word.text}`", printer.remove_word(word))
         case _:
             return
+
+
+def _named_model(model: Place) -> Candidate:
+    """`sglang serve MODEL` for a release that wants it named."""
+    return Candidate(
+        "Write `--model-path` before the model",
+        (Edit(Place(model.document, model.start, model.start), "--model-path "),),
+    )
 
 
 def _joined(error: BindError, printer: Printer) -> Iterator[Candidate]:

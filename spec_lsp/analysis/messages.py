@@ -5,7 +5,7 @@ from __future__ import annotations
 from spec_lsp.analysis.judge import Merged
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.history import choice_span, flag_span
-from spec_lsp.syntax.launch import Choice, Launch
+from spec_lsp.syntax.launch import FLAG_PREFIXES, Choice, Launch
 
 
 def message_of(merged: Merged, launch: Launch) -> str:
@@ -23,7 +23,9 @@ def message_of(merged: Merged, launch: Launch) -> str:
     if merged.without_effect:
         message += " Without the flag it is the same."
     where = " ".join(part for part in (merged.where, when_of(merged.variants, launch)) if part)
-    return f"{message} This holds {where}." if where else message
+    message = f"{message} This holds {where}." if where else message
+    prefix = FLAG_PREFIXES.get(launch.program)
+    return message.replace("`--", f"`{prefix}") if prefix else message
 
 
 def _named_by(merged: Merged) -> str:

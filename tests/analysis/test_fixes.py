@@ -192,3 +192,11 @@ spec:
     (fix,) = fixes_for(analysis, diagnostic, Options(), NOTHING)
     assert fix.title == "Write `--tp=8` `--page-size=64`"
     assert apply(pod, fix.edits) == pod.replace("--tp 8", "--tp=8").replace("--page-size 64", "--page-size=64")
+
+
+@pytest.mark.parametrize("rule", ["stray-argument", "missing-flag"])
+def test_a_model_that_serve_does_not_take_as_a_bare_word_is_named(rule: str) -> None:
+    text = "# spec-lsp: sglang=0.5.9 gpu=h100\nsglang serve llama-3.1-8b --tp 2\n"
+    (fix,) = offered(text, rule)
+    assert fix[2] == text.replace("serve llama", "serve --model-path llama")
+    assert repaired(text) == fix[2]
