@@ -120,3 +120,16 @@ V2 = "SGLANG_ENABLE_SPEC_V2=1"
 )  # fmt: skip
 def test_refusals_of_workers(launch: str, rule: str | None) -> None:
     assert rules(launch) == ([rule] if rule else [])
+
+
+@pytest.mark.parametrize(
+    ("flags", "refused"),
+    [("--enable-dp-attention", True), ("--enable-dp-attention --enable-dp-lm-head", False), ("", False)],
+)
+def test_dspark_reads_attention_dp_as_typed_in_0_5_17(flags: str, refused: bool) -> None:
+    """One group alone switches data-parallel attention off, but this release's DSPARK looks at what was typed."""
+    found = rules(
+        f"sglang=0.5.17 gpu=b200 model=qwen3-8b -- --tp-size 8 --speculative-algorithm DSPARK --speculative-draft-model-path "
+        f"{{models}}/llama-3.1-8b {flags}"
+    )
+    assert ("dspark-dp-attention-without-lm-head" in found) is refused

@@ -41,10 +41,10 @@ def dspark_device(c: Config) -> Refusal | None:
 
 
 def _over_ranks(c: Config) -> bool:
-    """Whether the checks for data-parallel attention apply; before 0.5.18 as typed, though one group alone switches it off."""
+    """Whether the checks for data-parallel attention apply; in 0.5.17 as typed, though one group alone switches it off."""
     if c.since("0.5.18"):
         return attention_dp_size(c) > 1
-    return bool(c.enable_dp_attention or c.typed("enable_dp_attention"))
+    return bool(c.enable_dp_attention or (c.since("0.5.17") and c.typed("enable_dp_attention")))
 
 
 def _on_npu(c: Config) -> bool:
@@ -65,7 +65,7 @@ def dspark_dp_attention_without_lm_head(c: Config) -> Refusal | None:
 
     Each rank drafts for its own requests and needs the whole output layer for that.
     """
-    if not _over_ranks(c) or c.enable_dp_lm_head:
+    if not _over_ranks(c) or c.enable_dp_lm_head or (c.before("0.5.18") and c.typed("enable_dp_lm_head")):
         return None
     name = attention_dp_field(c)
     switch = name if c.since("0.5.22") and c.given(name) else "enable_dp_attention"
