@@ -24,6 +24,7 @@ from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.walk import Candidate, candidates
 from spec_lsp.cli.worlds import read_gpu, read_release
 from spec_lsp.patterns import Patterns
+from spec_lsp.syntax import may_hold_launches, may_launch
 from spec_lsp.workspace import MAX_BYTES, decode
 
 MAX_FOUND_BYTES = 4 * 1024 * 1024
@@ -99,12 +100,12 @@ def _reports(arguments: argparse.Namespace, task: Task, progress: Progress) -> I
 
 
 def files_to_read(paths: Sequence[str], arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[str]:
-    """The files to parse: named ones, and of those in folders the ones that speak of SGLang and are not excluded."""
+    """The files to parse: named ones, and of those in folders the ones that may launch SGLang and are not excluded."""
     folders = Folders(Path(task.here))
     more = Patterns(arguments.exclude)
     for number, candidate in enumerate(candidates(paths)):
         progress.show(number, 0, "")
-        if not candidate.named and not _speaks_of_sglang(candidate):
+        if not candidate.named and not _may_launch(candidate):
             continue
         may_be_excluded = not candidate.named or arguments.force_exclude
         if not (may_be_excluded and _excluded(candidate.path, folders, more, task.here)):
@@ -115,8 +116,10 @@ def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
     return folders.of(path).excludes(path) or more.match(Path(os.path.relpath(path, here)).as_posix())
 
 
-def _speaks_of_sglang(candidate: Candidate) -> bool:
-    """Whether a file found in a folder holds the word; what cannot be read there is passed over."""
+def _may_launch(candidate: Candidate) -> bool:
+    """Whether a file found in a folder may launch SGLang; what cannot be read there is passed over."""
+    if not may_hold_launches(candidate.path):
+        return False
     try:
         with open(candidate.path, "rb", buffering=0) as file:
             data = file.read(MAX_FOUND_BYTES + 1) or b""
@@ -124,7 +127,9 @@ def _speaks_of_sglang(candidate: Candidate) -> bool:
         return False
     if len(data) > MAX_FOUND_BYTES:
         return False
-    return b"sglang" in data or (data.startswith((b"\xff\xfe", b"\xfe\xff")) and "sglang" in decode(data))
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        data = decode(data).encode()
+    return may_launch(candidate.path, data)
 
 
 def _standard_input(arguments: argparse.Namespace, task: Task) -> FileReport:

@@ -10,7 +10,7 @@ from functools import partial
 
 from spec_lsp.syntax.dockerfile import read_dockerfile
 from spec_lsp.syntax.justfile import read_justfile
-from spec_lsp.syntax.kinds import kind_of, may_hold_launches
+from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.makefile import read_makefile
 from spec_lsp.syntax.manifests import with_manifests
@@ -23,7 +23,7 @@ from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.systemd import read_systemd
 from spec_lsp.syntax.yaml import read_yaml
 
-__all__ = ["may_hold_launches", "parse"]
+__all__ = ["may_hold_launches", "may_launch", "parse"]
 
 MAX_LINE = 500_000
 """Characters of a line beyond which a text is not read."""

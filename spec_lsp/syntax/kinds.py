@@ -98,3 +98,18 @@ def _interpreter(text: str) -> Kind:
 def may_hold_launches(name: str) -> bool:
     """Whether a file of this name is one that some reader reads, as far as the name tells: one without a telling name may be."""
     return _by_name(name) is not None or not OTHER_NAMES.search(name)
+
+
+SIGNS = re.compile(rb"sglang|sgl-dev|srt-slurm", re.I)
+CONFIG_SIGNS = re.compile(
+    rb"^[\"']?(?:attention-backend|chunked-prefill|context-length|cuda-graph|disable-|disaggregation-|enable-|max-running-requests"
+    rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)", re.M
+)  # fmt: skip
+"""Keys at the top of a `--config` file of SGLang's, which need not name it."""
+
+
+def may_launch(name: str, data: bytes) -> bool:
+    """Whether a file with this content may launch SGLang, as a glance at its bytes tells; no file that does is missed, but in UTF-16."""
+    if not may_hold_launches(name):
+        return False
+    return bool(SIGNS.search(data) or (_by_name(name) == "yaml" and CONFIG_SIGNS.search(data)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.syntax import parse
+from spec_lsp.syntax import may_launch, parse
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place
@@ -116,3 +116,20 @@ def test_directives_in_yaml() -> None:
 
 def test_a_text_without_sglang_is_not_read() -> None:
     assert parse("run.sh", "echo " * 10).launches == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "may"),
+    [
+        ("run.sh", b"python -m sglang.launch_server", True),
+        ("Dockerfile", b"FROM lmsysorg/SGLang", True),
+        ("sgl.yaml", b"model-path: m\npage-size: 16\n", True),
+        ("sgl.yaml", b"tp: 8\n", True),
+        ("values.yaml", b"image: nginx\nport: 1\n", False),
+        ("run.sh", b"page-size: 16", False),
+        ("a.json", b"sglang", False),
+        ("serve", b"sglang serve m", True),
+    ],
+)
+def test_a_glance_tells_what_may_launch(name: str, data: bytes, may: bool) -> None:
+    assert may_launch(name, data) is may

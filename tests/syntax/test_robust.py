@@ -77,7 +77,15 @@ LANGUAGES = (
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_nasty_texts_in_every_language(language: str) -> None:
     """A client's language id may be any, whatever the text."""
-    for text in (*(text[:5_000] for text in NASTY), "(", " sglang x", "sglang\n  )", " (sglang", "\n\t)sglang", "'sglang"):
+    for text in (
+        *(text[:5_000] for text in NASTY),
+        "(",
+        " sglang x",
+        "sglang\n  )",
+        " (sglang",
+        "\n\t)sglang",
+        "'sglang",
+    ):
         check_maps(parse("/w/x", text, language=language))
 
 
