@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from spec_lsp.analysis import reading
 from spec_lsp.analysis.reading import read_with
 from spec_lsp.syntax import yaml as reader
 from spec_lsp.syntax.launch import Document
@@ -54,6 +55,7 @@ def read(text: str) -> Document:
 
 def cold() -> None:
     forget()
+    reading._read.clear()
     reader._told.clear()
     nodes._roots.clear()
 
@@ -93,6 +95,21 @@ def test_reading_again_is_reading_anew(text: str, seed: int) -> None:
         cold()
         assert warm == read(text)
         read(text)
+
+
+@pytest.mark.parametrize("path", [p for p in CORPUS if b"\n---" in p.read_bytes()], ids=lambda p: p.name)
+def test_documents_that_move_are_those_read_anew(path: Path) -> None:
+    """Lines that come and go between the documents of a file move those below, and not what these read of those above."""
+    text = path.read_bytes().decode("utf-8")
+    pieces = text.split("\n---")
+    for i in range(len(pieces)):
+        cold()
+        read(text)
+        for lines in ("\n# a\n#", "\n#\n", ""):
+            warm = read("\n---".join([*pieces[:i], pieces[i] + lines, *pieces[i + 1 :]]))
+            cold()
+            assert warm == read(warm.text)
+            read(text)
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))

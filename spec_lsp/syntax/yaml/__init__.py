@@ -127,7 +127,7 @@ class _File:
         key = (self.name, self.text[start:end], self.template.masked[start:end], named, self.looks_like)
         before, found = _told.pop(key, (start, None))
         if found is not None and before != start:
-            moves = shift(self.name, start - before)
+            moves = shift(self.name, before, before + end - start, start - before)
             launches, problems = map(moves.launch, found.launches), map(moves.problem, found.problems)
             found = Told(list(launches), list(problems), found.depends_on, found.used)
         if found is None:

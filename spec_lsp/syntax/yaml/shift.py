@@ -11,16 +11,23 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 
 @dataclass(slots=True)
 class Shift:
-    """Moves places in `document` by so many characters; what is shared stays shared."""
+    """Moves places in [start, end) of `document` by so many characters; what is shared stays shared.
+
+    Places in other documents of the file (a ConfigMap that a pod mounts) stay where they are.
+    """
 
     document: str
+    start: int
+    end: int
     by: int
     _words: dict[int, tuple[Word, Word]]
     _clues: dict[int, tuple[Clue, Clue]]
 
     def place(self, place: Place) -> Place:
         document, start, end = place
-        return Place(document, start + self.by, end + self.by) if document == self.document else place
+        if document != self.document or start < self.start or end > self.end:
+            return place
+        return Place(document, start + self.by, end + self.by)
 
     def word(self, word: Word) -> Word:
         known = self._words.get(id(word))
@@ -69,5 +76,5 @@ class Shift:
         )
 
 
-def shift(document: str, by: int) -> Shift:
-    return Shift(document, by, {}, {})
+def shift(document: str, start: int, end: int, by: int) -> Shift:
+    return Shift(document, start, end, by, {}, {})
