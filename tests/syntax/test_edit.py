@@ -11,6 +11,9 @@ from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import Change, ConfigEditor, WordEditor, apply_edits
+from spec_lsp.syntax.edit.change import is_whole
+from spec_lsp.syntax.launch import Edit
+from spec_lsp.syntax.word import Place
 from tests.syntax.support import START, check_maps
 
 Pairs = list[tuple[str, str]]
@@ -278,3 +281,40 @@ def test_config_cases(text: str, operation: Callable[[ConfigEditor], Change | No
     change = operation(ConfigEditor("c.yaml", text))
     assert change is not None
     assert apply_edits(text, "c.yaml", change.edits) == expected
+
+
+WHOLE = [
+    ("python", "f(\n", False),
+    ("python", "\ufefff()\n", True),
+    ("yaml", "a: [1\n", False),
+    ("yaml", "a: [1]\n---\nb: 'x\n", False),
+    ("yaml", "a: [1]\n---\nb: x\n", True),
+    ("yaml", "a: *b\n", False),
+    ("notebook", "{]", False),
+    ("notebook", "{}", True),
+    ("shell", "'", True),
+]
+
+
+@pytest.mark.parametrize(("kind", "text", "expected"), WHOLE, ids=range(len(WHOLE)))
+def test_what_can_be_read_without_mending(kind: str, text: str, expected: bool) -> None:
+    assert is_whole(kind, text) is expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.py", "import subprocess\nsubprocess.run(['sglang', 'serve', 'm', '--tp', '8'])\n"),
+        ("a.yaml", "image: sglang\ncommand: [sglang, serve, m, --tp, '8']\n"),
+    ],
+)
+def test_no_edit_breaks_a_file(name: str, text: str) -> None:
+    """Readers mend what is half typed; what an edit leaves needs no mending, unless the file did before."""
+    editor = WordEditor(parse(name, text), 0)
+    end = text.rindex("]")
+    words = ["m", "--tp", "8"]
+    assert editor.checked((Edit(Place(name, end, end), ", "),), words, 2, 0, 0) is not None
+    assert editor.checked((Edit(Place(name, end, end + 1), ""),), words, 2, 0, 0) is None
+    broken = text[:end] + text[end + 1 :]
+    editor = WordEditor(parse(name, broken), 0)
+    assert editor.checked((Edit(Place(name, end, end), ","),), words, 2, 0, 0) is not None

@@ -265,6 +265,33 @@ def test_edits_of_keywords(what: str, text: str, expected: str) -> None:
     assert apply_edits(editor.document.text, "a.py", change.edits) == f"{HEAD}{expected}\n"
 
 
+BUILT = [
+    ("cmd.append('--x')\ncmd.append('1')\ncmd.append('--y')\n", "cmd.append('--y')\n"),
+    ("cmd += ['--x']  # why\ncmd.extend(['1',])\ncmd.append('--y')\n", "cmd.append('--y')\n"),
+    ("cmd += ['--x']\ncmd += ('1',)\ncmd.append('--y')\n", "cmd.append('--y')\n"),
+    ("cmd += ['--x', '1']\ncmd.append('--y')\n", "cmd.append('--y')\n"),
+    ("cmd += ['--x', '1', '--y']\n", "cmd += ['--y']\n"),
+    ("cmd += ['--x']\nprint()\ncmd += ['1']\n", None),
+    ("cmd.append('--x')\nprint()\ncmd.append('1')\n", None),
+    ("cmd.append('--x')\ncmd += ['1', '--y']\n", None),
+    ("cmd.append('--x'); print(); cmd.append('1')\n", None),
+    ("if True:\n    cmd.extend(['--x', '1'])\nelse:\n    pass\n", "if True:\n    pass\nelse:\n    pass\n"),
+    ("if True:\n    print()\n    cmd.append('--x')\n    cmd.append('1')\n", "if True:\n    print()\n"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BUILT, ids=range(len(BUILT)))
+def test_removing_what_statements_add(text: str, expected: str | None) -> None:
+    """With the statements that add nothing else; Python still takes what is left."""
+    head, tail = f"{HEAD}cmd = ['sglang', 'serve', 'm']\n", "subprocess.run(cmd)\n"
+    change = WordEditor(parse("a.py", head + text + tail), 0).remove(1, 2)
+    if expected is None:
+        assert change is None
+        return
+    assert change is not None
+    assert apply_edits(head + text + tail, "a.py", change.edits) == head + expected + tail
+
+
 strings = st.text(st.sampled_from("ab é😀'\"\\\n\t{}%$"), max_size=8)
 
 

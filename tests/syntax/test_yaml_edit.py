@@ -44,6 +44,11 @@ def flow_lines(pairs: Pairs) -> str:
     return f'{HEAD}    command: ["python", "-m", "sglang.launch_server",\n{items}]\n'
 
 
+def flow_comments(pairs: Pairs) -> str:
+    items = "".join(f'      "{w}", # [why], then\n' for f, v in pairs for w in (f, v) if w)
+    return f"{HEAD}    command: [python, -m, sglang.launch_server]\n    args: [ # these\n      # first\n{items}    ]\n"
+
+
 def literal(pairs: Pairs) -> str:
     body = " \\\n        ".join([f"      {ENTRY}", *(f"{f} {v}".rstrip() for f, v in pairs)])
     return f"{HEAD}    command: [bash, -c]\n    args:\n    - |\n{body}\n"
@@ -103,7 +108,7 @@ def windows(pairs: Pairs) -> str:
 
 MAPPINGS = (recipe, recipe_flow)
 LAYOUTS: list[Callable[[Pairs], str]] = [
-    block, block_deep, equals, flow, flow_lines, literal, folded, double, single, plain, compose, nested_single, nested_double, manifest, recipe, recipe_flow, windows,
+    block, block_deep, equals, flow, flow_lines, flow_comments, literal, folded, double, single, plain, compose, nested_single, nested_double, manifest, recipe, recipe_flow, windows,
 ]  # fmt: skip
 values = st.sampled_from(["8", "0.85", "fa3", "/models/a-b", ""])
 pairs_of = st.lists(values, min_size=1, max_size=4).map(lambda vs: [(f"--flag-{i}", v) for i, v in enumerate(vs)])

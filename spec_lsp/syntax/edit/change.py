@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import yaml
+
 from spec_lsp.syntax.launch import Edit
+from spec_lsp.syntax.python.parsing import MARK, parsed
 from spec_lsp.syntax.word import Place, Word
 
 
@@ -32,6 +36,18 @@ def apply_edits(text: str, document: str, edits: Iterable[Edit]) -> str | None:
         pieces.append(text[position : edit.place.start] + edit.text)
         position = edit.place.end
     return "".join(pieces) + text[position:]
+
+
+def is_whole(kind: str, text: str) -> bool:
+    """Whether a text can be read without mending: no edit may leave a file that only our readers take."""
+    try:
+        if kind == "notebook":
+            json.loads(text)
+        elif kind == "yaml":
+            list(yaml.compose_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        return kind != "python" or parsed(text.removeprefix(MARK)) is not None
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+        return False
 
 
 def overlaps(a: Place, places: Sequence[Place]) -> bool:

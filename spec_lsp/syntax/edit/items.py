@@ -13,6 +13,15 @@ COMMENT = r"[ \t]*(?:#[^\n]*)?"
 ONE_LINE = re.compile(rf",{COMMENT}(?:\r?\n|\Z)")
 COMMA = re.compile(r"[ \t]*,[ \t]*")
 COMMA_BEFORE = re.compile(r",[ \t\r\n]*\Z")
+OPENING = re.compile(
+    r"(?P<indent>[ \t]*)(?P<list>\w[\w.]*)(?:\.append\(|\.extend\([\[(]|[ \t]*\+=[ \t]*[\[(])[ \t]*(?=[\w\"'])"
+)
+"""How a statement begins that adds items to a list."""
+CLOSING = re.compile(rf"[ \t]*,?[ \t]*[\])]+{COMMENT}(?:\r?\n|\Z)")
+CALL = re.compile(r"\.append\(\s*\Z")
+BREAK = re.compile(r"[\])][ \t]*(?:;|#[^\n]*\n|\r?\n)")
+"""Where one statement ends and another begins."""
+NO_SIBLING = re.compile(r"(?:el(?:se|if)|except|finally)\b")
 ESCAPES = re.compile(r"[\\\n\r\t]|[\x00-\x1f]")
 
 
@@ -43,6 +52,11 @@ def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, 
     document = first.document
     start, end = first.start, last.end
     line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
+    statements = statements_around(text, line, first, last)
+    if statements is not None:
+        yield (statements,)
+    if CALL.search(text, line, start) or BREAK.search(text, first.end, last.start):
+        return  # Python refuses `append()`; what stands between is another's
     whole = ONE_LINE.match(text, end)
     if not text[line:start].strip() and whole:
         yield (Edit(Place(document, line, whole.end()), ""),)
@@ -53,6 +67,26 @@ def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, 
     if before:
         yield (Edit(Place(document, before.start(), end), ""),)
     yield (Edit(Place(document, start, end), ""),)
+
+
+def statements_around(text: str, line: int, first: Place, last: Place) -> Edit | None:
+    """Takes out the statements, from the one that begins at `line`, that only add the items from `first` to `last` to a list."""
+    opening, closing = OPENING.match(text, line), CLOSING.match(text, last.end)
+    if opening is None or closing is None or opening.end() != first.start:
+        return None
+    lines = text[line : closing.end()].splitlines()
+    if any((m := OPENING.match(each)) is None or m.groups() != opening.groups() or ";" in each for each in lines):
+        return None
+    indent = opening["indent"]
+    beside = (text[:line].rstrip().rpartition("\n")[2], text[closing.end() :].lstrip("\r\n").partition("\n")[0])
+    alone = indent and not any(re.match(rf"{indent}(?![ \t]|{NO_SIBLING.pattern})", each) for each in beside)
+    if alone:
+        return Edit(Place(first.document, line + len(indent), closing.end() - len(lines_end(closing.group()))), "pass")
+    return Edit(Place(first.document, line, closing.end()), "")
+
+
+def lines_end(text: str) -> str:
+    return text[len(text.rstrip("\r\n")) :]
 
 
 def insertion_edits(text: str, after: Place, items: Sequence[str]) -> Iterator[tuple[Edit, ...]]:

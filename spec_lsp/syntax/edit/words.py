@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import items, yaml_text
-from spec_lsp.syntax.edit.change import Change, apply_edits
+from spec_lsp.syntax.edit.change import Change, apply_edits, is_whole
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Edit, Launch, Syntax, Variant
 from spec_lsp.syntax.word import Place, Word, hull
@@ -186,6 +186,7 @@ class WordEditor:
             return
         if self.syntax in ("list-words", "keywords"):
             yield from items.removal_edits(text, going[0].place, going[-1].place)
+            return
         start, end = place.start, place.end
         line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
         m = re.compile(r"[ \t]*(\\)?(\r?\n|\Z)").match(text, end)
@@ -376,7 +377,8 @@ class WordEditor:
         changed: dict[str, str] = {}
         for name in names:
             text = apply_edits(self.text_of(name), name, edits)
-            if text is None:
+            kind = kind_of(name, text or "", self.document.language if name == self.document.name else None)
+            if text is None or (not is_whole(kind, text) and is_whole(kind, self.text_of(name))):
                 return None
             changed[name] = text
         after = self.parse(

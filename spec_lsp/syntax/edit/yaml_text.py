@@ -14,6 +14,7 @@ from spec_lsp.syntax.word import Place
 
 PLAIN = re.compile(r"(?:--?[A-Za-z][\w-]*(?:=[\w./:@%+-]*)?|[A-Za-z0-9_/.][\w./:@%+-]*)\Z")
 ITEM = re.compile(r"[ \t]*-[ \t]+")
+UP_TO_COMMENT = re.compile(r"(?:[^#]|(?<=[^ \t,\[])#)*")
 REST = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 KEY_LINE = re.compile(r"([ \t]*)(?:-[ \t]+)?[\"']?[\w.-]+[\"']?[ \t]*:")
 
@@ -88,13 +89,21 @@ def is_item(text: str, place: Place) -> bool:
     """Whether a scalar is an item of a list, in lines or in brackets."""
     if block_item(text, place) is not None:
         return True
-    before = (
-        text[: place.start].rstrip()[-1:]
-        if place.start < 4_000
-        else text[place.start - 4_000 : place.start].rstrip()[-1:]
-    )
     behind = re.compile(r"[ \t\r\n]*(?:#[^\r\n]*[ \t\r\n]*)*").match(text, place.end)
-    return before in ("[", ",") and behind is not None and text[behind.end() : behind.end() + 1] in (",", "]")
+    return (
+        behind is not None and text[behind.end() : behind.end() + 1] in (",", "]") and _begins_item(text, place.start)
+    )
+
+
+def _begins_item(text: str, at: int) -> bool:
+    """Whether a bracket or a comma stands before a place, with comments and empty lines between at most."""
+    start = end = line_start(text, at)
+    line = before = text[start:at].rstrip()
+    while start and not before and at - start < 4_000:
+        end, start = start, line_start(text, start - 1)
+        line = text[start:end].rstrip()
+        before = line[: found.end()].rstrip() if (found := UP_TO_COMMENT.match(line)) else ""
+    return bool(before) and (before[-1] in "[," or line[-1] in "[,")
 
 
 def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
