@@ -264,7 +264,8 @@ def _verified(
         return None
     if candidate.applicability is not None:
         return candidate.applicability
-    return "safe" if _same_outcome(analysis, after, diagnostic.launch) else "unsafe"
+    repairs = diagnostic.rule.severity == "error"  # whatever runs afterwards, nothing runs before
+    return "safe" if not repairs and _same_outcome(analysis, after, diagnostic.launch) else "unsafe"
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:

@@ -200,3 +200,15 @@ def test_a_model_that_serve_does_not_take_as_a_bare_word_is_named(rule: str) -> 
     (fix,) = offered(text, rule)
     assert fix[2] == text.replace("serve llama", "serve --model-path llama")
     assert repaired(text) == fix[2]
+
+
+@pytest.mark.parametrize(
+    ("flags", "rule"),
+    [
+        ("--trust-remote-code true", "stray-argument"),
+        ("--max-model-len 4096", "unknown-flag"),
+        ("--attention-backend flashinfr", "invalid-choice"),
+    ],
+)
+def test_what_makes_a_launch_run_at_all_is_never_safe(flags: str, rule: str) -> None:
+    assert [applicability for _, applicability, _ in offered(PINNED + f"{SERVER} {flags}\n", rule)] == ["unsafe"]
