@@ -13,7 +13,7 @@ from functools import partial
 from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
-from spec_lsp.analysis.judge import ConfigSource, Merged, bind_variant
+from spec_lsp.analysis.judge import ConfigSource, Merged, Verdict, bind_variant
 from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Repair, Workspace
@@ -265,7 +265,7 @@ def _verified(
     if candidate.applicability is not None:
         return candidate.applicability
     repairs = diagnostic.rule.severity == "error"  # whatever runs afterwards, nothing runs before
-    return "safe" if not repairs and _same_outcome(analysis, after, diagnostic.launch) else "unsafe"
+    return "safe" if not repairs and _same_outcome(analysis, after) else "unsafe"
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
@@ -288,16 +288,24 @@ def _new_errors(before: Analysis, after: Analysis, diagnostic: Diagnostic) -> bo
     )
 
 
-def _same_outcome(before: Analysis, after: Analysis, launch: int | None) -> bool:
-    """Whether the server runs the same: the likeliest run of the launch resolves to the same configuration."""
-    if launch is None or launch >= len(after.launches):
+def _same_outcome(before: Analysis, after: Analysis) -> bool:
+    """Whether the server runs the same: every launch, in each way and world, resolves to the same configuration."""
+    if len(before.launches) != len(after.launches):
         return False
-    first, second = before.launches[launch].main().resolution, after.launches[launch].main().resolution
-    return (
-        first is not None
-        and second is not None
-        and not first.refused
-        and first.config.fields() == second.config.fields()
+    pairs = zip(before.launches, after.launches, strict=True)
+    return all(one.verdict is other.verdict or _same_runs(one.verdict, other.verdict) for one, other in pairs)
+
+
+def _same_runs(before: Verdict | None, after: Verdict | None) -> bool:
+    if before is None or after is None or len(before.runs) != len(after.runs):
+        return False
+    return all(
+        first.resolution is not None
+        and second.resolution is not None
+        and first.variant == second.variant
+        and first.resolution.refused == second.resolution.refused
+        and first.resolution.config.fields() == second.resolution.config.fields()
+        for first, second in zip(before.runs, after.runs, strict=True)
     )
 
 
@@ -329,6 +337,15 @@ def apply(text: str, edits: Sequence[Edit]) -> str | None:
 # --- fix-all -----------------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A fix that fix-all applied: `line` (from 0) is where its finding stood in the text as it was then."""
+
+    diagnostic: Diagnostic
+    fix: Fix
+    line: int
+
+
 def fix_all(
     name: str, text: str, options: Options, workspace: Workspace, *, unsafe: bool, language: str | None = None
 ) -> tuple[Edit, ...]:
@@ -336,21 +353,34 @@ def fix_all(
 
     Only safe fixes, unless `unsafe`. Empty when there is nothing to do.
     """
+    return repair(name, text, options, workspace, unsafe=unsafe, language=language)[0]
+
+
+def repair(
+    name: str, text: str, options: Options, workspace: Workspace, *, unsafe: bool, language: str | None = None
+) -> tuple[tuple[Edit, ...], tuple[Applied, ...]]:
+    """The edits of `fix_all`, and each fix that is in them."""
     originals = {name: text}
     texts = {name: text}
     cache = Cache()
     tried: set[tuple[str, str]] = set()
+    applied: list[Applied] = []
     for _ in range(MAX_ROUNDS):
         edited = Edited(workspace, texts)
         analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
-        fix = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache)
-        if fix is None:
+        found = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache)
+        if found is None:
             break
+        diagnostic, fix = found
+        place = diagnostic.place
+        before = texts.get(place.document) or _text_of(place.document, edited) or ""
+        applied.append(Applied(diagnostic, fix, before.count("\n", 0, place.start)))
         changed = _texts_after(analysis.document, fix.edits, edited)
         for document, new in (changed or {}).items():
             originals.setdefault(document, _text_of(document, workspace) or "")
             texts[document] = new
-    return tuple(e for d in sorted(texts) if (e := _minimal(d, originals[d], texts[d])) is not None)
+    edits = tuple(e for d in sorted(texts) if (e := _minimal(d, originals[d], texts[d])) is not None)
+    return edits, tuple(applied)
 
 
 def _next_fix(
@@ -361,16 +391,22 @@ def _next_fix(
     tried: set[tuple[str, str]],
     text: str,
     cache: Cache,
-) -> Fix | None:
+) -> tuple[Diagnostic, Fix] | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
-        if attempt in tried:
+        if attempt in tried or holds_in_part(diagnostic):
             continue
         tried.add(attempt)
         for fix in fixes_for(analysis, diagnostic, options, workspace, cache)[:1]:
             if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
-                return fix
+                return diagnostic, fix
     return None
+
+
+def holds_in_part(diagnostic: Diagnostic) -> bool:
+    """Whether a refusal holds only on some hardware or in some releases of those that may run: nobody has said that it is these."""
+    source = diagnostic.source
+    return isinstance(source, Merged) and bool(source.where) and diagnostic.rule.severity == "error"
 
 
 def _minimal(document: str, before: str, after: str) -> Edit | None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spec_lsp.analysis.check import Cache, analyse
-from spec_lsp.analysis.fixes import apply, fix_all, fixes_for
+from spec_lsp.analysis.fixes import Applied, apply, fixes_for, repair
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.analysis.upgrade import upgrade
@@ -151,11 +151,11 @@ class Checker:
         """The report after fix-all; what cannot be written is told, and the findings are those that remain."""
         path, text = before.document.name, before.document.text
         unsafe = self.task.unsafe or surroundings.settings.unsafe_fixes
-        texts = _changed(fix_all(path, text, surroundings.options, workspace, unsafe=unsafe), workspace.texts)
+        edits, applied = repair(path, text, surroundings.options, workspace, unsafe=unsafe)
+        texts = _changed(edits, workspace.texts)
         if self.task.diff:
             diff = "".join(self._diff(name, workspace.texts[name], new) for name, new in sorted(texts.items()))
             return replace(report, found=self._found(before, workspace, surroundings), diff=diff)
-        titles = self._titles(before, workspace, surroundings) if texts else {}
         problem = _write(texts, path, on_disk)
         if problem:
             return replace(report, found=self._found(before, workspace, surroundings), problem=problem)
@@ -164,32 +164,15 @@ class Checker:
         return replace(
             report,
             found=self._found(after, fixed, surroundings),
-            fixed=self._told(before, after, titles, workspace) if texts else (),
+            fixed=tuple(map(self._told, applied)) if texts else (),
             text=None if on_disk else texts.get(path, text),
         )
 
-    def _told(
-        self, before: Analysis, after: Analysis, titles: Mapping[str, str], workspace: Recording
-    ) -> tuple[str, ...]:
-        """One line for each finding that is gone."""
-        sources = Sources(workspace.texts, self.task.here)
-        left = [d.key for d in after.diagnostics]
-        lines = []
-        for diagnostic in before.diagnostics:
-            if diagnostic.key in left:
-                left.remove(diagnostic.key)
-                continue
-            where, rule = sources.bare(diagnostic.place), diagnostic.rule
-            lines.append(f"{where.file}:{where.start.line + 1}: {rule.name}[{rule.code}]{titles[diagnostic.key]}")
-        return tuple(lines)
-
-    def _titles(self, analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> dict[str, str]:
-        """What the preferred fix of each finding does; asked before the files change."""
-        found = {
-            d.key: fixes_for(analysis, d, surroundings.options, workspace, self._cache)[:1]
-            for d in analysis.diagnostics
-        }
-        return {key: f": {fixes[0].title}" if fixes else "" for key, fixes in found.items()}
+    def _told(self, applied: Applied) -> str:
+        """One line for a fix."""
+        rule = applied.diagnostic.rule
+        name = shown_name(applied.diagnostic.place.document, self.task.here)
+        return f"{name}:{applied.line + 1}: {rule.name}[{rule.code}]: {applied.fix.title}"
 
     def _diff(self, name: str, old: str, new: str) -> str:
         shown = shown_name(name, self.task.here)

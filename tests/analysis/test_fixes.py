@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.analysis import fix_all, fixes_for
-from spec_lsp.analysis.fixes import apply, title_of
+from spec_lsp.analysis.fixes import apply, repair, title_of
 from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.report import Options
 from spec_lsp.catalog.release import Release
@@ -212,3 +212,33 @@ def test_a_model_that_serve_does_not_take_as_a_bare_word_is_named(rule: str) -> 
 )
 def test_what_makes_a_launch_run_at_all_is_never_safe(flags: str, rule: str) -> None:
     assert [applicability for _, applicability, _ in offered(PINNED + f"{SERVER} {flags}\n", rule)] == ["unsafe"]
+
+
+LOOP = (
+    PINNED
+    + "for kv in auto fp8_e4m3 fp8_e5m2; do\n  {server} --attention-backend flashinfer --kv-cache-dtype $kv {more}\ndone\n"
+)
+
+
+def test_a_fix_is_safe_only_if_every_way_runs_the_same() -> None:
+    """A value that a loop gives is written once for several launches."""
+    text = PINNED.replace("h100", "b200") + (
+        f"for kv in auto fp8_e4m3 fp8_e5m2; do\n  {SERVER.replace('llama-3.1-8b', 'deepseek-v3')} --attention-backend trtllm_mla "
+        "--kv-cache-dtype $kv\ndone\n"
+    )
+    analysis = check(text)
+    offers = [f for d in analysis.diagnostics for f in fixes_for(analysis, d, Options(), NOTHING)]
+    assert all(f.applicability == "unsafe" for f in offers)
+
+
+def test_fix_all_leaves_what_only_some_hardware_refuses() -> None:
+    text = f"# spec-lsp: sglang=0.5.23\n{SERVER} --attention-backend fa3 --stream-interval 4\n"
+    assert any(d.severity == "warning" and d.rule.severity == "error" for d in check(text).diagnostics)
+    assert fix_all(NAME, text, Options(), NOTHING, unsafe=True) == ()
+
+
+def test_every_fix_is_told() -> None:
+    text = PINNED + f"{SERVER} --max-model-len 4096 --stream-outputs\n"
+    edits, applied = repair(NAME, text, Options(), NOTHING, unsafe=True)
+    assert [(a.line, a.diagnostic.rule.name) for a in applied] == [(1, "unknown-flag")] * len(applied)
+    assert len(edits) == 1
