@@ -468,7 +468,7 @@ class _Binder:
     def _suggestion(self, fault: Fault) -> str | None:
         """What was probably meant: the successor of a flag that is gone, else what is spelt alike."""
         if fault.kind == "invalid-choice":
-            return suggest_value(fault.text, fault.candidates)
+            return suggest_value(fault.text, fault.candidates, fault.flag.field if fault.flag is not None else "")
         if fault.kind not in ("unknown-flag", "ambiguous-prefix", "removed-flag"):
             return None
         name = fault.flag.name if fault.flag is not None else fault.typed

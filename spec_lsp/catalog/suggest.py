@@ -63,8 +63,15 @@ def suggest_flag(release: Release, typed: str) -> str | None:
     return _closest(dashed, [s for s in catalog.by_spelling if s.startswith("--")])
 
 
-def suggest_value(text: str, choices: Sequence[str]) -> str | None:
-    """The choice that somebody probably meant."""
+MEANT = {("kv_cache_dtype", "fp8"): "fp8_e4m3"}
+"""What a value of another server's is called here: vLLM's `fp8` is E4M3."""
+
+
+def suggest_value(text: str, choices: Sequence[str], field: str = "") -> str | None:
+    """The choice of a field that somebody probably meant."""
+    meant = MEANT.get((field, text.lower()))
+    if meant in choices:
+        return meant
     by_folded = {c.lower().replace("-", "_"): c for c in choices}
     folded = text.lower().replace("-", "_")
     return by_folded.get(folded) or _closest(folded, list(by_folded), by_folded)

@@ -117,12 +117,14 @@ def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
 
 
 def _may_launch(candidate: Candidate) -> bool:
-    """Whether a file found in a folder may launch SGLang; what cannot be read there is passed over."""
+    """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked."""
     if not may_hold_launches(candidate.path):
         return False
     try:
         with open(candidate.path, "rb", buffering=0) as file:
             data = file.read(MAX_FOUND_BYTES + 1) or b""
+    except PermissionError:
+        return True
     except OSError:
         return False
     if len(data) > MAX_FOUND_BYTES:

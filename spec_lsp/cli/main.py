@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -26,6 +27,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         # The reader has gone. Whatever is still buffered goes nowhere, or Python complains at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return BROKEN_PIPE
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EIO, errno.EDQUOT):
+            raise
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        print(f"spec-lsp: error: the output cannot be written: {error.strerror}", file=sys.stderr)
+        return FAILED
     except Exception as error:
         import traceback
 

@@ -42,6 +42,8 @@ def candidates(paths: Iterable[str]) -> Iterator[Candidate]:
     for path in paths:
         named = os.path.abspath(path)
         if os.path.isdir(named):
+            if not os.access(named, os.R_OK | os.X_OK):
+                raise UsageError(f"`{path}` cannot be read: permission denied")
             found: Iterable[Candidate] = (Candidate(p, False) for p in _in_folder(named))
         elif os.path.lexists(named):
             found = (Candidate(named, True),)
@@ -82,7 +84,7 @@ def _listed_by_git(folder: str) -> list[str] | None:
 
 
 def _in_checkout(folder: str) -> bool:
-    return any((parent / ".git").exists() for parent in (Path(folder), *Path(folder).parents))
+    return any(os.path.exists(parent / ".git") for parent in (Path(folder), *Path(folder).parents))
 
 
 def _git(folder: str, *words: str) -> str | None:

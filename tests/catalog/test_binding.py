@@ -388,3 +388,8 @@ def test_values_that_dynamo_adds() -> None:
     assert kinds(bound("--load-format gms", program="dynamo")) == []
     assert kinds(bound("--load-format gms")) == ["invalid-choice"]
     assert kinds(bound("--load-format safetensor", program="dynamo")) == ["invalid-choice"]
+
+
+def test_a_value_of_another_server_is_understood() -> None:
+    (error,) = bound("--kv-cache-dtype fp8").errors
+    assert error.suggestion == "fp8_e4m3"

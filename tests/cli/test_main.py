@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import socket
 import subprocess
 import sys
@@ -121,3 +122,17 @@ def test_a_server_that_cannot_log_or_listen_says_so(spawn: Run) -> None:
         ran = spawn("server", "--tcp", "--port", taken.getsockname()[1])
     assert ran.code == 2
     assert "cannot listen on 127.0.0.1:" in ran.err
+
+
+def test_output_that_cannot_be_written_is_said_so(folder: Path) -> None:
+    if not os.path.exists("/dev/full"):
+        pytest.skip("there is no /dev/full here")
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "spec_lsp.cli", "check", "refused.sh"],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (ran.returncode, ran.stderr.startswith("spec-lsp: error: the output cannot be written")) == (2, True)

@@ -110,8 +110,11 @@ def test_the_example_of_an_ignore_silences(tmp_path: Path, capsys: pytest.Captur
     assert main(["explain", rule[1]]) == 0
     (tmp_path / "launch.sh").write_text("#!/bin/bash\n" + example)
     capsys.readouterr()
-    main(["check", str(tmp_path / "launch.sh"), "--sglang", "0.5.23", "--gpu", "b200"])
-    assert f"{rule[1]}[" not in capsys.readouterr().out
+    asked = ["check", str(tmp_path / "launch.sh"), "--sglang", "0.5.23", "--gpu", "b200"]
+    main(asked)
+    assert "error" not in capsys.readouterr().out
+    main([*asked, "--ignore-directives"])
+    assert f"{rule[1]}[" in capsys.readouterr().out
 
 
 def test_the_example_of_settings_is_right(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
