@@ -120,6 +120,8 @@ def _may_launch(candidate: Candidate) -> bool:
     """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked."""
     if not may_hold_launches(candidate.path):
         return False
+    if os.path.exists(candidate.path) and not os.path.isfile(candidate.path):
+        return False  # a pipe or a socket: opening it may wait for ever
     try:
         with open(candidate.path, "rb", buffering=0) as file:
             data = file.read(MAX_FOUND_BYTES + 1) or b""

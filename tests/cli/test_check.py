@@ -173,6 +173,13 @@ def test_an_error_of_ours_in_one_file_does_not_hide_the_others(run: Run, monkeyp
 # --- settings, directives ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("name", ["pipe.sh", "pipe.yaml", "Makefile", "pipe"])
+def test_a_pipe_in_a_folder_is_not_waited_for(name: str, run: Run, folder: Path) -> None:
+    os.mkfifo(folder / name)
+    assert run("check", ".").code == 1
+
+
 def test_excluded_files_are_left_out_of_folders_but_not_when_named(run: Run, folder: Path) -> None:
     (folder / "spec-lsp.toml").write_text('exclude = ["refused.sh", "un*"]\n')
     assert found(run("check", ".", "--format", "json")) == []
