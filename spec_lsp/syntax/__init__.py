@@ -65,7 +65,7 @@ def parse(
         kind = kind_of(name, text, language)
         if kind == "yaml":
             return read_yaml(name, text, looks_like_config, read)
-        if kind and "sglang" in text and not has_huge_line(text):
+        if kind and "sglang" in text and (kind == "notebook" or not has_huge_line(text)):  # pictures are long lines
             nested = partial(parse, read=read, looks_like_config=looks_like_config)
             if kind == "markdown":
                 return read_markdown(name, text, read, nested)

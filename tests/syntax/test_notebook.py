@@ -63,3 +63,13 @@ def test_places() -> None:
 )
 def test_broken_notebooks(text: str) -> None:
     assert words(text + " sglang") == []
+
+
+def test_a_picture_of_half_a_million_characters_is_no_reason_to_look_away() -> None:
+    cell = {
+        "cell_type": "code",
+        "source": ["!sglang serve m --tp 2\n"],
+        "outputs": [{"data": {"image/png": "A" * 600_000}}],
+    }
+    document = parse("n.ipynb", json.dumps({"cells": [cell], "nbformat": 4}))
+    assert [[w.text for w in v.words] for launch in document.launches for v in launch.variants] == [["m", "--tp", "2"]]

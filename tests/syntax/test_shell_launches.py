@@ -417,3 +417,9 @@ def test_past_the_cap_what_all_ways_have_is_kept() -> None:
         assert texts[-2:] == ["--port", "1"]
     words = {w.text for v in launch.variants for w in v.words}
     assert None in words or words >= {f"--x{i}" for i in range(7)}
+
+
+def test_a_launch_behind_very_many_commands_is_found() -> None:
+    text = "echo hello $X\n" * 13_000 + "sglang serve m --tp 2\n"
+    (launch,) = parse("run.sh", text).launches
+    assert [w.text for w in launch.variants[0].words] == ["m", "--tp", "2"]

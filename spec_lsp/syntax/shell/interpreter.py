@@ -580,7 +580,8 @@ class Interpreter:
             self.execute(item, source)
 
     def execute(self, node: ast.Command, source: Source) -> None:
-        self.steps += 1
+        if self.frames or self.calls:  # what stands in the file itself runs once, however long the file
+            self.steps += 1
         if self.steps > MAX_STEPS:
             self.set_status(None)
             return
