@@ -179,7 +179,10 @@ def _joined(error: BindError, printer: Printer) -> Iterator[Candidate]:
 
 def _renamings(error: BindError, printer: Printer) -> Iterator[Candidate]:
     word = error.words[0]
+    named_once = error.from_config or printer.document.launches[printer.launch].program == "engine"
     for name in [error.suggestion] if error.suggestion else error.candidates[:MAX_CANDIDATES]:
+        if named_once and name.removeprefix("--").replace("-", "_") in printer.binding.settings:
+            continue  # keys and keywords stand once
         if error.kind == "config-ignored":
             yield from _candidate("Write `--config` and the path as two words", printer.split_value(word))
         elif error.from_config:

@@ -80,5 +80,6 @@ def test_memory_is_exact_at_the_bounds() -> None:
 
 
 def test_the_two_ways_to_offload_exclude_each_other() -> None:
-    assert rules("--ple-offload-embedding --offload-group-size 2") == ["embedding-offload-with-layer-offload"]
+    found = rules("--ple-offload-embedding --offload-group-size 2")
+    assert found == ["embedding-offload-with-layer-offload", "layer-embeddings-off-qwen4"]
     assert rules("sglang=0.5.19 -- --cpu-offload-gb 8") == []
