@@ -231,6 +231,7 @@ CASES: list[tuple[str, Callable[[WordEditor], Change | None], str | None]] = [
     ('run: "sglang serve m --a \\"x y\\""\n', lambda e: e.set_value(2, "z w"), 'run: "sglang serve m --a \\"z w\\""\n'),
     ('run: "sglang serve m"\n', lambda e: e.insert(0, "--a", ["x y"]), "run: \"sglang serve m --a 'x y'\"\n"),
     ("run: 'sglang serve m'\n", lambda e: e.insert(0, "--a", ["x y"]), "run: 'sglang serve m --a ''x y'''\n"),
+    ("backend:\n  sglang_config:\n    decode:\n      page-size: 64 # why\n", lambda e: e.set_value(len(e.words) - 1, "1"), "backend:\n  sglang_config:\n    decode:\n      page-size: 1 # why\n"),
     ("backend: {sglang_config: {decode: {a-b: 1, cuda-graph-bs: [1, 2]}}}\n", lambda e: e.remove(len(e.words) - 3, 3), "backend: {sglang_config: {decode: {a-b: 1}}}\n"),
     ("backend:\n  sglang_config:\n    decode:\n      x: false\n      y: 1\n", lambda e: e.insert(-1, "--x"), "backend:\n  sglang_config:\n    decode:\n      x: true\n      y: 1\n"),
     ("backend:\n  sglang_config:\n    decode:\n      x:\n        - 1\n        - 2\n      # note\n      y: 1\n", lambda e: e.remove(len(e.words) - 5, 3), "backend:\n  sglang_config:\n    decode:\n      # note\n      y: 1\n"),

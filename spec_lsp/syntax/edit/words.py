@@ -135,6 +135,13 @@ class WordEditor:
             return
         if self.syntax == "yaml-mapping" or (self.syntax == "yaml-words" and self.is_item(word.place)):
             text = self.text_of(word.place.document)
+            if (
+                self.syntax == "yaml-mapping"
+                and start == 0
+                and self.text_at(word.place) == word.text
+                and BARE.match(value)
+            ):
+                yield (Edit(word.place, value),)  # a number stays one
             yield from yaml_text.value_edits(text, word.place, place, value, word.text[:start] + value)
             return
         if self.syntax == "list-words" and place is not None:
