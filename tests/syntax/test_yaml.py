@@ -47,6 +47,7 @@ COMMANDS: list[tuple[str, list[str]]] = [
     (f"command: |\n  {RUN} \\\n    --tp 2", ["--tp 2"]),
     (f"entrypoint: [{PY}]\ncommand: [--tp, '2']", ["--tp 2"]),
     ("command: [sglang, serve, m]", ["m"]),
+    (f"image: my/llm:1\nargs:\n- >\n  {RUN}\n  --tp 2\n", ["--tp 2"]),
     ("image: lmsysorg/sglang:v1\nargs: [--tp, '2']", ["--tp 2"]),
     ("image: lmsysorg/sglang-router:v1\nargs: [--tp, '2']", []),
     ("image: vllm/vllm-openai:v1 # no sglang\nargs: [--tp, '2', --page-size, '1']", []),

@@ -37,6 +37,7 @@ KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
+STARTS_TEXT = re.compile(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
 HOLE_TEXT = re.compile(r"(?P<where>env|matrix)\.(?P<name>[\w-]+)\Z")
 MAX_DEPTH = 60
 MAX_VISITS = 12
@@ -273,6 +274,9 @@ class Reader:
             return
         around = self.around(frame, self.files(frame, argv))
         found = read_arguments(self.part.document, argv, around)
+        if not found.launches and only_args and len(argv) == 1 and STARTS_TEXT.match(argv[0].known_start):
+            self.script(argv[0], frame)  # an image whose entry point is a shell
+            return
         if not found.launches and _starts_with_flags(argv):
             module = self.module(frame) if only_args else None
             if module is not None:
