@@ -26,6 +26,10 @@ from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 
 
+MAX_OFFERED = 100
+"""Findings of a file whose fixes are shown: each is tried on the whole file. `--fix` applies those of the others too."""
+
+
 @dataclass(frozen=True, slots=True)
 class Task:
     """What a run of `check` does with each file. `fixes`: whether the fixes of each finding are wanted."""
@@ -136,10 +140,9 @@ class Checker:
     def _found(self, analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> tuple[Found, ...]:
         sources = Sources(workspace.texts, self.task.here)
         found = []
-        for diagnostic in analysis.diagnostics:
-            fixes = (
-                fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache) if self.task.fixes else ()
-            )
+        for number, diagnostic in enumerate(analysis.diagnostics):
+            wanted = self.task.fixes and number < MAX_OFFERED
+            fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache) if wanted else ()
             found.append(found_of(diagnostic, fixes, sources))
         return tuple(found)
 
