@@ -25,7 +25,6 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 
-
 MAX_OFFERED = 100
 """Findings of a file whose fixes are shown: each is tried on the whole file. `--fix` applies those of the others too."""
 
