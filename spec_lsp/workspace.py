@@ -126,7 +126,7 @@ class DiskWorkspace:
                 self._pins[key] = self._pin_in(parent)
             if self._pins[key] is not None:
                 return self._pins[key]
-            if parent in self.roots or (parent / ".git").exists():
+            if parent in self.roots or os.path.exists(parent / ".git"):
                 break
         return None
 

@@ -37,6 +37,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; see `arguments._check` for its options."""
     task = _task(arguments)
     all_rules()  # settings may name any of them
+    unreadable = Folders(Path(task.here)).of(os.path.join(task.here, "launch.sh")).unreadable
+    if unreadable:
+        raise UsageError(unreadable)  # what it switches off or names would be judged wrongly
     out: TextIO = io.StringIO() if arguments.output else _standard_output(arguments)
     progress = Progress()
     style = Style(arguments.color == "always") if arguments.output else style_for(out, arguments.color)

@@ -25,6 +25,8 @@ class Surroundings:
     excluded: Patterns
     base: Path
     notes: tuple[str, ...] = ()
+    unreadable: str = ""
+    """Why the settings file cannot be read at all."""
     models: dict[tuple[str, str], ModelFacts | None] = field(default_factory=dict)
     """What was looked up of models, by folder and name."""
 
@@ -86,11 +88,12 @@ class Folders:
             Patterns(settings.exclude),
             base,
             notes,
+            f"{file}: {problem}" if problem else "",
         )
 
     def _root(self, folder: Path) -> Path:
         """The workspace of a folder: its checkout, else the current folder where that is above it, else itself."""
         for parent in (folder, *folder.parents):
-            if (parent / ".git").exists():
+            if os.path.exists(parent / ".git"):
                 return parent
         return self._here if self._here in (folder, *folder.parents) else folder

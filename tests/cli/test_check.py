@@ -205,7 +205,9 @@ def test_what_is_wrong_with_the_settings_is_told_once(run: Run, folder: Path) ->
 
 def test_settings_that_do_not_parse_are_told(run: Run, folder: Path) -> None:
     (folder / "spec-lsp.toml").write_text("gpu = \n")
-    assert "spec-lsp.toml cannot be read" in run("check", "clean.sh").err
+    ran = run("check", "clean.sh")
+    assert "spec-lsp.toml cannot be read" in ran.err
+    assert ran.code == 2
 
 
 def test_ignored_findings_are_counted_and_can_be_shown(run: Run, folder: Path) -> None:
