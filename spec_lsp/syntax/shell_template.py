@@ -9,11 +9,10 @@ from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Problem
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.yaml.templates import Template, read_template, stretches
+from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Template, read_template, stretches
 from spec_lsp.syntax.yaml.templates import Way as Rendering
 from spec_lsp.syntax.yaml.worlds import Way, together
 
-FROM_TEMPLATE = "from a template"
 MATTERS = re.compile(r"sglang|--[a-z]|=")
 """What arms of a template must hold to be told apart."""
 

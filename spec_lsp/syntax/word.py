@@ -174,3 +174,9 @@ def literal(text: str, place: Place) -> Word:
 def unknown(place: Place, reason: str, *, splat: bool = False) -> Word:
     """A word the document cannot tell; `splat` if it may stand for any number of words."""
     return Word((Fragment(None, place, False, reason),), place, splat)
+
+
+def told(word: Word) -> object:
+    """What a word is, known or not, apart from where it stands: words of which this is equal run the same."""
+    text = word.text
+    return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)

@@ -27,10 +27,10 @@ from spec_lsp.syntax.python.values import (
     place_of,
     seen_at,
 )
+from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 
-FROM_ENVIRONMENT = "from the environment"
 ENVIRON = "os.environ"
 MAX_ITEMS = 2_000
 MAX_DEPTH = 60

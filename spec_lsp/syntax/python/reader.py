@@ -45,11 +45,11 @@ from spec_lsp.syntax.python.values import (
 )
 from spec_lsp.syntax.shell.commands import PIN, SGLANG_IMAGE
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 MAX_ROUNDS = 16
 MAX_STATEMENTS = 30_000
-MAX_VARIANTS = 64
 MAX_CALLS = 400
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

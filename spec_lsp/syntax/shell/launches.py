@@ -10,7 +10,7 @@ from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, 
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import Source
-from spec_lsp.syntax.word import Place, Word
+from spec_lsp.syntax.word import Place, Word, told
 
 Key = tuple[Place, Place]
 Choices = tuple[Choice, ...]
@@ -30,8 +30,8 @@ class Seen:
         """What the launch runs with, however it came about and wherever it stands."""
         if self.kept_told is None:
             args = self.action.args if isinstance(self.action, commands.Started) else ()
-            env = tuple((name, _told(word)) for name, word in self.env)
-            self.kept_told = (tuple(map(_told, args)), env, tuple((f.name, _told(f.content)) for f in self.files))
+            env = tuple((name, told(word)) for name, word in self.env)
+            self.kept_told = (tuple(map(told, args)), env, tuple((f.name, told(f.content)) for f in self.files))
         return self.kept_told
 
     def variant(self, choices: Choices) -> Variant:
@@ -115,8 +115,3 @@ def distinct(visits: Sequence[Visit]) -> tuple[Variant, ...]:
     found = list(kept.values())
     shared = set(found[0][1]).intersection(*(choices for _, choices in found))
     return tuple(seen.variant(tuple(c for c in choices if c not in shared)) for seen, choices in found)
-
-
-def _told(word: Word) -> object:
-    text = word.text
-    return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)

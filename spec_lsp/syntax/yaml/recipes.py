@@ -11,12 +11,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Program, Variant
+from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word, hull, unknown
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
 from spec_lsp.syntax.yaml.surroundings import Frame, clues_of, fixed, variables
 from spec_lsp.syntax.yaml.words import parameters
-from spec_lsp.syntax.yaml.worlds import MAX_VARIANTS, Way, together
+from spec_lsp.syntax.yaml.worlds import Way, together
 
 ROLES = {"prefill": "prefill", "decode": "decode", "aggregated": "aggregated", "agg": "aggregated"}
 ADDED = "srt-slurm adds it"

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
+from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
-from spec_lsp.syntax.yaml.words import FROM_ENVIRONMENT, compose
+from spec_lsp.syntax.yaml.words import compose
 
 ENV_KEYS = (
     "variables", "envs", "environment_variables", "environmentVariables", "environment", "env_vars", "envVars", "env",

@@ -8,13 +8,13 @@ from typing import Any
 
 import yaml
 
+from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
 KUBERNETES = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
 COMPOSE = re.compile(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
 PARAMETER = re.compile(r"\{(?P<name>[A-Za-z_]\w*)\}")
-FROM_ENVIRONMENT = "from the environment"
 FROM_OPERATOR = "set by what runs the container"
 FROM_SWEEP = "from the sweep"
 

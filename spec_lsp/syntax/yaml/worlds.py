@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from spec_lsp.syntax.launch import Choice, Launch, Variant
-from spec_lsp.syntax.word import Word
-
-MAX_VARIANTS = 64
+from spec_lsp.syntax.shell.values import MAX_VARIANTS
+from spec_lsp.syntax.word import told
 
 Way = tuple[tuple[Choice, ...], Sequence[Launch]]
 
@@ -51,12 +50,7 @@ def _merged(same: Sequence[tuple[tuple[Choice, ...], Launch]]) -> Launch:
 def variant_key(variant: Variant) -> object:
     """What a variant runs with, however it came about."""
     return (
-        tuple(map(_told, variant.words)),
-        tuple((name, _told(word)) for name, word in variant.env.items()),
-        tuple((f.name, _told(f.content)) for f in variant.files),
+        tuple(map(told, variant.words)),
+        tuple((name, told(word)) for name, word in variant.env.items()),
+        tuple((f.name, told(f.content)) for f in variant.files),
     )
-
-
-def _told(word: Word) -> object:
-    text = word.text
-    return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)
