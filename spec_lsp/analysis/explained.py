@@ -1,9 +1,11 @@
-"""A rule, explained whole: for the rules page, the command line and the editor."""
+"""Rules and environment variables, explained whole: for the rules page, the command line and the editor."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spec_lsp.catalog.history import Span
+from spec_lsp.catalog.model import Variable
 from spec_lsp.resolution.engine import Rule
 
 
@@ -54,3 +56,20 @@ def page(rule: Rule) -> str:
     """A page of its own on a rule, in Markdown."""
     silence = f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`"
     return "\n".join([f"# {rule.name}", "", *lines(rule), "", silence]) + "\n"
+
+
+def variable_facts(variable: Variable | None, span: Span) -> Iterator[tuple[str, str]]:
+    """What a list says of an environment variable that some release reads; None where the release at hand does not."""
+    if variable is not None:
+        if variable.type != "unknown":
+            yield "type", variable.type
+        if variable.default is not None:
+            yield "default", _shown(variable.default)
+    first = "from the oldest we know" if span.from_the_start else f"since {span.since}"
+    yield "releases", first + (f", gone in {span.until}" if span.until else "")
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value) or "empty"

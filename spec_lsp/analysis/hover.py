@@ -12,11 +12,12 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
+from spec_lsp.analysis.explained import variable_facts
 from spec_lsp.analysis.ignores import IGNORE
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
 from spec_lsp.catalog.binding import Setting
 from spec_lsp.catalog.history import flag_span, replacement, variable_span
-from spec_lsp.catalog.model import SUPPRESS, Flag, Variable
+from spec_lsp.catalog.model import SUPPRESS, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
 from spec_lsp.catalog.unknown import Unknown
@@ -330,17 +331,8 @@ def _variable_text(name: str, worlds: Sequence[World]) -> str:
         parts.append(f"SGLang {release} does not read it ({gone}).")
     elif known.deprecated:
         parts.append(_deprecated_text(name, release))
-    parts.append(_fact_list(_variable_facts(known, span)))
+    parts.append(_fact_list(variable_facts(known, span)))
     return "\n\n".join(parts)
-
-
-def _variable_facts(variable: Variable | None, span: Any) -> Iterator[tuple[str, str]]:
-    if variable is not None:
-        yield "type", variable.type
-        if variable.default is not None:
-            yield "default", _value(variable.default)
-    first = "from the oldest we know" if span.from_the_start else f"since {span.since}"
-    yield "releases", first + (f", gone in {span.until}" if span.until else "")
 
 
 # --- comments ----------------------------------------------------------------------------------------------------------

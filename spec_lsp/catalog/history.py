@@ -69,6 +69,11 @@ def variable_span(name: str) -> Span | None:
     return _variables().get(name)
 
 
+def variable_names() -> Iterable[str]:
+    """Every environment variable that some release reads."""
+    return _variables().keys()
+
+
 def replacement(name: str, release: Release | None = None) -> Replacement | None:
     """What replaces a flag (`--cuda-graph-max-bs`) or variable (`SGLANG_ENABLE_SPEC_V2`) in a release, as far as known.
 

@@ -131,17 +131,23 @@ def _explain(commands: _Commands) -> None:
     p = _command(
         commands,
         "explain",
-        "explain a rule or a flag of SGLang",
+        "explain a rule, or a flag or environment variable of SGLang",
         """
 spec-lsp explain SPC103
 spec-lsp explain --speculative-eagle-topk
 spec-lsp explain --tp --sglang 0.5.9
+spec-lsp explain SGLANG_ENABLE_SPEC_V2
 """,
     )
     p.add_argument("--sglang", metavar="V", help="the release whose flag is explained (default: the newest known)")
     _color(p)
     # A flag to explain looks like an option of our own: `main` hands over what argparse does not know.
-    p.add_argument("topic", nargs="?", metavar="RULE|CODE|FLAG", help="a rule by name or code, or a flag")
+    p.add_argument(
+        "topic",
+        nargs="?",
+        metavar="RULE|CODE|FLAG|VARIABLE",
+        help="a rule by name or code, a flag, or an environment variable",
+    )
 
 
 def _rules(commands: _Commands) -> None:

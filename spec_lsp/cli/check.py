@@ -68,6 +68,10 @@ def _task(arguments: argparse.Namespace) -> Task:
         read_gpu(gpu)
     if arguments.fix and arguments.diff:
         raise UsageError("--fix changes files and --diff only shows what it would change: give one of them")
+    if arguments.diff and arguments.format != "text":
+        raise UsageError(f"--diff shows a patch, which --format {arguments.format} has no place for: give one of them")
+    if arguments.statistics and arguments.format not in ("text", "json"):
+        raise UsageError(f"--statistics is for --format text and json, not {arguments.format}")
     return Task(
         here=str(Path.cwd()),
         sglang=tuple(arguments.sglang),

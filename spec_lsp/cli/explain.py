@@ -1,4 +1,4 @@
-"""`spec-lsp explain`: a rule or a flag, for a person at a terminal."""
+"""`spec-lsp explain`: a rule, a flag or an environment variable, for a person at a terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from spec_lsp.analysis.explained import facts
+from spec_lsp.analysis.explained import facts, variable_facts
 from spec_lsp.analysis.rules import all_rules, find_rule
-from spec_lsp.catalog import SUPPRESS, Flag, Release, nearest, releases
+from spec_lsp.catalog import SUPPRESS, Flag, Release, environment, nearest, releases
+from spec_lsp.catalog.history import Span, replacement, variable_names, variable_span
 from spec_lsp.catalog.suggest import suggest_flag
 from spec_lsp.cli.errors import UsageError, did_you_mean
 from spec_lsp.cli.flags import abbreviated, find_flag, readers, releases_with, span, spellings
@@ -27,15 +28,25 @@ def run(arguments: argparse.Namespace) -> int:
     """Print what is known of the topic. Unknown ones end with what was probably meant."""
     topic: str | None = arguments.topic
     if not topic:
-        raise UsageError("name a rule, a code or a flag; `spec-lsp rules` lists the rules")
+        raise UsageError("name a rule, a code, a flag or an environment variable; `spec-lsp rules` lists the rules")
     style = style_for(sys.stdout, arguments.color)
     rule = find_rule(topic)
     if rule is not None:
         print("\n".join(explain_rule(rule, style)))
         return 0
-    release = nearest(read_release(arguments.sglang)) if arguments.sglang else None
-    print("\n".join(_explain_flag(topic, release, style)))
+    release = _release(arguments.sglang) if arguments.sglang else None
+    span = variable_span(topic)
+    print("\n".join(_explain_variable(topic, span, release, style) if span else _explain_flag(topic, release, style)))
     return 0
+
+
+def _release(named: str) -> Release:
+    """The shipped release that answers for the named one; says so on standard error where they differ."""
+    wanted = read_release(named)
+    shipped = nearest(wanted)
+    if shipped != wanted:
+        print(f"spec-lsp: warning: SGLang {named} is not known; this is {shipped}", file=sys.stderr)
+    return shipped
 
 
 # --- rules -----------------------------------------------------------------------------------------------------------
@@ -63,6 +74,25 @@ def explain_rule(rule: Rule, style: Style) -> Iterator[str]:
                 yield from (f"    {line}" for line in fold(example, width() - 4))
     yield ""
     yield style.prose(f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`")
+
+
+# --- environment variables -------------------------------------------------------------------------------------------
+
+
+def _explain_variable(name: str, span: Span, release: Release | None, style: Style) -> Iterator[str]:
+    """What SGLang takes the variable for in a release (default: the last one that reads it)."""
+    at = release or [r for r in releases() if name in environment(r)][-1]
+    known = environment(at).get(name)
+    yield f"{style.paint(name, 'bold')}  environment variable (SGLang {at})"
+    instead = replacement(name, release)
+    if known is None:
+        yield from ("", f"SGLang {at} does not read it.")
+    if instead is not None and (known is None or known.deprecated):
+        use = f"Use `{instead.instead}`." if instead.instead else ""
+        yield from ("", *paragraphs(f"{use} {instead.note}".strip(), style))
+    yield ""
+    for label, value in variable_facts(known, span):
+        yield f"{label + ':':<11} {value}"
 
 
 # --- flags -----------------------------------------------------------------------------------------------------------
@@ -153,6 +183,9 @@ def _unknown(topic: str, spelling: str, release: Release | None) -> str:
         return f"`{topic}` fits several flags of SGLang {release or releases()[-1]}: {shown}"
     if topic.startswith("-"):
         return f"no known SGLang release has `{topic}`.{_flag_meant(spelling, release)}"
+    if topic.isupper() and "_" in topic:
+        near = did_you_mean(topic, variable_names())
+        return f"no SGLang from {releases()[0]} to {releases()[-1]} reads a variable `{topic}`.{near}"
     names = [n for rule in all_rules() for n in (rule.name, rule.code)]
     near = did_you_mean(topic, names) or _flag_meant(spelling, release)
     return f"`{topic}` is no rule, no code, and no flag of SGLang {releases()[0]} to {releases()[-1]}.{near}"

@@ -7,6 +7,7 @@ folder where they lie below it, with `/` between folders.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from spec_lsp.analysis.report import Applicability
@@ -94,6 +95,30 @@ class FileReport:
     notes: tuple[str, ...] = ()
     problem: str = ""
     failure: str = ""
+
+
+SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
+
+
+@dataclass(frozen=True, slots=True)
+class RuleCount:
+    """How often a rule was told with a severity."""
+
+    rule: str
+    code: str
+    severity: Severity
+    count: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.rule}[{self.code}]"
+
+
+def by_rule(found: Iterable[Found]) -> list[RuleCount]:
+    """The findings counted by rule and severity: the most frequent first."""
+    counts = Counter((f.severity, f.rule, f.code) for f in found)
+    ordered = sorted(counts.items(), key=lambda item: (-item[1], SEVERITIES.index(item[0][0]), item[0][1]))
+    return [RuleCount(rule, code, severity, count) for (severity, rule, code), count in ordered]
 
 
 @dataclass(slots=True)

@@ -241,6 +241,19 @@ def test_colours_only_where_they_are_wanted(spawn: Run) -> None:
     assert "\x1b" not in spawn("check", "unknown.sh", "--color", "never", FORCE_COLOR="1").out
 
 
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--diff", "--format", "json"], "--diff shows a patch, which --format json has no place for"),
+        (["--statistics", "--format", "sarif"], "--statistics is for --format text and json, not sarif"),
+    ],
+)
+def test_options_that_exclude_each_other(options: list[str], says: str, run: Run) -> None:
+    ran = run("check", "unknown.sh", *options)
+    assert (ran.code, ran.out) == (2, "")
+    assert says in ran.err
+
+
 def test_statistics(run: Run) -> None:
     assert run("check", "unknown.sh", "--statistics").out.startswith("1  error    unknown-flag[SPC001]\n")
 

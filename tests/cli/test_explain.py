@@ -51,12 +51,34 @@ def test_a_flag_names_the_rules_that_read_it(run: Run) -> None:
     assert "tree-drafting-on-trtllm-mha" in run("explain", "--speculative-eagle-topk").out
 
 
+VARIABLES = [
+    (["SGLANG_ENABLE_SPEC_V2"], ["SGLANG_ENABLE_SPEC_V2  environment variable (SGLang 0.", "changes\nnothing.\n\nreleases:   "]),
+    (["SGLANG_ENABLE_SPEC_V2", "--sglang", "0.5.23"], ["(SGLang 0.5.23)\n\nSGLang 0.5.23 does not read it.\n", "gone in "]),
+    (["SGLANG_LOG_MS"], ["type:       bool\ndefault:    off"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("words", "says"), VARIABLES, ids=[" ".join(w) for w, _ in VARIABLES])
+def test_an_environment_variable(words: list[str], says: list[str], run: Run) -> None:
+    ran = run("explain", *words)
+    assert (ran.code, ran.err) == (0, "")
+    for part in says:
+        assert part in ran.out
+
+
+def test_another_release_than_the_named_one_is_said(run: Run) -> None:
+    ran = run("explain", "--page-size", "--sglang", "9.9")
+    assert ran.code == 0
+    assert ran.err.startswith("spec-lsp: warning: SGLang 9.9 is not known; this is 0.")
+
+
 UNKNOWN = [
+    (["SGLANG_ENABLE_SPEC_V9"], "reads a variable `SGLANG_ENABLE_SPEC_V9`. Did you mean `SGLANG_ENABLE_SPEC_V2`?"),
     (["invalid-chioce"], "Did you mean `invalid-choice`?"),
     (["SPC999"], "is no rule"),
     (["--max-model-len"], "no known SGLang release has `--max-model-len`. Did you mean `--context-length`?"),
     (["--speculative-"], "fits several flags"),
-    ([], "name a rule, a code or a flag"),
+    ([], "name a rule, a code, a flag or an environment variable"),
     (["--page-size", "--sglang", "x"], "`x` is not a release"),
 ]
 

@@ -78,6 +78,13 @@ def test_statistics_count_by_rule() -> None:
     ]
 
 
+def test_statistics_as_json() -> None:
+    counts = json.loads(written("json", [*REPORTS, REPORTS[0]], statistics=True))
+    assert counts[0] == {"rule": "tree-drafting-on-trtllm-mha", "code": "SPC123", "severity": "error", "count": 2}
+    assert [c["count"] for c in counts] == [2, 1, 1, 1]
+    assert json.loads(written("json", [], statistics=True)) == []
+
+
 def test_a_diff_is_shown_whole() -> None:
     diff = "--- a\n+++ a\n@@ -1 +1 @@\n-x\n+y\n"
     assert written("text", [FileReport("a", diff=diff)]).startswith(diff)

@@ -1,23 +1,33 @@
-"""One list of findings. Lines and characters count from 0, characters in code points; ends are exclusive."""
+"""One list of findings, or with `--statistics` of rules.
+
+Lines and characters count from 0, characters in code points; ends are exclusive."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from typing import Any, TextIO
 
 from spec_lsp.cli.formats import Run
-from spec_lsp.cli.report import FileReport, Found, Location
+from spec_lsp.cli.report import FileReport, Found, Location, by_rule
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
-    """A JSON list, one finding a line."""
+    """A JSON list, one finding (or rule with its count) a line."""
     separator = "[\n"
-    for report in reports:
-        for found in report.found:
-            out.write(separator + json.dumps(as_json(found), ensure_ascii=False))
-            separator = ",\n"
+    for entry in _counts(reports) if run.statistics else _findings(reports):
+        out.write(separator + json.dumps(entry, ensure_ascii=False))
+        separator = ",\n"
     out.write("[]\n" if separator == "[\n" else "\n]\n")
+
+
+def _findings(reports: Iterable[FileReport]) -> Iterator[dict[str, Any]]:
+    return (as_json(found) for report in reports for found in report.found)
+
+
+def _counts(reports: Iterable[FileReport]) -> Iterator[dict[str, Any]]:
+    return map(asdict, by_rule(found for report in reports for found in report.found))
 
 
 def as_json(found: Found) -> dict[str, Any]:

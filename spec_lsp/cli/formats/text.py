@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from spec_lsp.cli.excerpt import excerpt
 from spec_lsp.cli.formats import Run
-from spec_lsp.cli.report import FileReport, Found, Totals
+from spec_lsp.cli.report import SEVERITIES, FileReport, Found, Totals, by_rule
 from spec_lsp.cli.style import Style, harmless
-
-SEVERITIES = ("error", "warning", "information", "hint")
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
     """Each finding when it is known; at the end the sum."""
-    rules: Counter[tuple[str, str]] = Counter()
+    counted: list[Found] = []
     for report in reports:
         lines = [*_repairs(report, run.style)]
         for found in report.found:
             if run.statistics:
-                rules[(found.severity, found.name)] += 1
+                counted.append(found)
             elif run.fixing != "diff":
                 lines += [*finding(found, run.style), ""]
         if report.diff:
@@ -31,7 +28,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
             out.write("\n".join(lines) + "\n")
             out.flush()
     run.before_text()
-    out.writelines(f"{line}\n" for line in [*_statistics(rules, run.style), *summary(run)])
+    out.writelines(f"{line}\n" for line in [*_statistics(counted, run.style), *summary(run)])
 
 
 def finding(found: Found, style: Style) -> Iterator[str]:
@@ -68,12 +65,12 @@ def _painted_diff(diff: str, style: Style) -> str:
     )
 
 
-def _statistics(rules: Counter[tuple[str, str]], style: Style) -> Iterator[str]:
-    width = len(str(max(rules.values(), default=0)))
-    ordered = sorted(rules.items(), key=lambda item: (-item[1], SEVERITIES.index(item[0][0]), item[0][1]))
-    for (severity, name), count in ordered:
-        label = "info" if severity == "information" else severity
-        yield f"{count:>{width}}  {style.paint(f'{label:<7}', severity)}  {name}"
+def _statistics(found: Iterable[Found], style: Style) -> Iterator[str]:
+    counts = by_rule(found)
+    width = len(str(max((c.count for c in counts), default=0)))
+    for each in counts:
+        label = "info" if each.severity == "information" else each.severity
+        yield f"{each.count:>{width}}  {style.paint(f'{label:<7}', each.severity)}  {each.name}"
 
 
 # --- the sum ---------------------------------------------------------------------------------------------------------
