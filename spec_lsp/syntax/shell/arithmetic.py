@@ -154,3 +154,8 @@ def _apply(op: str, a: int, b: int) -> int:
         "==": int(a == b), "!=": int(a != b), "<": int(a < b), ">": int(a > b), "<=": int(a <= b), ">=": int(a >= b),
         "&&": int(bool(a) and bool(b)), "||": int(bool(a) or bool(b)),
     }[op]  # fmt: skip
+
+
+def truth(value: int | None) -> bool | None:
+    """Whether `(( … ))` succeeds; None where the value is not known."""
+    return None if value is None else value != 0

@@ -9,17 +9,12 @@ from typing import Any
 from spec_lsp.syntax.shell import ast, commands, conditions
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander, bounded
 from spec_lsp.syntax.shell.input import BLANKS, as_word, cut_line, fields_of, lines_of
-from spec_lsp.syntax.shell.interpreter import (
-    ARGUMENTS,
-    MAX_CALLS,
-    STATUS,
-    Frame,
-    Interpreter,
-    plain_path,
-    without_last_newlines,
-)
+from spec_lsp.syntax.shell.interpreter import Interpreter
+from spec_lsp.syntax.shell.machine import MAX_CALLS, without_last_newlines
 from spec_lsp.syntax.shell.printing import PRINTED, formatted
 from spec_lsp.syntax.shell.questions import name_of
+from spec_lsp.syntax.shell.state import ARGUMENTS, STATUS, Frame
+from spec_lsp.syntax.shell.streams import plain_path
 from spec_lsp.syntax.shell.values import NOWHERE, UNSET, Array, Fork, Reference, Scalar, Table, Value, transform
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, unknown

@@ -13,10 +13,12 @@ from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.continuations import broken_continuations
 from spec_lsp.syntax.shell.expand import Expander
-from spec_lsp.syntax.shell.interpreter import FILE, Interpreter, plain_path
+from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.launches import Seen, tell
 from spec_lsp.syntax.shell.memory import Memory
+from spec_lsp.syntax.shell.state import FILE
 from spec_lsp.syntax.shell.statements import assigned_in, statements
+from spec_lsp.syntax.shell.streams import plain_path
 from spec_lsp.syntax.shell.values import Scalar, World
 from spec_lsp.syntax.source import FileSource, Source, embedded
 from spec_lsp.syntax.word import Word, hull

@@ -12,9 +12,11 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from spec_lsp.syntax.shell.interpreter import MAX_EVALUATIONS, MAX_STEPS, Interpreter, State
+from spec_lsp.syntax.shell.interpreter import Interpreter
+from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS
 from spec_lsp.syntax.shell.memory import Memory, same
 from spec_lsp.syntax.shell.moving import Move, Unmovable
+from spec_lsp.syntax.shell.state import State
 from spec_lsp.syntax.shell.statements import Located, Restated
 from spec_lsp.syntax.shell.values import Fork, Point
 from spec_lsp.syntax.source import FileSource, Source

@@ -235,3 +235,35 @@ def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
             if pins.get(tree.point, way) == way:
                 found.append(({tree.point: way, **pins}, leaf))
     return found
+
+
+def negated(decision: Any) -> Any:
+    """A decision between two ways, the other way round."""
+    return transform(decision, lambda way: 1 - way)
+
+
+def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
+    """Whether a decision can come to one of the arms."""
+    if isinstance(tree, Fork):
+        way = pins.get(tree.point)
+        return any(leads(arm, allowed, pins) for arm in (tree.arms if way is None else tree.arms[way : way + 1]))
+    return tree in allowed
+
+
+def order_of(point: Point) -> Any:
+    """The order in which points are told: as they stand in the document."""
+    return point.place, point.labels, point.number
+
+
+def points_of(tree: Any) -> set[Point]:
+    """The points that a value depends on."""
+    if not isinstance(tree, Fork):
+        return set()
+    return {tree.point}.union(*(points_of(a) for a in tree.arms))
+
+
+def without_nowhere(tree: Any) -> Any:
+    """Ways that cannot be taken, replaced by one that can."""
+    if not isinstance(tree, Fork):
+        return tree
+    return join(tree.point, [without_nowhere(a) for a in tree.arms], tree.soft, tree.default)

@@ -1,0 +1,511 @@
+"""A script's variables and the ways it can go: expressions evaluated in each way, and what the ways leave behind joined."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from spec_lsp.syntax.shell import ast
+from spec_lsp.syntax.shell.expand import (
+    ALWAYS_SET,
+    FROM_COMMAND_LINE,
+    Expander,
+)
+from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
+from spec_lsp.syntax.shell.questions import (
+    asked,
+    name_of,
+)
+from spec_lsp.syntax.shell.state import ARGUMENTS, ASKED, FILE, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State, origin_in
+from spec_lsp.syntax.shell.values import (
+    FROM_ENVIRONMENT,
+    MAX_VARIANTS,
+    NOWHERE,
+    UNSET,
+    Array,
+    Fork,
+    Impossible,
+    Point,
+    Reference,
+    Scalar,
+    TooMany,
+    Tree,
+    Value,
+    World,
+    explore,
+    leads,
+    leaves,
+    negated,
+    order_of,
+    transform,
+)
+from spec_lsp.syntax.source import FileSource, Source
+from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+
+MAX_STEPS = 12_000
+VARIABLES_OF_A_STEP = 500
+"""How many variables may be copied at the cost of a command: what bounds a script that sets thousands."""
+MAX_CALLS = 24
+MAX_EVALUATIONS = 12_000
+MAX_ASSIGNED_WAYS = 32
+
+
+class Machine(ABC):
+    """The state that statements read and change. A subclass says what each statement does to it.
+
+    `memory` is that of the last run over the same document; `memory_left` is for the next.
+    """
+
+    def __init__(
+        self,
+        document: str,
+        memory: Memory,
+        assigns: Callable[[], frozenset[str]],
+    ) -> None:
+        self.document = document
+        self.assigns = assigns
+        self.zsh = False
+        self.state = State({})
+        self.memory = memory
+        self.memory_left = Memory()
+        self.reads: dict[str, Any] | None = None
+        self.turns: dict[Any, int] = {}
+        self.priority: set[Point] = set()
+        self.frames: list[Frame] = []
+        self.kept_words: dict[tuple[int, int], list[Word]] = {}
+        self.printed: dict[tuple[int, int], Any] = {}
+        self.capturing = 0
+        self.assigned: frozenset[str] | None = None
+        self.wrote_files = False
+        self.steps = 0
+        self.evaluations = 0
+        self.calls = 0
+
+    @abstractmethod
+    def run(self, script: ast.Script, source: Source) -> None:
+        """Runs the statements of a script in the present state."""
+
+    # What an expansion reads.
+
+    def lookup(self, name: str) -> Tree[Value] | None:
+        if name == STATUS:
+            return self.last_status()
+        found: Any = self.variable(name)
+        if isinstance(found, Reference):
+            return self.lookup(found.name) if found.name != name else None
+        if found is None and name.isdigit():
+            return self.positional(int(name))
+        if found is None and name == "#":
+            return self.count()
+        if found is None and (name == "0" or name == "BASH_SOURCE"):
+            return self.script_path()
+        value: Tree[Value] | None = found
+        return value
+
+    def variable(self, name: str) -> Any:
+        """What the script has set a variable to; notes that it was asked for."""
+        found = self.state.vars.get(name)
+        if self.reads is not None:
+            self.reads[name] = found
+        return found
+
+    def remembered(self, node: ast.Simple | ast.Assign, source: Source, compute: Callable[[], Any]) -> Any:
+        """What a statement comes to, taken from the last run if nothing that it reads has changed."""
+        if not isinstance(source, FileSource) or self.capturing or self.reads is not None:
+            return compute()
+        key = (id(node), source.base, source.document)
+        functions = (self.state.functions.keys() - (), self.wrote_files, self.state.exported)
+        for entry in self.memory.results.get(key, ()):
+            if (
+                entry.functions == functions
+                and same(entry.constraints, self.state.constraints)
+                and self.reads_again(entry)
+            ):
+                break
+        else:
+            self.reads = {}
+            try:
+                result = compute()
+            finally:
+                reads, self.reads = self.reads, None
+            entry = remember(node, reads, self.state.constraints, functions, result)
+        kept = self.memory_left.results.setdefault(key, [])
+        if len(kept) < 8:
+            kept.append(entry)
+        return entry.result
+
+    def reads_again(self, entry: Remembered) -> bool:
+        """Whether what a statement read last time is what it would read now."""
+        now = list(map(self.state.vars.get, entry.names))
+        if any(a is not b and not same(a, b) for a, b in zip(now, entry.values, strict=True)):
+            return False
+        return all(self.sets(name) is value for name, value in entry.sets.items())
+
+    def script_path(self) -> Tree[Value]:
+        name = self.document.rpartition("/")[2] or "script"
+        return Scalar((Fragment(f"./{name}", Place(self.document, 0, 0), False, fixed=True),))
+
+    def positional(self, number: int) -> Tree[Value] | None:
+        if number == 0:
+            return self.script_path()
+        arguments = self.variable(ARGUMENTS)
+        if arguments is None:
+            return None
+
+        def pick(leaf: Value) -> Value:
+            words = leaf.words if isinstance(leaf, Array) else ()
+            for i, word in enumerate(words[:number]):
+                if word.splat:
+                    return Scalar((Fragment(None, word.place, False, word.reason or FROM_COMMAND_LINE),))
+                if i == number - 1:
+                    return Scalar(word.fragments)
+            return UNSET
+
+        picked: Tree[Value] = transform(arguments, pick)
+        return picked
+
+    def last_status(self) -> Tree[Value]:
+        """`$?`: 0 after what succeeds; which other number a failure gives is not known."""
+        place = Place(self.document, 0, 0)
+
+        def number(leaf: Any) -> Value:
+            text = "0" if leaf is True else None
+            return Scalar((Fragment(text, place, False, "exit status", fixed=True),))
+
+        told: Tree[Value] = transform(self.variable(STATUS), number)
+        return told
+
+    def count(self) -> Tree[Value] | None:
+        arguments = self.variable(ARGUMENTS)
+        if arguments is None:
+            return None
+
+        def size(leaf: Value) -> Value:
+            words = leaf.words if isinstance(leaf, Array) else ()
+            place = words[0].place if words else Place(self.document, 0, 0)
+            if any(w.splat for w in words):
+                return Scalar((Fragment(None, place, False, FROM_COMMAND_LINE),))
+            return Scalar((Fragment(str(len(words)), place, False, fixed=True),))
+
+        counted: Tree[Value] = transform(arguments, size)
+        return counted
+
+    def point(self, name: str) -> Point:
+        shown = f"`${name}`" if name.isdigit() else f"`{name}`"
+        return self.kept_point(name, Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"))
+
+    def all_assigned(self) -> frozenset[str]:
+        """The variables that the script sets somewhere."""
+        if self.assigned is None:
+            self.assigned = self.assigns()
+        return self.assigned
+
+    def sets(self, name: str) -> bool:
+        assigned = self.all_assigned()
+        if self.reads is not None:
+            self.reads["=" + name] = name in assigned
+        return name in assigned
+
+    def new_point(self, place: Place, labels: Sequence[str]) -> Point:
+        turn = (place, tuple(labels))
+        self.turns[turn] = self.turns.get(turn, 0) + 1
+        return self.kept_point((*turn, self.turns[turn]), place, tuple(labels))
+
+    def kept_point(self, key: Any, place: Place, labels: tuple[str, ...]) -> Point:
+        """The point of the last run, so that what depends on it is the same value."""
+        point = self.memory_left.points.get(key)
+        if point is None:
+            point = self.memory.points.get(key) or Point(
+                place, labels, self.turns.get(key[:2], 0) if isinstance(key, tuple) else 0
+            )
+            self.memory_left.points[key] = point
+        return point
+
+    def substitute(
+        self, node: ast.Substitution, body: ast.Script, source: Source, world: World
+    ) -> tuple[Fragment, ...]:
+        here = source.place(node.start, node.end)
+        constant = self.known_substitution(body, source, world)
+        if constant is not None:
+            return constant
+        if self.calls >= MAX_CALLS or self.steps > MAX_STEPS:
+            return (Fragment(None, here, False, "command substitution"),)
+        key = (id(node), id(source))
+        if key not in self.printed:
+            self.printed[key] = self.capture(body, source)
+        tree = self.printed[key]
+        value = world.follow(tree) if tree is not MISSING else None
+        if not isinstance(value, Scalar):
+            return (Fragment(None, here, False, "command substitution"),)
+        return without_last_newlines(
+            tuple(Fragment(None, here, False, "command substitution") if f.text is None else f for f in value.fragments)
+        )
+
+    def capture(self, body: ast.Script, source: Source) -> Any:
+        """What a script prints, for each way it can go."""
+        outer, frames = self.state, self.frames
+        self.state = outer.fork()
+        self.state.vars[OUTPUT] = Scalar(())
+        self.frames = []
+        self.calls += 1
+        self.capturing += 1
+        try:
+            self.run(body, source)
+            return self.state.vars.get(OUTPUT, MISSING)
+        finally:
+            self.state, self.frames = outer, frames
+            self.calls -= 1
+            self.capturing -= 1
+
+    def known_substitution(self, body: ast.Script, source: Source, world: World) -> tuple[Fragment, ...] | None:
+        """`$(dirname "$0")`, `$(cd DIR && pwd)`, `$(basename X)`: folders of the script itself."""
+        if len(body.items) != 1:
+            return None
+        item = body.items[0]
+        if isinstance(item, ast.AndOr) and len(item.rest) == 1 and isinstance(item.first, ast.Simple):
+            last = item.rest[0][1]
+            if (
+                name_of(item.first) == "cd"
+                and isinstance(last, ast.Simple)
+                and name_of(last) == "pwd"
+                and len(item.first.words) >= 2
+            ):
+                return Expander(self, world).scalar(item.first.words[-1], source)
+            return None
+        if not isinstance(item, ast.Simple) or len(item.words) < 2 or item.redirects:
+            return None
+        name = name_of(item)
+        if name in ("realpath", "readlink"):
+            return Expander(self, world).scalar(item.words[-1], source)
+        if name not in ("dirname", "basename"):
+            return None
+        words = Expander(self, world).words(item.words[1:], source)
+        if len(words) != 1 or words[0].text is None:
+            return None
+        folder, slash, last_part = words[0].text.rstrip("/").rpartition("/")
+        text = last_part if name == "basename" else (folder or ("/" if slash else "."))
+        return (Fragment(text, words[0].place, False, fixed=True),)
+
+    # Evaluation in worlds.
+
+    def check(self, world: World) -> None:
+        """Goes on only in worlds that lead here; pins what is then certain."""
+        for tree, allowed in self.state.constraints:
+            self.hold(tree, allowed, world)
+
+    def hold(self, tree: Any, allowed: frozenset[int], world: World) -> None:
+        """Pins the ways that the constraint leaves no choice about."""
+        while isinstance(tree, Fork):
+            way = world.pins.get(tree.point)
+            if way is None:
+                possible = [i for i, arm in enumerate(tree.arms) if leads(arm, allowed, world.pins)]
+                if not possible:
+                    raise Impossible
+                if len(possible) > 1:
+                    return
+                way = world.pins[tree.point] = possible[0]
+            tree = tree.arms[way]
+        if tree not in allowed:
+            raise Impossible
+
+    def evaluate(
+        self, what: Callable[[Expander], Any], *, limit: int, defaults: bool = False, plain: bool = False
+    ) -> Any:
+        """The tree of what `what` gives in each world; unknown to the caller (MISSING) when there are too many."""
+
+        inside = self.inside(what)
+        if self.evaluations > MAX_EVALUATIONS:
+            limit = 1
+        try:
+            return explore(inside, limit=limit, split_defaults=defaults, split_plain=plain)
+        except TooMany as too_many:
+            points = dict(too_many.points)
+        for _ in range(4):
+            blurred = frozenset(set(points) - self.worth_telling(points, limit))
+            try:
+                return explore(inside, limit=limit * 2, blurred=blurred)
+            except TooMany as too_many:
+                points.update(too_many.points)
+                limit = max(limit // 4, 1)
+        return explore(inside, limit=10_000, blurred=frozenset(self.memory_left.points.values()))
+
+    def inside(self, what: Callable[[Expander], Any]) -> Callable[[World], Any]:
+        """An evaluation in one world; it raises Impossible where the present state is not reached."""
+
+        def evaluated(world: World) -> Any:
+            self.evaluations += 1
+            self.check(world)
+            return what(Expander(self, world, None if self.capturing else self.kept_words))
+
+        return evaluated
+
+    def worth_telling(self, points: dict[Point, int], limit: int) -> set[Point]:
+        """The points whose ways are all looked at: presets first, as many as the limit has room for."""
+        room = limit
+        kept: set[Point] = set()
+        for point in sorted(points, key=lambda p: (p not in self.priority, -points[p], order_of(p))):
+            if points[point] <= room:
+                room //= points[point]
+                kept.add(point)
+        return kept
+
+    def value_of(self, what: Callable[[Expander], Value]) -> Any:
+        """The value of an assignment, with the ways its parts depend on."""
+        if self.evaluations > MAX_EVALUATIONS:
+            return self.evaluate(what, limit=1)
+        try:
+            return self.explore_value(what, True)
+        except TooMany:
+            return self.evaluate(what, limit=MAX_ASSIGNED_WAYS)
+
+    def explore_value(self, what: Callable[[Expander], Value], defaults: bool) -> Any:
+        return explore(self.inside(what), limit=MAX_ASSIGNED_WAYS, split_defaults=defaults)
+
+    def tested(self, what: Callable[[Expander], bool | None], emptiness: bool = False) -> Any:
+        """The outcomes of a test in each world; None where it is unknown. A test for emptiness tells apart whether variables are set."""
+        tree = self.evaluate(what, limit=MAX_VARIANTS, defaults=True, plain=emptiness)
+        return None if tree is NOWHERE else tree
+
+    # Turns.
+
+    def branch(self, decision: Any, arms: Sequence[Callable[[], None]]) -> None:
+        """Runs each arm that can be taken, and joins what they leave. `decision` is a tree of indices of arms."""
+        if decision is NOWHERE:
+            self.state.alive = False
+            return
+        taken = sorted({leaf for _, leaf in leaves(decision)})
+        if len(taken) == 1:
+            arms[taken[0]]()
+            return
+        before = self.state
+        ends: dict[int, State] = {}
+        for way in taken:
+            self.state = before.fork()
+            self.steps += len(before.vars) // VARIABLES_OF_A_STEP
+            self.state.constraints = (*before.constraints, (decision, frozenset({way})))
+            arms[way]()
+            if self.state.alive:
+                ends[way] = self.state
+        self.state = self.joined(before, decision, ends)
+
+    def joined(self, before: State, decision: Any, ends: dict[int, State]) -> State:
+        if not ends:
+            before = before.fork()
+            before.alive = False
+            return before
+        first = next(iter(ends.values()))
+        state = State(dict(first.vars), first.exported, first.functions, before.constraints)
+        if len(ends) < len({leaf for _, leaf in leaves(decision)}):
+            state.constraints = (*before.constraints, (decision, frozenset(ends)))
+        for end in ends.values():
+            state.exported |= end.exported
+            state.functions = {**end.functions, **state.functions}
+        if len(ends) == 1:
+            return state
+        names: set[str] = set()
+        for end in ends.values():
+            if end is not first:
+                names.update(n for n, v in end.vars.items() if first.vars.get(n) is not v)
+                names.update(n for n in first.vars if n not in end.vars)
+        told = {name for name in names if name.startswith((ASKED, ORIGIN))}
+        for name in told:
+            state.vars.pop(name, None)
+        for name in names - told:
+            values = {way: end.vars.get(name, MISSING) for way, end in ends.items()}
+            origins = [origin_in(end, name) for end in ends.values()]
+            values = {way: self.outside(name) if v is MISSING else v for way, v in values.items()}
+            tree = transform(decision, lambda leaf, v=values: v.get(leaf, NOWHERE), harden=True)  # type: ignore[misc]
+            if tree is not NOWHERE:
+                state.vars[name] = tree
+                if all(o is origins[0] or o == origins[0] == f"${name}" for o in origins):
+                    state.vars[ORIGIN + name] = (tree, origins[0])
+        return state
+
+    def outside(self, name: str) -> Any:
+        """The value of a variable that the script has not set, as a value to join with others."""
+        if name.startswith(FILE) or name in (STATUS, OUTPUT):
+            return UNSET
+        place = Place(self.document, 0, 0)
+        if name == ARGUMENTS:
+            return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
+        reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
+        value = Scalar((Fragment(None, place, False, reason),))
+        return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, 0)
+
+    def decided(self, node: ast.Command | None, source: Source, place: Place, labels: Sequence[str]) -> Any:
+        """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown.
+
+        A test that was asked before on the same values (`node`; None for what is no single command) comes out as it did then.
+        """
+        question = asked(node, source) if node is not None else None
+        key = earlier = None
+        turned = False
+        if question is not None:
+            text, turned, names = question
+            origins = tuple(origin_in(self.state, name) for name in sorted(names))
+            key = f"{ASKED}{text}:{tuple(o if isinstance(o, str) else id(o) for o in origins)}"
+            earlier = self.state.vars.get(key)
+        point: list[Point] = []
+
+        def index(leaf: Any) -> Any:
+            if leaf is True or leaf is False:
+                return 0 if leaf else 1
+            if earlier is not None:
+                return negated(earlier[0]) if turned else earlier[0]
+            if not point:
+                point.append(self.new_point(place, labels))
+            return Fork(point[0], (0, 1))
+
+        decision = transform(self.state.vars.get(STATUS), index)
+        if key is not None and earlier is None and isinstance(decision, Fork):
+            self.state.vars[key] = (negated(decision) if turned else decision, origins)
+        return decision
+
+    def settle(self, frame: Frame, kinds: Sequence[str]) -> None:
+        """Joins the states in which a frame was left early with the present one."""
+        kept = []
+        for kind, left in reversed(frame.escapes):
+            if kind not in kinds:
+                kept.append((kind, left))
+                continue
+            if not self.state.alive:
+                constraints = left.constraints[: frame.depth]
+                self.state = left.fork()
+                self.state.constraints = constraints
+                continue
+            decision: Any = 0
+            for tree, allowed in reversed(left.constraints[frame.depth :]):
+                decision = transform(tree, lambda leaf, a=allowed, d=decision: d if leaf in a else 1)  # type: ignore[misc]
+            if isinstance(decision, Fork):
+                before = self.state
+                self.state = self.joined(before, decision, {0: left, 1: before})
+                self.state.constraints = before.constraints[: frame.depth]
+        frame.escapes = kept[::-1]
+
+    def set_status(self, status: Any) -> None:
+        self.state.vars[STATUS] = status
+
+    def restore(self, saved: dict[str, Any]) -> None:
+        for name, value in saved.items():
+            if value is MISSING:
+                self.state.vars.pop(name, None)
+            else:
+                self.state.vars[name] = value
+
+
+def without_last_newlines(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+    found = list(fragments)
+    while found and found[-1].text is not None:
+        text = found[-1].text
+        kept = text.rstrip("\n")
+        if kept == text:
+            break
+        last = found.pop()
+        if kept:
+            place = last.place
+            if last.verbatim:
+                place = Place(place.document, place.start, place.start + len(kept))
+            found.append(Fragment(kept, place, last.verbatim, "", last.via, last.fixed))
+            break
+    return tuple(found)

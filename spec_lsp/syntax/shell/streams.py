@@ -1,0 +1,152 @@
+"""What commands read and print: here-documents, redirects, and files that the script writes and reads again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from spec_lsp.syntax.shell import ast
+from spec_lsp.syntax.shell.assignments import Assignments
+from spec_lsp.syntax.shell.expand import (
+    Expander,
+    bounded,
+    written_at,
+)
+from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
+from spec_lsp.syntax.shell.values import (
+    NOWHERE,
+    Fork,
+    Scalar,
+    leaves,
+    transform,
+)
+from spec_lsp.syntax.source import Source
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+READS = ("<", "<<", "<<-", "<<<")
+SILENT = frozenset({
+    "cd", "export", "set", "source", ".", "mkdir", "sleep", "[", "test", "true", "false", ":", "pushd", "popd",
+    "local", "declare", "shift", "unset", "read", "exit", "return",
+})  # fmt: skip
+
+
+class Streams(Assignments):
+    """Standard input and output, and files. What is not known is an unknown fragment of what is printed."""
+
+    def set_input(self, value: Any) -> None:
+        self.restore({INPUT: MISSING if value is None else value})
+
+    def standard_input(self, redirects: Sequence[ast.Redirect], source: Source) -> Any:
+        """What a command reads: a here-document, a file that the script wrote, a pipe; None if nobody knows."""
+        for redirect in reversed(redirects):
+            body = redirect.body
+            if body is not None:
+                end = (
+                    (Fragment("\n", source.place(body.end, body.end), False, fixed=True),)
+                    if redirect.op == "<<<"
+                    else ()
+                )
+                value = self.value_of(lambda x, b=body, e=end: Scalar((*x.scalar(b, source), *e)))  # type: ignore[misc]
+                return None if value is NOWHERE else value
+            if redirect.op == "<" and redirect.descriptor in ("", "0"):
+                key = self.path_of(redirect.target, source)
+                return self.variable(FILE + key) if key else None
+        return self.state.vars.get(INPUT)
+
+    def write(self, node: ast.Simple, source: Source, what: Callable[[Expander], tuple[Fragment, ...]]) -> None:
+        """What a command prints goes to the file it is redirected to, or to the substitution that reads it."""
+        to_file = any(writes_file(r) for r in node.redirects)
+        if not to_file and OUTPUT not in self.state.vars:
+            return
+        here = source.place(node.start, node.end)
+        printed = self.value_of(lambda x: Scalar(bounded(what(x), here)))
+        if printed is NOWHERE:
+            return
+        if to_file:
+            self.write_to(node.redirects, source, printed)
+        else:
+            self.state.vars[OUTPUT] = self.concatenated(self.state.vars[OUTPUT], printed)
+
+    def write_to(self, redirects: Sequence[ast.Redirect], source: Source, printed: Any) -> None:
+        """Writes a text to the file that redirects name."""
+        nothing = isinstance(printed, Scalar) and len(printed.fragments) == 1 and printed.text is None
+        if nothing and not self.wrote_files:
+            return
+        last = [r for r in redirects if writes_file(r)][-1]
+        key = self.path_of(last.target, source)
+        if key:
+            self.write_file(key, printed, last.op == ">>")
+
+    def write_file(self, path: str, value: Any, append: bool) -> None:
+        """Notes what a file holds; `path` as `path_key` has it."""
+        key = FILE + path
+        self.wrote_files = True
+        before = self.state.vars.get(key)
+        if append and before is not None:
+            value = self.concatenated(before, value)
+        elif append:
+            return
+        self.state.vars[key] = value
+
+    def print_unknown(self, node: ast.Simple, source: Source, name: str) -> None:
+        if name in SILENT or (OUTPUT not in self.state.vars and not node.redirects):
+            return
+        here = source.place(node.start, node.end)
+        self.write(node, source, lambda x: (Fragment(None, here, False, "what a command prints"),))
+
+    def concatenated(self, left: Any, right: Any) -> Any:
+        def added(fragments: tuple[Fragment, ...], b: Any) -> tuple[Fragment, ...]:
+            more = b.fragments if isinstance(b, Scalar) else ()
+            return bounded((*fragments, *more), Place(self.document, 0, 0))
+
+        def add(a: Any) -> Any:
+            fragments = a.fragments if isinstance(a, Scalar) else ()
+            return transform(right, lambda b: Scalar(added(fragments, b)))
+
+        return transform(left, add)
+
+    # Files.
+
+    def path_of(self, word: ast.WordNode, source: Source) -> str | None:
+        """What the file is known by that a word names."""
+        key = self.evaluate(lambda x: path_key(x.scalar(word, source)), limit=1)
+        return key if isinstance(key, str) else None
+
+    def is_written(self, word: Word | str) -> bool:
+        """Whether a path is that of a file which the script has written."""
+        key = plain_path(word) if isinstance(word, str) else path_key(word.fragments)
+        return self.wrote_files and key is not None and self.variable(FILE + key) is not None
+
+    def written_text(self, key: str, otherwise: Place) -> Word | None:
+        """The text of a file that the script wrote; of the ways to write it, the first."""
+        value = self.variable(FILE + key)
+        if isinstance(value, Fork):
+            value = leaves(value)[0][1]
+        if not isinstance(value, Scalar) or not value.fragments:
+            return None
+        return Word(value.fragments, written_at(value.fragments, otherwise))
+
+
+def writes_file(redirect: ast.Redirect) -> bool:
+    """Whether a redirect sends what is printed to a file."""
+    return redirect.op in (">", ">>", ">|", "&>", "&>>") and redirect.descriptor in ("", "1")
+
+
+def path_key(path: Sequence[Fragment]) -> str | None:
+    """What a file is known by: its path, in which a value that nobody knows is told by where it comes from; None for any other."""
+    pieces = []
+    for fragment in path:
+        if fragment.text is not None:
+            pieces.append(fragment.text)
+        elif fragment.via:
+            pieces.append("\0{}:{}:{}\0".format(*fragment.place))
+        else:
+            return None
+    return plain_path("".join(pieces))
+
+
+def plain_path(path: str) -> str:
+    """A path without leading `./`."""
+    while path.startswith("./"):
+        path = path[2:].lstrip("/")
+    return path
