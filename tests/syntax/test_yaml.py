@@ -48,7 +48,9 @@ COMMANDS: list[tuple[str, list[str]]] = [
     (f"entrypoint: [{PY}]\ncommand: [--tp, '2']", ["--tp 2"]),
     ("command: [sglang, serve, m]", ["m"]),
     (f"image: my/llm:1\nargs:\n- >\n  {RUN}\n  --tp 2\n", ["--tp 2"]),
-    ("image: lmsysorg/sglang:v1\nargs: [--tp, '2']", ["--tp 2"]),
+    ("image: lmsysorg/sglang:v1\nargs: [--tp, '2']", ["--tp 2 --model-path ?"]),
+    ("image: lmsysorg/sglang:v1\nargs: [--model, m, --tp, '2']", ["--model m --tp 2"]),
+    ("image: lmsysorg/sglang:v1\nargs: [--config, m.yaml]", ["--config m.yaml"]),
     ("image: lmsysorg/sglang-router:v1\nargs: [--tp, '2']", []),
     ("image: vllm/vllm-openai:v1 # no sglang\nargs: [--tp, '2', --page-size, '1']", []),
     ("image: my/llm:1\nname: sglang\nargs: [--tp, '2', --page-size, '1']", ["--tp 2 --page-size 1"]),
@@ -121,6 +123,49 @@ def test_variables_of_compose_come_from_its_files() -> None:
     assert (tp.place.document, FILES[".env"][tp.place.start : tp.place.end]) == (".env", "4")
     assert document.text[variant.words[1].place.start : variant.words[1].place.end] == "$TP"
     assert document.depends_on == {".env", "more.env"}
+
+
+BEGUN = [
+    ("more: [{name: a, args: [--tp, '2']}, {args: [--model-path, m]}]", ["--tp 2 --model-path ?", "--model-path m"]),
+    ("more: {deep: {args: [--model-path, m]}}", ["--model-path m"]),
+    ("more: [{image: other, args: [--tp, '2']}]", [""]),
+    ("more: [{command: [x], args: [--tp, '2']}]", [""]),
+    ("lifecycle: {preStop: {exec: {command: [sleep, '1']}}}", [""]),
+    ("args: [--model-path, m]\nmore: [{args: [--tp, '2']}]", ["--model-path m"]),
+    ("more: [{args: [warm, up]}]", [""]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BEGUN, ids=range(len(BEGUN)))
+def test_commands_that_arguments_further_in_go_on_with(text: str, expected: list[str]) -> None:
+    assert launched(f"image: lmsysorg/sglang\ncommand: [{PY}]\n{text}\n") == expected
+
+
+MAPS = [
+    ("image: lmsysorg/sglang:v1\nconfig: {tp: 2, page-size: 1}", ["--tp 2 --page-size 1"]),
+    ("type: SGLang\nconfig: {tp-size: 2, page-size: 1}", ["--tp-size 2 --page-size 1"]),
+    ("type: SGLang\nconfig: {page-size: 1}", ["--page-size 1"]),
+    ("type: SGLang\nconfig: {mem-fraction-static: 1}", ["--mem-fraction-static 1"]),
+    ("type: SGLang\nconfig: {host: a, replicas: 2}", []),
+    ("type: vLLM\nconfig: {tp-size: 2, page-size: 1}", []),
+    ("image: lmsysorg/sglang-router\nconfig: {page-size: 1, tp-size: 2}", []),
+    ("image: lmsysorg/sglang:v1\ninner: {image: other, config: {page-size: 1, tp-size: 2}}", []),
+    ("config: {tp-size: 2, page-size: 1}", []),
+    (
+        "server_cls: x.SGLangServer\nengine_kwargs: {tp_size: 2, page_size: 1, a_b: true}",
+        ["--tp-size 2 --page-size 1 --a-b"],
+    ),
+    ("engine_kwargs: {tp_size: 2, page_size: 1}", []),
+    ("server_cls: x.Other\nengine_kwargs: {tp_size: 2, page_size: 1}", []),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), MAPS, ids=range(len(MAPS)))
+def test_maps_of_flags_of_what_says_whose_they_are(text: str, expected: list[str]) -> None:
+    assert (
+        launched("about: sglang\nbackend:\n  workers:\n  -\n" + "".join(f"    {t}\n" for t in text.split("\n")))
+        == expected
+    )
 
 
 ENVIRONMENTS = [

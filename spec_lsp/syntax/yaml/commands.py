@@ -17,7 +17,7 @@ from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.commands import joined
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.word import Fragment, Place, Word, hull
+from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 from spec_lsp.syntax.yaml import words as text
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
@@ -32,14 +32,23 @@ SCRIPT_KEY = re.compile(
     re.I,
 )
 FLAGS_KEY = re.compile(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
+CONFIG_KEYS = frozenset(("config", "configs", "configuration"))
+KEYWORDS_KEYS = frozenset(("engine_kwargs", "engineKwargs", "engine_args"))
+"""Maps that become keyword arguments of an engine: their keys are names of fields."""
+OURS = ("chunked-prefill-size", "mem-fraction-static")
+"""Keys of no other server's."""
 OTHER_SHELLS = re.compile(r"(?:python\d?|pwsh|powershell|cmd|perl|node)(?:\s+\{0\}.*)?\Z")
 KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+KEBAB_OR_SNAKE = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\Z")
 SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
 STARTS_TEXT = re.compile(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
 HOLE_TEXT = re.compile(r"(?P<where>env|matrix)\.(?P<name>[\w-]+)\Z")
+MODEL_FLAG = re.compile(r"--(?:model(?:-p[ath]*)?|config)(?:=|\Z)")
 MAX_DEPTH = 60
+MAX_BETWEEN = 6
+"""Levels between a command and the arguments it goes on with."""
 MAX_VISITS = 12
 """Aliases of one node that are followed: aliases of aliases make no end of them."""
 MAX_WAYS = 16
@@ -141,8 +150,8 @@ class Reader:
         visits = self._visits[id(node)] = self._visits.get(id(node), 0) + 1
         if id(node) in self._open or len(self._open) > MAX_DEPTH or visits > MAX_VISITS:
             return
-        flags_here = at is not None and FLAGS_KEY.search(key) is not None and self.flags(at, node, frame)
-        if flags_here or not self.part.speaks(node):
+        flags_here = at is not None and self.may_be_flags(key, node, frame) and self.flags(key, at, node, frame)
+        if flags_here or not (frame.begun or self.part.speaks(node)):
             return
         self._open.append(id(node))
         if is_mapping(node):
@@ -165,7 +174,8 @@ class Reader:
         inner = frame.inside(self.part, node, key)
         if inner.compose:
             inner = self.with_env_files(node, inner)
-        done = self.command(node, inner)
+        inner = self.begun(node, inner)
+        done = ("command",) if inner.begun and inner.begun is not frame.begun else self.command(node, inner)
         if OTHER_SHELLS.match(self.part.text_at(node, "shell") or ""):
             done = (*done, "run")  # a step of a workflow in another language
         if len(self._open) == 1 and self.part.text_at(node, "kind") == "ConfigMap":
@@ -198,6 +208,36 @@ class Reader:
 
     # --- commands
 
+    def begun(self, node: Node, frame: Frame) -> Frame:
+        """A command that arguments further in go on with, each in a configuration of its own (llmaz' `recommendedConfigs`)."""
+        entries = self.part.entries(node)
+        if "image" in entries or "command" in entries:
+            frame = replace(frame, begun=())
+        command = entries["command"][1] if "command" in entries else None
+        if (
+            not is_list(command)
+            or frame.compose
+            or not self.part.speaks(command)
+            or entries.keys() & {"args", "entrypoint"}
+        ):
+            return frame
+        goes_on = any(self.goes_on(value) for name, (_, value) in entries.items() if name != "command")
+        return replace(frame, begun=tuple(self.listed(command))) if goes_on else frame
+
+    def goes_on(self, node: Node, depth: int = 0) -> bool:
+        """Whether a mapping in a node has arguments, but no command and no image, of its own."""
+        if depth > MAX_BETWEEN:
+            return False
+        if is_list(node):
+            return any(self.goes_on(item, depth + 1) for item in items(node) if not is_scalar(item))
+        entries = self.part.entries(node)
+        if entries.keys() & {"command", "image"}:
+            return False
+        own = entries.get("args")
+        if own is not None and is_list(own[1]):
+            return _starts_with_flags(self.listed(own[1]))
+        return any(self.goes_on(value, depth + 1) for _, value in entries.values())
+
     def command(self, node: Node, frame: Frame) -> tuple[str, ...]:
         """Reads the command of a mapping; returns the keys that made it."""
         entries = self.part.entries(node)
@@ -216,12 +256,16 @@ class Reader:
             found = self.part_of_command(entries[k], argv, frame)
             in_lists = in_lists or (k in listed and any(w.known_start.startswith("-") for w in found))
             argv += found
+        if given == ("args",) and listed and frame.begun:
+            place = self.part.place_of(entries["args"][0])
+            begun = [word._replace(place=place) for word in frame.begun]
+            argv = [*begun, *argv, *_model_of_operator(argv, place)]
         if argv:
             self.argv(
                 argv,
                 frame,
                 entries[given[-1]][0],
-                given == (("command",) if frame.compose else ("args",)),
+                given == (("command",) if frame.compose else ("args",)) and not frame.begun,
                 in_lists or not scalars,
             )
         return given
@@ -282,7 +326,8 @@ class Reader:
             if module is not None:
                 place = self.part.place_of(at)
                 entry = [fixed(word, place)._replace(place=place) for word in ("python3", "-m", module)]
-                found = read_arguments(self.part.document, [*entry, *argv], around)
+                model = [] if frame.compose else _model_of_operator(argv, place)
+                found = read_arguments(self.part.document, [*entry, *argv, *model], around)
             elif only_args or frame.image == "":
                 self.flag_words(at, argv, frame)
                 return
@@ -334,21 +379,33 @@ class Reader:
 
     # --- flags without a command
 
-    def flags(self, at: Node, node: Node, frame: Frame) -> bool:
+    def may_be_flags(self, key: str, node: Node, frame: Frame) -> bool:
+        return FLAGS_KEY.search(key) is not None or (key in CONFIG_KEYS and is_mapping(node) and frame.says_sglang)
+
+    def flags(self, key: str, at: Node, node: Node, frame: Frame) -> bool:
         """A list or map of flags that a template or an operator hands to SGLang; whether it was one."""
         if is_list(node) and items(node) and all(is_scalar(i) for i in items(node)):
             argv = [text.kubernetes(w, frame.env, False) for w in self.listed(node)]
             return _starts_with_flags(argv) and not SCRIPT_KEY.match(at.value) and self.flag_words(at, argv, frame)
         if not is_mapping(node):
             return False
-        entries = {name: entry for name, entry in self.part.entries(node).items() if KEBAB.match(name)}
-        if len(entries) * 4 < len(self.part.entries(node)) * 3 or self.looks_like is None:
+        style = KEBAB_OR_SNAKE if key in KEYWORDS_KEYS and frame.says_sglang else KEBAB
+        given = self.part.entries(node)
+        entries = {name.replace("_", "-"): entry for name, entry in given.items() if style.match(name)}
+        if len(entries) * 4 < len(given) * 3:
             return False  # another schema's: keys in snake or camel case
-        if not self.looks_like(frozenset(entries)):
+        if not self.are_ours(frozenset(entries), frame):
             return False
         argv = [w for name, entry in entries.items() for w in entry_words(self.part, name, entry)]
         self.flag_launch(at, argv, frame, "yaml-mapping", "config")
         return True
+
+    def are_ours(self, names: frozenset[str], frame: Frame) -> bool:
+        """Whether keys are SGLang's: one that no other server has is enough where something says so."""
+        if self.looks_like is None:
+            return False
+        another = next((key for key in OURS if key not in names), None) if frame.says_sglang else None
+        return self.looks_like(names) or (another is not None and self.looks_like(names | {another}))
 
     def flag_words(self, at: Node, argv: Sequence[Word], frame: Frame) -> bool:
         """Arguments that nobody says whose they are: SGLang's if the flags are."""
@@ -443,6 +500,13 @@ def _filled(
         value = (env if m["where"] == "env" else matrix).get(m["name"]) if m is not None else None
         fragments += text.brought_in(value, fragment.place) if value is not None else (fragment,)
     return word._replace(fragments=tuple(fragments))
+
+
+def _model_of_operator(argv: Sequence[Word], place: Place) -> list[Word]:
+    """The model, where arguments alone do not name it: who gives an image its command may give it that too."""
+    if any(MODEL_FLAG.match(word.known_start) for word in argv):
+        return []
+    return [fixed("--model-path", place), unknown(place._replace(end=place.start), text.FROM_OPERATOR)]
 
 
 def _starts_with_flags(argv: Sequence[Word]) -> bool:

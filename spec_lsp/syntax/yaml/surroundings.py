@@ -22,7 +22,9 @@ ENV_KEYS = (
 IMAGE_KEYS = frozenset(
     ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
 )
-GPU_KEYS = frozenset(("gpu_type", "accelerators", "accelerator", "gpu", "gpu_name", "gpus", "instance_type", "gres"))
+GPU_KEYS = frozenset(
+    ("gpu_type", "accelerators", "accelerator", "accelerator_type", "gpu", "gpu_name", "gpus", "instance_type", "gres")
+)
 SELECTORS = re.compile(r"gpu[-._]?(?:product|type|model)|accelerator|gpu-name|/gpu\.class", re.I)
 RESOURCES = re.compile(r"(?:amd\.com|gpu\.intel\.com|huawei\.com|nvidia\.com)/", re.I)
 ROLES = re.compile(r"prefill|decode|aggregated|leader|worker|encode|router|frontend|gateway|head", re.I)
@@ -30,6 +32,9 @@ NOT_THE_SERVER = re.compile(
     r"router|sidecar|gateway|proxy|sgl[-_]?kernel|jax|diffusion|bench|vllm|tensorrt|trtllm|text-generation-inference|busybox|curl"
 )
 SERVER_IMAGE = re.compile(r"(?:^|[/._+-])(?:sglang|sgl-dev)(?=$|[/:@._+-])|\bsglang", re.I)
+ENGINE_KEYS = ("engine", "backend", "type", "runtime", "framework", "backendName", "llm_engine", "server_cls")
+SAYS_SGLANG = re.compile(r"(?<![a-z])sglang", re.I)
+SAID_ROLE = re.compile(r"prefill|decode|leader|worker", re.I)
 ASSIGNMENT = re.compile(r"([A-Za-z_][\w.-]*)(=?)")
 NOT_SET_HERE = "its value is not in the file"
 
@@ -45,6 +50,10 @@ class Frame:
     owner: Place | None = None
     """The mapping that runs what is below: a service, a container; `name` is what it is called."""
     name: str = ""
+    begun: tuple[Word, ...] = ()
+    """The words of a command that arguments further in go on with."""
+    says_sglang: bool = False
+    """Whether something says that SGLang's server runs what is below: the image, `type: SGLang`, `server_cls: …SGLangServer`."""
     volumes: Node = None
     matrix: Mapping[str, Sequence[Word]] = field(default_factory=dict)
     """The values of each dimension of a workflow's matrix."""
@@ -61,7 +70,9 @@ class Frame:
         kinds = {c.kind for c in clues}
         kept = tuple(c for c in self.clues if c.kind not in kinds)
         name = part.text_at(node, "name") or ""
-        role = next((m.group().lower() for text in (name, key) if (m := ROLES.search(text))), self.role)
+        said = part.text_at(node, "role") or part.text_at(node, "type") or ""
+        named = (name, said if SAID_ROLE.match(said) else "", key)
+        role = next((m.group().lower() for text in named if (m := ROLES.search(text))), self.role)
         volumes = part.get(node, "volumes")
         strategy = part.get(node, "strategy", "matrix")
         return replace(
@@ -72,6 +83,7 @@ class Frame:
             role=role,
             owner=part.place_of(node) if part.signs is None else None,
             name=name or key,
+            says_sglang=says_sglang(part, node, image, self.says_sglang),
             matrix=dict(_matrix(part, strategy)) if strategy is not None else self.matrix,
             volumes=volumes if is_list(volumes) and not self.compose else self.volumes,
         )
@@ -148,6 +160,9 @@ def image_of(part: Part, node: Node, frame: Frame) -> Image | None:
             continue
         if is_scalar(value) and not is_null(value):
             word = frame.value(part, value)
+            version = part.text_at(node, "version")
+            if word.text and version and ":" not in word.text.rpartition("/")[2]:
+                return Image(f"{word.text}:{version}", part.place_of(part.get(node, "version")))
             return Image((word.text if word.text is not None else word.known_start) or "", word.place)
         name = part.text_at(value, "repository") or part.text_at(value, "name") or part.text_at(value, "image")
         if is_mapping(value) and name:
@@ -157,6 +172,14 @@ def image_of(part: Part, node: Node, frame: Frame) -> Image | None:
                 return Image(name, part.place_of(value))
             return Image(f"{name}:{part.word(tag).text or ''}", part.place_of(tag))
     return None
+
+
+def says_sglang(part: Part, node: Node, image: Image | None, otherwise: bool) -> bool:
+    """Whether a mapping says that SGLang's server runs what is below it."""
+    if image is not None and image.text:
+        return is_server_image(image.text)
+    engines = [text for key in ENGINE_KEYS if (text := part.text_at(node, key))]
+    return any(SAYS_SGLANG.search(e) and not NOT_THE_SERVER.search(e) for e in engines) if engines else otherwise
 
 
 def is_server_image(image: str) -> bool:
