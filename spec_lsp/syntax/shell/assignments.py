@@ -7,22 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from spec_lsp.syntax.shell import arithmetic, ast, conditions
-from spec_lsp.syntax.shell.expand import (
-    FROM_COMMAND_LINE,
-    Expander,
-    bounded,
-    bounded_array,
-    written_at,
-)
+from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander, bounded, bounded_array, written_at
 from spec_lsp.syntax.shell.machine import Machine
 from spec_lsp.syntax.shell.patterns import is_plain
-from spec_lsp.syntax.shell.questions import (
-    arithmetic_names,
-    assigned_names,
-    equality,
-    is_key,
-    shifts,
-)
+from spec_lsp.syntax.shell.questions import arithmetic_names, assigned_names, equality, is_key, shifts
 from spec_lsp.syntax.shell.state import ARGUMENTS, MISSING, ORIGIN, origin_in
 from spec_lsp.syntax.shell.values import (
     DEPENDS,

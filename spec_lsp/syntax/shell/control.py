@@ -10,19 +10,11 @@ from typing import Any
 
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.shell import arithmetic, ast, conditions
-from spec_lsp.syntax.shell.expand import (
-    SET_IN_LOOP,
-    Expander,
-)
+from spec_lsp.syntax.shell.expand import SET_IN_LOOP, Expander
 from spec_lsp.syntax.shell.machine import MAX_STEPS
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.patterns import is_plain, matches
-from spec_lsp.syntax.shell.questions import (
-    arm_label,
-    is_test,
-    may_read_script,
-    shown,
-)
+from spec_lsp.syntax.shell.questions import arm_label, is_test, may_read_script, shown
 from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, Frame, State
 from spec_lsp.syntax.shell.streams import READS, Streams, writes_file
 from spec_lsp.syntax.shell.values import (

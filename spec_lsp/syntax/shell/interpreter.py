@@ -16,21 +16,11 @@ from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.control import ControlFlow
-from spec_lsp.syntax.shell.expand import (
-    Expander,
-    written_at,
-)
+from spec_lsp.syntax.shell.expand import Expander, written_at
 from spec_lsp.syntax.shell.launches import Found, Key, Note, Seen, gather
 from spec_lsp.syntax.shell.machine import MAX_CALLS, MAX_STEPS, VARIABLES_OF_A_STEP
 from spec_lsp.syntax.shell.memory import Memory
-from spec_lsp.syntax.shell.questions import (
-    PIP,
-    assigned_names,
-    may_start,
-    name_of,
-    shown,
-    without_escaped_blank,
-)
+from spec_lsp.syntax.shell.questions import PIP, assigned_names, may_start, name_of, shown, without_escaped_blank
 from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, Frame
 from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.streams import path_key, plain_path

@@ -7,16 +7,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from spec_lsp.syntax.shell import ast
-from spec_lsp.syntax.shell.expand import (
-    ALWAYS_SET,
-    FROM_COMMAND_LINE,
-    Expander,
-)
+from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander
 from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
-from spec_lsp.syntax.shell.questions import (
-    asked,
-    name_of,
-)
+from spec_lsp.syntax.shell.questions import asked, name_of
 from spec_lsp.syntax.shell.state import ARGUMENTS, ASKED, FILE, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State, origin_in
 from spec_lsp.syntax.shell.values import (
     FROM_ENVIRONMENT,

@@ -8,7 +8,7 @@ from typing import Any
 
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.continuations import hidden_comment
-from spec_lsp.syntax.shell.parser import SETS_VARIABLE
+from spec_lsp.syntax.shell.words import SETS_VARIABLE
 from spec_lsp.syntax.source import Source
 
 PIP = re.compile(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")

@@ -8,8 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from spec_lsp.syntax.shell.ast import Script
-from spec_lsp.syntax.shell.parser import ShellSyntaxError, Statement, parse_statement
+from spec_lsp.syntax.shell.parser import Statement, parse_statement
 from spec_lsp.syntax.shell.questions import assigned_names
+from spec_lsp.syntax.shell.scanner import ShellSyntaxError
 
 TRIVIA = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
 LOGICAL_LINE = re.compile(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")

@@ -7,19 +7,9 @@ from typing import Any
 
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.assignments import Assignments
-from spec_lsp.syntax.shell.expand import (
-    Expander,
-    bounded,
-    written_at,
-)
+from spec_lsp.syntax.shell.expand import Expander, bounded, written_at
 from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
-from spec_lsp.syntax.shell.values import (
-    NOWHERE,
-    Fork,
-    Scalar,
-    leaves,
-    transform,
-)
+from spec_lsp.syntax.shell.values import NOWHERE, Fork, Scalar, leaves, transform
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
 
