@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 
 from spec_lsp.syntax.directives import directives_in
 from spec_lsp.syntax.launch import Directive, Document
-from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.continuations import broken_continuations
@@ -15,14 +14,13 @@ from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.launches import tell
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.rereading import Reading, run_again
+from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.statements import Located, Restated, assigned_in, restate, statements
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
-from spec_lsp.syntax.source import FileSource, Source
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
 
 ZSH = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?zsh\b")
-MAX_SOURCED = 40
 MAX_REMEMBERED = 64
 
 _readings: dict[str, Reading] = {}
@@ -38,37 +36,24 @@ def _keep(name: str, reading: Reading) -> None:
 
 def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Document:
     """All launches of a script, with those of files it sources where these start one."""
-    files: dict[str, str | None] = {}
-
-    def content(path: str) -> str | None:
-        if path not in files and len(files) < MAX_SOURCED:
-            files[path] = read(path)
-        return files.get(path)
-
-    def load(path: str) -> list[tuple[Script, Source]] | None:
-        found = content(path)
-        if found is None:
-            return None
-        return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(found)]
-
+    files = SourcedFiles(read)
     last = _readings.get(name)
     restated = Restated(list(statements(text))) if last is None else restate(text, last.text, last.located)
     located = restated.located
-    run = Interpreter(name, load, Memory(), lambda: assigned_in(located), BUILTINS)
+    run = Interpreter(name, files.load, Memory(), lambda: assigned_in(located), BUILTINS)
     run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
-    reading = Reading(text, located, run, content, files, any(s.broken for s in located))
+    reading = Reading(text, located, run, files, any(s.broken for s in located))
     run_again(reading, last, restated, name)
     clues = (*script_clues(name, text), *run.clues)
     memory = last.run.memory_left if last is not None else Memory()
     told = {key: tell(found, clues, memory.launches.get(key)) for key, found in run.launches.items()}
     run.memory_left.launches = told
     _keep(name, reading)
-    texts = {path: found for path, found in files.items() if found is not None}
     return Document(
         name,
         text,
         tuple(one.launch for one in told.values()),
-        broken_continuations(run.starting, {**texts, name: text}),
+        broken_continuations(run.starting, {**files.texts, name: text}),
         _directives(name, text, located),
         frozenset(run.sourced),
     )

@@ -16,14 +16,14 @@ from spec_lsp.syntax.shell.expand import Expander
 from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.launches import Seen, tell
 from spec_lsp.syntax.shell.memory import Memory
+from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.state import FILE
 from spec_lsp.syntax.shell.statements import assigned_in, statements
 from spec_lsp.syntax.shell.streams import plain_path
 from spec_lsp.syntax.shell.values import Scalar, World
-from spec_lsp.syntax.source import FileSource, Source, embedded
+from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word, hull
 
-MAX_SOURCED = 40
 MAX_CHARACTERS = 300_000
 """Characters of an embedded script beyond which it is not read."""
 
@@ -84,25 +84,13 @@ class _Run:
     def __init__(self, document: str, around: Around, assigns: Callable[[], frozenset[str]]) -> None:
         self.document = document
         self.clues = around.clues
-        self.texts: dict[str, str] = {}
-        self.read = around.read
-        self.interpreter = Interpreter(document, self.load, Memory(), assigns, BUILTINS)
+        self.sourced = SourcedFiles(around.read)
+        self.interpreter = Interpreter(document, self.sourced.load, Memory(), assigns, BUILTINS)
         state = self.interpreter.state
         state.vars.update((name, Scalar(word.fragments)) for name, word in around.env.items())
         state.exported = frozenset(around.env)
         state.vars.update((FILE + plain_path(f.name), Scalar(f.content.fragments)) for f in around.files)
         self.interpreter.wrote_files = bool(around.files)
-
-    def load(self, path: str) -> list[tuple[ast.Script, Source]] | None:
-        if len(self.texts) > MAX_SOURCED:
-            return None
-        content = self.texts.get(path)
-        if content is None:
-            content = self.read(path)
-        if content is None:
-            return None
-        self.texts[path] = content
-        return [(s.statement.script, FileSource(path, s.start, s.text)) for s in statements(content)]
 
     def act(self, action: commands.Action, words: Sequence[Word]) -> None:
         extent = hull(w.place for w in words)
@@ -121,7 +109,7 @@ class _Run:
         clues = (*self.clues, *ran.clues)
         return Found(
             tuple(tell(one, clues, None).launch for one in ran.launches.values()),
-            broken_continuations(ran.starting, self.texts),
+            broken_continuations(ran.starting, self.sourced.texts),
             frozenset(ran.sourced),
             tuple(self.files()),
             tuple(ran.clues),

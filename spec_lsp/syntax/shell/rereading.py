@@ -7,7 +7,7 @@ the last run is taken over, its places moved along.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
@@ -16,6 +16,7 @@ from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS
 from spec_lsp.syntax.shell.memory import Memory, same
 from spec_lsp.syntax.shell.moving import Move, Unmovable
+from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.state import State
 from spec_lsp.syntax.shell.statements import Located, Restated
 from spec_lsp.syntax.shell.values import Fork, Point
@@ -52,10 +53,7 @@ class Reading:
     text: str
     located: Sequence[Located]
     run: Interpreter
-    content: Callable[[str], str | None]
-    """What a file holds that the script asks for."""
-    files: Mapping[str, str | None]
-    """What the files held that it did ask for."""
+    files: SourcedFiles
     broken: bool
     """Bash would refuse some statement: then an `exit` is no reason to read no further."""
     checkpoints: list[Checkpoint] = field(default_factory=list)
@@ -103,7 +101,7 @@ def usable(last: Reading, reading: Reading) -> bool:
         return False
     if last.stopped and last.broken != reading.broken:
         return False
-    if any(reading.content(path) != content for path, content in last.files.items()):
+    if any(reading.files.content(path) != content for path, content in last.files.asked.items()):
         return False
     return last.run.assigned is None or last.run.assigned == reading.run.all_assigned()
 
