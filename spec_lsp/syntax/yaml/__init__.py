@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import product
 
 from spec_lsp.syntax.directives import DIRECTIVE, directives_in
 from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant
@@ -27,6 +28,7 @@ from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
 from spec_lsp.syntax.yaml.shift import shift
 from spec_lsp.syntax.yaml.surroundings import Frame
 from spec_lsp.syntax.yaml.templates import Template, Way, left_out, read_template, within
+from spec_lsp.syntax.yaml.words import asked
 from spec_lsp.syntax.yaml.worlds import together
 
 __all__ = [
@@ -46,6 +48,8 @@ COMPOSE_CONFIGS = re.compile(r"^configs:[ \t]*$", re.M)
 CONFIG_NAME = re.compile(r"\.ya?ml\Z", re.I)
 MATTERS = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
 MAX_REMEMBERED = 512
+MAX_ASKED = 4
+"""Names of which it is told what runs where they are set and where not."""
 MAX_NESTED = 2
 """How deep YAML is looked for in texts of YAML."""
 ALWAYS = Way()
@@ -145,18 +149,28 @@ class _File:
         ways: list[tuple[tuple[Choice, ...], list[Launch]]] = []
         told = Told()
         for way in self.template.ways(start, end, MATTERS):
-            reader = Reader(self.part(start, end, way), self.read, self.looks_like, maps, nested=self.nested)
-            if is_recipe(reader.part):
-                reader.launches += read_recipe(reader.part)
-            else:
-                reader.document()
+            part = self.part(start, end, way)
             taken = tuple(Choice(Place(self.name, at, at), what) for at, what in way.taken)
-            told.problems += reader.problems if not ways else []
-            told.depends_on |= reader.depends_on
-            told.used |= reader.used
-            ways.append((taken, reader.launches))
+            for given in self.settings(part):
+                reader = Reader(part, self.read, self.looks_like, given, maps, nested=self.nested)
+                if is_recipe(part):
+                    reader.launches += read_recipe(part)
+                else:
+                    reader.document()
+                told.problems += reader.problems if not ways else []
+                told.depends_on |= reader.depends_on
+                told.used |= reader.used
+                ways.append(((*taken, *_choices(part, given)), reader.launches))
         told.launches = together(ways)
         return told
+
+    def settings(self, part: Part) -> Iterator[Mapping[str, bool]]:
+        """Whether the names are set for which a Compose file asks that, in each of the ways in which they may be."""
+        names = asked(part.text) if "+" in part.text and part.is_compose else []
+        written = self.read(".env") or "" if names else ""
+        names = [n for n in names if not re.search(rf"^[ \t]*(?:export[ \t]+)?{n}=", written, re.M)][:MAX_ASKED]
+        for ways in product((True, False), repeat=len(names)):
+            yield dict(zip(names, ways, strict=True))
 
     def part(self, start: int, end: int, way: Way = ALWAYS) -> Part:
         template, out = self.template, way.left_out
@@ -214,13 +228,19 @@ class _File:
             if entry.name in used or not content:
                 continue
             if not CONFIG_NAME.search(entry.key):
-                reader = Reader(self.part(entry.start, entry.end), self.read, self.looks_like, maps)
+                reader = Reader(self.part(entry.start, entry.end), self.read, self.looks_like, config_maps=maps)
                 reader.script(entry.content, Frame())
                 yield from reader.launches
             elif _keys_fit(content, self.looks_like):
                 yield _config(entry.key, entry.content, entry.content.fragments[0].place)
             elif SIGN.search(content):
                 yield from self.nested(entry.content).launches
+
+
+def _choices(part: Part, given: Mapping[str, bool]) -> Iterator[Choice]:
+    places = asked(part.text) if given else {}
+    for name, is_set in given.items():
+        yield Choice(part.place(places[name], places[name]), f"`{name}` is {'' if is_set else 'not '}set")
 
 
 # --- configuration files -----------------------------------------------------------------------------------------------

@@ -77,6 +77,8 @@ class Reader:
     part: Part
     read: Callable[[str], str | None]
     looks_like: LooksLike | None = None
+    given: Mapping[str, bool] = field(default_factory=dict)
+    """Names that Compose takes from its environment, and whether they are set there in this way of reading."""
     config_maps: Sequence[ConfigMapEntry] = ()
     launches: list[Launch] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -94,25 +96,24 @@ class Reader:
         part = self.part
         if part.root is None:
             return
-        services = part.get(part.root, "services")
-        is_compose = is_mapping(services) and part.get(part.root, "apiVersion") is None
-        frame = Frame(compose=is_compose, lookup=self.dotenv() if is_compose else lambda name: None)
+        is_compose = part.is_compose
+        frame = Frame(compose=is_compose, lookup=self.settings() if is_compose else lambda name: None)
         if is_compose:
-            self.extend(services)
+            self.extend(part.get(part.root, "services"))
         for name, (_, value) in part.entries(part.root).items() if is_compose else ():
             if name.startswith("x-"):
                 self._open.append(id(value))  # read where it is used
         self.node("", part.root, frame)
 
-    def dotenv(self) -> Callable[[str], Word | None]:
-        """What the `.env` file beside a Compose file sets."""
+    def settings(self) -> text.Lookup:
+        """What the `.env` file beside a Compose file sets, and what this way of reading takes for set or not."""
         found: dict[str, Word] | None = None
 
-        def lookup(name: str) -> Word | None:
+        def lookup(name: str) -> text.Setting:
             nonlocal found
             if found is None:
                 found = dict(self.env_file(".env"))
-            return found.get(name)
+            return found.get(name, self.given.get(name))
 
         return lookup
 

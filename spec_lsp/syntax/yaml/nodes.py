@@ -207,6 +207,10 @@ class Part:
             return Place(self.document, *self.printed[low])
         return None
 
+    @property
+    def is_compose(self) -> bool:
+        return is_mapping(self.get(self.root, "services")) and self.get(self.root, "apiVersion") is None
+
     def repeats(self, node: Node) -> bool:
         """Whether a template prints a node any number of times."""
         at = self.base + node.start_mark.index

@@ -7,14 +7,14 @@ below the mapping it stands in, and what stands further in comes first.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
-from spec_lsp.syntax.yaml.words import compose
+from spec_lsp.syntax.yaml.words import Lookup, compose
 
 ENV_KEYS = (
     "variables", "envs", "environment_variables", "environmentVariables", "environment", "env_vars", "envVars", "env",
@@ -58,7 +58,7 @@ class Frame:
     matrix: Mapping[str, Sequence[Word]] = field(default_factory=dict)
     """The values of each dimension of a workflow's matrix."""
     compose: bool = False
-    lookup: Callable[[str], Word | None] = lambda name: None
+    lookup: Lookup = lambda name: None
     """The variable that Compose puts in place of a name."""
 
     def inside(self, part: Part, node: Node, key: str) -> Frame:

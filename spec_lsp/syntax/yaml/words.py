@@ -18,6 +18,9 @@ PARAMETER = re.compile(r"\{(?P<name>[A-Za-z_]\w*)\}")
 FROM_OPERATOR = "set by what runs the container"
 FROM_SWEEP = "from the sweep"
 
+Setting = Word | bool | None
+"""What a name of Compose's stands for: its value; whether it is set, to something nobody knows; None where even that is not known."""
+Lookup = Callable[[str], Setting]
 Replace = Callable[[re.Match[str]], "tuple[Fragment, ...] | None"]
 
 
@@ -65,8 +68,17 @@ def kubernetes(word: Word, env: Mapping[str, Word], is_script: bool) -> Word:
     return substituted(word, KUBERNETES, replace) if "$" in embedded(word).whole else word
 
 
-def compose(word: Word, lookup: Callable[[str], Word | None]) -> Word:
-    """`${NAME:-default}` and the like replaced as Compose does it. `lookup` gives what `.env` sets."""
+def asked(text: str) -> dict[str, int]:
+    """The names for which a text asks whether they are set (`${NAME:+--flag}`), as Compose does it, and where it first does."""
+    found: dict[str, int] = {}
+    for m in COMPOSE.finditer(text):
+        if (m["how"] or "").endswith("+"):
+            found.setdefault(m["name"], m.start())
+    return found
+
+
+def compose(word: Word, lookup: Lookup) -> Word:
+    """`${NAME:-default}` and the like replaced as Compose does it."""
     text = embedded(word).whole
     if "$" not in text:
         return word
@@ -81,24 +93,31 @@ def compose(word: Word, lookup: Callable[[str], Word | None]) -> Word:
     return word._replace(fragments=tuple(fragments))
 
 
-def _interpolated(
-    word: Word, text: str, m: re.Match[str], lookup: Callable[[str], Word | None]
-) -> tuple[int, tuple[Fragment, ...]]:
+def _interpolated(word: Word, text: str, m: re.Match[str], lookup: Lookup) -> tuple[int, tuple[Fragment, ...]]:
     """Where a reference ends, and what stands in its place."""
     if m.group() == "$$":
         return m.end(), (Fragment("$", place_in(word, m.start(), m.end()), False),)
     name = m["plain"] or m["name"]
     end = m.end() if m["plain"] else _closing(text, m.end())
     reference = place_in(word, m.start(), end)
+    how = m["how"] or ""
     value = lookup(name)
-    operand = Word(word.slice(m.end(), end - 1), reference) if m["how"] and m.end() < end - 1 else Word((), reference)
-    if m["how"] and m["how"][-1] == "-" and value is None:
+    given = _is_given(value, how.startswith(":"))
+    operand = Word(word.slice(m.end(), end - 1), reference) if how and m.end() < end - 1 else Word((), reference)
+    if (how.endswith("-") and not given) or (how.endswith("+") and given):
         value = compose(operand, lookup)
-    elif m["how"] and m["how"][-1] == "+":
-        value = compose(operand, lookup) if value is not None else None
-    if value is None:
-        return end, (Fragment(None, reference, False, FROM_ENVIRONMENT),)
-    return end, brought_in(value, reference)
+    elif given is False and not how.endswith("?"):
+        value = Word((), reference)
+    if isinstance(value, Word) and not (given is None and how.endswith("+")):
+        return end, brought_in(value, reference)
+    return end, (Fragment(None, reference, False, FROM_ENVIRONMENT),)
+
+
+def _is_given(value: Setting, colon: bool) -> bool | None:
+    """Whether a name is set, and with a colon not to nothing."""
+    if isinstance(value, Word):
+        return not colon or value.text != ""
+    return value
 
 
 def _closing(text: str, position: int) -> int:
