@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
+from spec_lsp.facts.instances import instance
 from spec_lsp.syntax.launch import Clue
 
 # --- the release -------------------------------------------------------------------------------------------------------
@@ -158,12 +159,15 @@ def _from_scheduler(text: str) -> Hardware | None:
     product = _PRODUCT.search(text)
     if product is not None:
         return find(product["name"])
-    found = list(dict.fromkeys(filter(None, map(_named, re.split(r"[|,&\[\]()*+\s]+", text)))))
-    return found[0] if len(found) == 1 else None
+    found: set[Hardware | None] = set()
+    for either in text.split("|"):
+        named = list(dict.fromkeys(filter(None, map(_named, re.split(r"[,&\[\]()*+\s]+", either)))))
+        found.add(named[0] if len(named) == 1 else None)
+    return found.pop() if len(found) == 1 else None
 
 
 def _named(text: str) -> Hardware | None:
-    return next((d for word in _words(text) if (d := find(word)) is not None), None)
+    return instance(text) or next((d for word in _words(text) if (d := find(word)) is not None), None)
 
 
 def _words(text: str) -> Iterable[str]:

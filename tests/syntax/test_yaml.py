@@ -81,6 +81,8 @@ COMMANDS: list[tuple[str, list[str]]] = [
     ("command: [python3, -m, sgl_jax.launch_server, --tp, '2'] # sglang", []),
     ("command: [python3, -m, dynamo.sglang, --tp, '2']", ["--tp 2"]),
     ("image: sglang:0.5.6-diffusion-cuda129\ncommand: [sglang, serve, --model-path, m, --tp, '2']", []),
+    ("command: [python3, -m, dynamo.sglang.worker, --tp, '2']", ["--tp 2"]),
+    ("command: [python3, -m, dynamo.sglang.decode_worker, --tp, '2']", ["--tp 2"]),
     ("command: [python3, -m, dynamo.vllm, --tp, '2'] # sglang", []),
     ("", []),
     ("sglang", []),
@@ -208,6 +210,11 @@ CLUES = [
     ("resources: {accelerators: {H200: 8, A100: 8}}", []),
     ("resources: {gpu: {name: H100, count: 2}}", ["gpu: H100"]),
     ("nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S, disk: ssd}", ["gpu: NVIDIA-L40S"]),
+    ("nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}", ["gpu: p5.48xlarge"]),
+    ("nodeSelector: {karpenter.k8s.aws/instance-family: p5}", ["gpu: p5"]),
+    ("nodeSelector: {cloud.google.com/gke-accelerator: nvidia-h100-80gb}", ["gpu: nvidia-h100-80gb"]),
+    ("nodeSelector: {gpu.nvidia.com/class: H100_NVLINK_80GB}", ["gpu: H100_NVLINK_80GB"]),
+    ("resources: {instance_type: g6e.12xlarge}", ["gpu: g6e.12xlarge"]),
     ("gpu: true", []),
 ]
 

@@ -23,6 +23,8 @@ MODULES: dict[str, Program] = {
     "sglang.compile_deep_gemm": "bench",
     "sglang_router.launch_server": "router",
     "dynamo.sglang": "dynamo",
+    "dynamo.sglang.worker": "dynamo",
+    "dynamo.sglang.decode_worker": "dynamo",
 }
 SCRIPTS: dict[str, Program] = {
     "sglang/launch_server.py": "launch_server",

@@ -23,9 +23,26 @@ IMAGE_KEYS = frozenset(
     ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
 )
 GPU_KEYS = frozenset(
-    ("gpu_type", "accelerators", "accelerator", "accelerator_type", "gpu", "gpu_name", "gpus", "instance_type", "gres")
+    (
+        "gpu_type",
+        "accelerators",
+        "accelerator",
+        "accelerator_type",
+        "gpu",
+        "gpu_name",
+        "gpus",
+        "instance_type",
+        "instanceType",
+        "machine_type",
+        "gres",
+    )
 )
-SELECTORS = re.compile(r"gpu[-._]?(?:product|type|model)|accelerator|gpu-name|/gpu\.class", re.I)
+SELECTORS = re.compile(
+    r"gpu[-._]?(?:product|type|model)|accelerator|gpu-name|/gpu\.class|gpu\.nvidia\.com/(?:class|model)\Z"
+    r"|(?:^|[./])(?:instance-(?:type|family)|machine-(?:type|family))\Z",
+    re.I,
+)
+"""Labels of nodes that say which device they have: those of NVIDIA, AMD, Google, CoreWeave and Karpenter, and of machine types."""
 RESOURCES = re.compile(r"(?:amd\.com|gpu\.intel\.com|huawei\.com|nvidia\.com)/", re.I)
 ROLES = re.compile(r"prefill|decode|aggregated|leader|worker|encode|router|frontend|gateway|head", re.I)
 NOT_THE_SERVER = re.compile(
