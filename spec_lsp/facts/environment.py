@@ -14,15 +14,20 @@ FALSE = frozenset({"false", "0", "no", "n"})
 
 
 class Environment:
-    """Variables by name. A value of None means: set, but nobody can tell to what. A name that is absent is not set."""
+    """Variables by name. A value of None means: set, but nobody can tell to what. A name that is absent is not set.
 
-    __slots__ = ("values",)
+    Each that is asked about is entered into `reads`, as "$NAME".
+    """
 
-    def __init__(self, values: Mapping[str, str | None]) -> None:
+    __slots__ = ("reads", "values")
+
+    def __init__(self, values: Mapping[str, str | None], reads: set[str] | None = None) -> None:
         self.values = values
+        self.reads = set() if reads is None else reads
 
     def text(self, name: str, default: str | None = None) -> str | None:
         """The variable's text, or `default` when it is not set. Raises NotKnown when its value cannot be told."""
+        self.reads.add(f"${name}")
         if name not in self.values:
             return default
         value = self.values[name]
@@ -31,6 +36,7 @@ class Environment:
         return value
 
     def is_set(self, name: str) -> bool:
+        self.reads.add(f"${name}")
         return name in self.values
 
     def flag(self, name: str, default: bool = False) -> bool:

@@ -327,6 +327,26 @@ DRAFT_PATH = "speculative_draft_model_path"
 OVERRIDES = "json_model_override_args"
 EVERYTHING = "*"
 """A read of all fields at once."""
+GPU, MODEL = "@gpu", "@model"
+"""A read of these facts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fields:
+    """Fields by name: the values of those that are known, and the others. A field that is in neither is not there."""
+
+    known: Mapping[str, Any]
+    lacking: Mapping[str, Lacking]
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.known or name in self.lacking
+
+    def state(self, name: str) -> Any:
+        """The field's value, a `Lacking`, or ABSENT."""
+        return self.known[name] if name in self.known else self.lacking.get(name, ABSENT)
+
+
+NO_FIELDS = Fields({}, {})
 
 
 class Config:
@@ -336,12 +356,13 @@ class Config:
     one that this release does not have reads as None. Facts: `c.release`, `c.gpu`, `c.model` (the target), `c.draft` (the draft
     model; None when no draft path is set), `c.env`. Reading a fact that is not known raises NotKnown too.
 
-    The defaults are shared; only what differs from them is the Config's own. `reads` collects the names of the fields that are asked
-    about, `log` the decisions in order, `touched` the fields that were decided or forgotten: what replay.py lives on.
+    A known field is in the object's `__dict__`, so reading it costs what reading any attribute costs. A `watched` Config keeps them
+    elsewhere and collects in `reads` what is asked about: fields, facts, variables ("$NAME"). `log` has the decisions in order,
+    `touched` the fields that were decided or forgotten: what replay.py lives on.
     """
 
     __slots__ = (
-        "_base", "_draft", "_gpu", "_log", "_model", "_other_fields", "_own", "_spelled", "_step", "_typed",
+        "__dict__", "_base", "_draft", "_gpu", "_known", "_lacking", "_log", "_model", "_other_fields", "_spelled", "_step", "_typed",
         "env", "log", "reads", "release", "touched",
     )  # fmt: skip
 
@@ -359,27 +380,31 @@ class Config:
         env: Environment | None = None,
         other_fields: frozenset[str] = frozenset(),
         spelled: Mapping[str, str] = MappingProxyType({}),
+        watched: bool = False,
     ) -> None:
         """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why), `untold` those of
         them that may be given elsewhere (see NotTold); `other_fields` the names of fields that only other releases have;
         `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
-        self.reads: set[str] = set()
+        self.reads: set[str] = set() if watched else _UNHEARD
+        self.touched: set[str] = set()
         self.log: list[tuple[str, Decision]] = []
         self._log: Callable[[], Iterable[tuple[str, Decision]]] | None = None
-        self.touched: set[str] = set()
-        self._base = defaults
-        self._own: dict[str, Any] = dict(typed)
-        self._typed = typed
+        self._base = NO_FIELDS
+        self._known: dict[str, Any] = {**defaults, **typed}
+        self._lacking: dict[str, Any] = {}
         for name, why in unknown.items():
-            self._own[name] = _lacking(why, name in untold)
+            self._known.pop(name, None)
+            self._lacking[name] = _lacking(why, name in untold)
+        self._typed = typed
         self.release = release
-        self.env = env or Environment({})
+        self.env = Environment(env.values if env else {}, self.reads)
         self._gpu = gpu
         self._model = self._as_overridden(model) if model is not None else None
         self._draft = draft
         self._other_fields = other_fields
         self._spelled = spelled
         self._step: Step | None = None
+        self.__dict__ = {} if watched else self._known
 
     def __getattr__(self, name: str) -> Any:
         if name in _SLOTS:  # not set yet
@@ -396,28 +421,33 @@ class Config:
 
     def state(self, name: str) -> Any:
         """The field's value, a `Lacking`, or ABSENT, unwatched: for replay.py, not for steps."""
-        own = self._own
-        if name in own:
-            return own[name]
-        try:
-            return self._base[name]
-        except KeyError:
-            return ABSENT
+        if name in self._known:
+            return self._known[name]
+        return self._lacking[name] if name in self._lacking else self._base.state(name)
 
-    def finish(
-        self, base: Mapping[str, Any] | None = None, log: Callable[[], Iterable[tuple[str, Decision]]] | None = None
-    ) -> None:
-        """End resolution: nobody asks what is read from now on. `base`, `log`: see replay.py, where they are shared."""
-        self._step = None
-        self.reads = self.touched = _UNHEARD
-        if base is not None and log is not None:
-            self._base, self._log, self.log = base, log, []
+    def snapshot(self) -> Fields:
+        """All fields as they are now."""
+        return Fields(dict(self._known), dict(self._lacking))
+
+    def put(self, name: str, state: Any) -> None:
+        """Make this the field's state (not ABSENT), unlogged: for replay.py, not for steps."""
+        now, before = (self._lacking, self._known) if type(state) is Lacking else (self._known, self._lacking)
+        before.pop(name, None)
+        now[name] = state
+
+    def finish(self, base: Fields, own: Iterable[str], log: Callable[[], Iterable[tuple[str, Decision]]]) -> None:
+        """End resolution, and share what is the same for others: all fields but `own` are as in `base`. `log` gives the decisions."""
+        known, lacking = self._known, self._lacking
+        self._base, self._log, self.log = base, log, []
+        self._known = self.__dict__ = {name: known[name] for name in own if name in known}
+        self._lacking = {n: lacking.get(n, ABSENT) for n in own if n in lacking or (n not in known and n in base)}
 
     # facts
 
     @property
     def gpu(self) -> Hardware:
         """The hardware. Raises NotKnown when nobody named it."""
+        self.reads.add(GPU)
         if self._gpu is None:
             raise NotKnown("hardware", "nothing names the GPU")
         return self._gpu
@@ -425,11 +455,10 @@ class Config:
     @property
     def model(self) -> ModelFacts:
         """The target model's facts. Raises NotKnown when its config.json cannot be read."""
-        self.reads.add(OVERRIDES)
+        self.reads.update(_OF_MODEL)
         if self._model is None:
             raise NotTold("model", "its config.json is not at hand")
-        overrides = self.state(OVERRIDES)
-        if type(overrides) is Lacking:
+        if OVERRIDES not in self._known and type(overrides := self.state(OVERRIDES)) is Lacking:
             raise NotKnown(OVERRIDES, overrides.why)
         return self._model
 
@@ -473,12 +502,11 @@ class Config:
     def known(self, name: str) -> bool:
         """Whether the field's present value is known."""
         self.reads.add(name)
-        value = self.state(name)
-        return value is not ABSENT and type(value) is not Lacking
+        return name in self._known or (name in self._base.known and name not in self._lacking)
 
     def set(self, **fields: Any) -> None:
         """Decide fields. Only the running step's declared fields may be set."""
-        step, own = self._step, self._own
+        step = self._step
         for name, value in fields.items():
             self.reads.add(name)
             if step is not None:
@@ -488,24 +516,29 @@ class Config:
                 if previous is ABSENT or previous != value or type(previous) is not type(value):
                     before = None if previous is ABSENT or type(previous) is Lacking else previous
                     self.log.append((name, Decision(step, before, value)))
-            own[name] = value
+            self._known[name] = value
+            self._lacking.pop(name, None)
             self.touched.add(name)
 
     def forget(self, fields: Iterable[str], why: str, *, untold: bool = False) -> None:
         """Make fields unknown; `untold`: see NotTold."""
         lacking = _lacking(why, untold)
         for name in fields:
-            self._own[name] = lacking
+            self.put(name, lacking)
             self.touched.add(name)
 
     def fields(self) -> dict[str, Any]:
         """All fields whose values are known."""
         self.reads.add(EVERYTHING)
-        return {n: v for n, v in {**self._base, **self._own}.items() if type(v) is not Lacking and v is not ABSENT}
+        found = {**self._base.known, **self._known}
+        for name in self._lacking:
+            found.pop(name, None)
+        return found
 
     def unknown(self) -> dict[str, str]:
         """The fields whose values are not known, with why."""
-        return {n: v.why for n, v in {**self._base, **self._own}.items() if type(v) is Lacking}
+        lacking = {**self._base.lacking, **self._lacking}
+        return {n: state.why for n, state in lacking.items() if type(state) is Lacking and n not in self._known}
 
     @property
     def history(self) -> dict[str, list[Decision]]:
@@ -519,7 +552,7 @@ class Config:
 
     def flag_as_typed(self, name: str) -> str:
         """A typed field as it was typed: "`--page-size 16`"; a switch without its value."""
-        self.reads.add(name)
+        self.reads.update((name, spelling_of(name)))
         value = self._typed[name]
         plain = self.flag(name) if value is True else f"{self.flag(name)} {_plain(value)}"
         return f"`{self._spelled.get(name, plain)}`"
@@ -539,6 +572,12 @@ class Config:
 
 
 _SLOTS = frozenset(Config.__slots__)
+_OF_MODEL = (MODEL, OVERRIDES)
+
+
+def spelling_of(name: str) -> str:
+    """A read of how a typed field is written."""
+    return f"{name}, as written"
 
 
 def same_state(a: Any, b: Any) -> bool:
@@ -627,7 +666,6 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
             continue
         for step in steps:
             run_step(step, c, result)
-    c.finish()
     return result
 
 

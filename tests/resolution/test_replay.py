@@ -11,11 +11,17 @@ import pytest
 
 from spec_lsp.analysis import judge
 from spec_lsp.analysis.direct import resolve_argv
+from spec_lsp.analysis.report import World
+from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.hardware import find
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution import replay
 from spec_lsp.resolution.engine import Config, Resolution, resolve
+from spec_lsp.resolution.internal_fields import INTERNAL
+from spec_lsp.syntax.launch import Launch, Variant
+from spec_lsp.syntax.word import Place, literal
 from tests.truth.score import DATA, MODELS, rows_of
 
 FILES = (
@@ -59,13 +65,29 @@ def told(resolution: Resolution) -> dict[str, Any]:
     }
 
 
+def spread(name: str, number: int) -> list[dict[str, Any]]:
+    """So many launches of a file, spread over it."""
+    rows = rows_of(DATA / f"{name}.jsonl.gz")
+    return rows[:: max(len(rows) // number, 1)][:number]
+
+
+def same(ask: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
+    """What is asked for, by difference and from scratch."""
+    by_difference = ask()
+    with monkeypatch.context() as patch:
+        patch.setattr(judge, "resolve_by_difference", from_scratch)
+        whole: list[dict[str, Any]] = ask()
+    assert by_difference == whole
+    assert all(not one["faults"] for one in whole)
+    return whole
+
+
 @pytest.mark.parametrize("name", FILES)
 @pytest.mark.parametrize("world", ["known", "no-model", "no-gpu"])
 def test_difference_is_resolution(name: str, world: str, monkeypatch: pytest.MonkeyPatch) -> None:
     models = (lambda path: None) if world == "no-model" else model
     asked = []
-    rows = rows_of(DATA / f"{name}.jsonl.gz")
-    for row in rows[:: max(len(rows) // ROWS, 1)][:ROWS]:
+    for row in spread(name, ROWS):
         gpu = None if world == "no-gpu" else find(row["gpu"])
 
         def ask(row: Any = row, gpu: Any = gpu) -> list[dict[str, Any]]:
@@ -75,16 +97,41 @@ def test_difference_is_resolution(name: str, world: str, monkeypatch: pytest.Mon
             assert answer.main is not None
             return [told(answer.main.resolution)] if answer.main.resolution else []
 
-        by_difference = ask()
-        with monkeypatch.context() as patch:
-            patch.setattr(judge, "resolve_by_difference", from_scratch)
-            whole = ask()
-        assert by_difference == whole, row["argv"]
-        assert all(not one["faults"] for one in whole)
-        asked.append((row["argv"], ask, whole))
-    for argv, ask, whole in reversed(asked):  # now nothing is run: all is remembered
-        assert ask() == whole, argv
+        asked.append((ask, same(ask, monkeypatch)))
+    for ask, whole in reversed(asked):  # and again, now that all bare launches are known
+        assert ask() == whole
 
 
-def test_baselines_are_bounded() -> None:
-    assert len(replay._BASELINES) <= replay.MAX_BASELINES
+GPUS = ("h100", "mi300x", "b200", "rtx5090")
+
+
+@pytest.mark.parametrize("first", GPUS)
+@pytest.mark.parametrize("program", ["launch_server", "config"])  # of the second, what is not given is not known
+def test_bare_launches_are_told_from_one_another(first: str, program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whichever world is met first, the bare launches of other hardware, models and variables come out as from scratch."""
+    replay._BASELINES.clear()
+    nowhere = Place("argv", 0, 0)
+    for row in spread("0.5.23-b200", ROWS // 3):
+        variables = {name: literal(value, nowhere) for name, value in row["env"].items()}
+        launch = Launch(program, nowhere, nowhere, (Variant(words_from(row["argv"], "argv"), variables),))
+        worlds = [World(Release.parse("0.5.23"), find(gpu), "given", "given") for gpu in (first, *GPUS)]
+
+        def ask(launch: Launch = launch, worlds: Any = worlds) -> list[dict[str, Any]]:
+            runs = judge.judge(launch, worlds, model, lambda path: None).runs
+            return [told(run.resolution) for run in runs if run.resolution]
+
+        same(ask, monkeypatch)
+
+
+def test_no_field_is_hidden() -> None:
+    """Steps read fields as attributes: none may have the name of one that every Config has."""
+    fields = {name for release in releases() for name in load(release).defaults} | set(INTERNAL)
+    assert not fields & set(dir(Config))
+
+
+def test_baselines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MAX_BASELINES", 3)
+    replay._BASELINES.clear()
+    for number in range(5):
+        resolve_argv(["--model-path", f"m{number}"], {}, None, find("h100"), models=model, files=lambda path: None)
+        assert len(replay._BASELINES) <= 3
