@@ -57,6 +57,7 @@ ONE: list[tuple[str, list[str]]] = [
     (f"M=org/name\n{P} ${{M##*/}} ${{M%/*}} ${{M/org/x}} ${{M^^}} ${{#M}} ${{M:4:2}}", ["name", "org", "x/name", "ORG/NAME", "8", "na"]),
     (f"X=5 Y=$X\n{P} $Y", ["5"]),
     (f"V=X\nX=1\n{P} ${{!V}}", ["1"]),
+    (f'{P} ${{a.b}} "${{c.d:${{e.f}}}}" ${{project.x}}y', ["?+", "?", "?y"]),
     (f"X=\n{P} $X a \"$X\"", ["a", ""]),
     # Arrays.
     (f'A=(--a 1 "b c")\nA+=(--d)\n{P} "${{A[@]}}"', ["--a", "1", "b c", "--d"]),

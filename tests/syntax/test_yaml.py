@@ -75,6 +75,7 @@ COMMANDS: list[tuple[str, list[str]]] = [
     (f"content: |\n  #!/bin/sh\n  {RUN} --tp 2", ["--tp 2"]),
     (f"run: source flags.sh && {RUN} $FLAGS", ["--tp 8"]),
     (f"run: |\n  # {RUN} --tp 1\n  echo '{RUN} --tp 3'", []),
+    (f"command: {RUN} --tp ${{gpus.count}} ${{more.args}} --x ${{oc.env:X,${{a.b}}}}", ["--tp ?+ ?+ --x ?+"]),
     ("livenessProbe: {exec: {command: [pgrep, -f, sglang.launch_server]}}", []),
     ("command: [python3, -m, sglang_router.launch_router, --tp, '2']", []),
     ("command: [python3, -m, sglang.bench_serving, --backend, sglang]", []),

@@ -19,6 +19,7 @@ IN_ARGUMENT = re.compile(r"[^\"'\\$`}]+")
 IN_QUOTED_ARGUMENT = re.compile(r"[^\"\\$`}]+")
 PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
 BRACED_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\.(?:[^{}\n]|\$\{[^{}\n]*\})*\}")
 SETS_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
 """A variable that an arithmetic expression sets."""
 OPERATORS = re.compile(r":?[-=?+]|##?|%%?|//?|\^\^?|,,?|@|:")
@@ -297,6 +298,8 @@ class WordParser(Scanner):
             param.index = param.name  # type: ignore[assignment]
         if self.at("["):
             self.subscript(param)
+        if self.at("."):
+            return self.placeholder(start, quoted)
         if not self.at("}"):
             self.operator(param, quoted)
         if self.pos >= self.end and self.tolerant:
@@ -309,6 +312,15 @@ class WordParser(Scanner):
                 return Opaque(start, self.pos, quoted, "a transformation of a variable")
             param.op, param.arg = TRANSFORMATIONS[letter], None
         return param
+
+    def placeholder(self, start: int, quoted: bool) -> Part:
+        """`${deployment.port}` is no shell's: the tool that reads the file (Hydra, Maven) fills it in before there is a script."""
+        m = PLACEHOLDER.match(self.text, start, self.end)
+        if not m:
+            self.fail()
+            raise AssertionError
+        self.pos = m.end()
+        return Opaque(start, self.pos, quoted, "filled in before the script runs")
 
     def subscript(self, param: Param) -> None:
         close = self.balanced_bracket(self.pos + 1)
