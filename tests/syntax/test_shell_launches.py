@@ -26,6 +26,7 @@ ONE: list[tuple[str, list[str]]] = [
     ("python -m sglang_router.launch_server --tp 2", ["--tp", "2"]),
     ("python /src/python/sglang/launch_server.py --tp 2", ["--tp", "2"]),
     ("torchrun --nproc_per_node 1 -m sglang.launch_server --tp 2", ["--tp", "2"]),
+    (f"bash -x prepare.sh {P} --tp 2", ["--tp", "2"]),
     # Where the argv ends.
     (f"{P} a > log 2>&1 &", ["a"]),
     (f"{P} a 2>&1 | tee log", ["a"]),

@@ -46,6 +46,10 @@ COMMANDS: list[tuple[str, list[str]]] = [
     (f"command: {RUN}\nargs: --tp 2", ["--tp 2"]),
     (f"command: |\n  {RUN} \\\n    --tp 2", ["--tp 2"]),
     (f"entrypoint: [{PY}]\ncommand: [--tp, '2']", ["--tp 2"]),
+    (f"entrypoint: [bash, /x/entrypoint.sh]\ncommand: [{PY}, --tp, '2']", ["--tp 2"]),
+    (f"command: [/opt/prepare]\nargs: [{PY}, --tp, '2']", ["--tp 2"]),
+    (f"command: [/bin/sh, -c]\nargs: [{PY}, --tp, '2']", []),
+    (f"command: [bash, prepare.sh, {PY}, --tp, '2']", ["--tp 2"]),
     ("command: [sglang, serve, m]", ["m"]),
     (f"image: my/llm:1\nargs:\n- >\n  {RUN}\n  --tp 2\n", ["--tp 2"]),
     ("image: lmsysorg/sglang:v1\nargs: [--tp, '2']", ["--tp 2 --model-path ?"]),
@@ -114,6 +118,7 @@ COMPOSE: list[tuple[str, list[str] | None]] = [
     (f"command: bash -c '{RUN} --tp $$TP'\nenvironment: [TP=2]", ["--tp 2"]),
     (f"command: [sh, -c, '{RUN} --tp $${{T:-3}}']", ["--tp 3"]),
     (f"entrypoint: {RUN}\ncommand: >-\n  --tp 2\n  --x", ["--tp 2 --x"]),
+    (f"entrypoint: ./entrypoint.sh\ncommand: {RUN} --tp 2", ["--tp 2"]),
     ("image: lmsysorg/sglang\ncommand: --tp 2", ["--tp 2"]),
     ("image: lmsysorg/sglang\ncommand: bash", []),
     (f"command: {RUN}\nenv_file: more.env", [""]),
@@ -344,6 +349,33 @@ RECIPES = [
 def test_recipes(text: str, expected: list[str]) -> None:
     added = "--model-path ? --host ? --port ? --dist-init-addr ? --node-rank ? --nnodes ? "
     assert launched(text) == [added + words for words in expected]
+
+
+EVENTS: list[tuple[str, dict[str, bool]]] = [
+    ("backend: {kv_events_config: true, ROLES}", {"prefill": True, "decode": True, "aggregated": False}),
+    ("backend: {kv_events_config: {prefill: {topic: t}, aggregated: true}, ROLES}", {"prefill": True, "decode": False, "aggregated": True}),
+    ("backend: {kv_events_config: false, ROLES}", {"prefill": False, "decode": False, "aggregated": False}),
+    ("backend: {ROLES}", {"prefill": False, "decode": False, "aggregated": False}),
+    (
+        "engine: sglang\nroles: {prefill: {kv_events: {topic: t}, args: {a: 1}}, decode: {kv_events: false, args: {a: 1}}, "
+        "agg: {kv_events: true, args: {a: 1}}}",
+        {"prefill": True, "decode": False, "aggregated": True},
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), EVENTS, ids=range(len(EVENTS)))
+def test_roles_whose_events_the_tool_publishes(text: str, expected: dict[str, bool]) -> None:
+    roles = "sglang_config: {prefill: {a: 1}, decode: {a: 1}, aggregated: {a: 1}}"
+    launches = read("# sglang\n" + text.replace("ROLES", roles) + "\n").launches
+    assert {one.role: "--kv-events-config" in argv(one.variants[0]) for one in launches} == expected
+
+
+@pytest.mark.parametrize("frontend", ["sglang", "sidecar", "sgl-router"])
+def test_frontends_that_need_servers_of_sglangs_own(frontend: str) -> None:
+    text = f"# sglang\nfrontend: {{type: {frontend}}}\n" + recipe("a: 1")
+    assert [one.program for one in read(text).launches] == ["launch_server"]
+    assert [one.program for one in read(text.replace(frontend + "}", "dynamo}")).launches] == ["dynamo"]
 
 
 def test_a_job_for_each_override() -> None:

@@ -297,7 +297,7 @@ class _Reader:
         return self.later_module(words, 1, around) or self.scan(words, 1, around, True) or trainer(words, 1, around)
 
     def shell(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        """`bash -lc TEXT arg …`, `bash -s`."""
+        """`bash -lc TEXT arg …`, `bash -s`, `bash prepare.sh COMMAND …`."""
         i = 1
         while i < len(words):
             text = words[i].text
@@ -314,7 +314,9 @@ class _Reader:
                 rest = words[i + 2 :] if words[i + 1 : i + 2] and words[i + 1].text == "--" else words[i + 1 :]
                 return StandardInput(around, (words[0], *rest))
             elif not text.startswith(("-", "+")):
-                return ScriptFile(words[i], tuple(words[i + 1 :]), around) if self.written(words[i]) else None
+                if self.written(words[i]):
+                    return ScriptFile(words[i], tuple(words[i + 1 :]), around)
+                return self.scan(words, i + 1, around, True)
             i += 1
         return StandardInput(around)
 

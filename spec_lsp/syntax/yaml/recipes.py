@@ -1,8 +1,9 @@
 """srt-slurm recipes: `backend.sglang_config.{prefill,decode,aggregated}` mappings that the tool turns into flags.
 
 What the tool does (srtctl/backends/sglang.py, core/config.py): `_` in keys becomes `-`; `true` is the flag alone, `false` and null nothing,
-a list its items; it adds the model's path, host, port, the role and what several nodes need by itself. A recipe with `base:` is
-submitted once for each `override_*`, and once for each element of the lists in `zip_override_*`. Newer recipes write `roles.{…}.args`.
+a list its items; it adds the model's path, host, port, the role, what several nodes need and where events are published by itself. A
+recipe with `base:` is submitted once for each `override_*`, and once for each element of the lists in `zip_override_*`. Newer recipes
+write `roles.{…}.args`.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from spec_lsp.syntax.yaml.worlds import Way, together
 
 ROLES = {"prefill": "prefill", "decode": "decode", "aggregated": "aggregated", "agg": "aggregated"}
 ADDED = "srt-slurm adds it"
-PLAIN_SERVER = ("sglang", "sglang-router", "sglang_router")
+TRUE = ("true", "True", "TRUE")
+PLAIN_SERVER = ("sglang", "sglang-router", "sglang_router", "sgl-router", "sidecar")
 Entry = tuple[Node, Node]
 Path = tuple[str, ...]
 
@@ -171,11 +173,23 @@ class _Recipe:
         found = [path, unseen("--host"), unseen("--port")]
         if role in ("prefill", "decode"):
             found.append([fixed("--disaggregation-mode", place), fixed(role, place)])
+        if self.publishes(role):
+            found.append(unseen("--kv-events-config"))
         nodes = self.nodes_of_a_worker(role)
         if nodes != 1:
             found += [unseen("--dist-init-addr"), unseen("--node-rank")]
             found.append(unseen("--nnodes") if nodes is None else [fixed("--nnodes", place), fixed(str(nodes), place)])
         return found
+
+    def publishes(self, role: str) -> bool:
+        """Whether the tool has a role publish its KV events: `kv_events_config` of all roles (true means prefill and decode) or of
+        each, `kv_events` of a role."""
+        every = self.value("backend", "kv_events_config")
+        own = [self.mapping("backend", "kv_events_config").get(role)]
+        own += [self.mapping("roles", name).get("kv_events") for name, same in ROLES.items() if same == role]
+        if every is not None and every.text in TRUE and role != "aggregated":
+            return True
+        return any(e is not None and not (is_scalar(e[1]) and self.part.word(e[1]).text not in TRUE) for e in own)
 
     def nodes_of_a_worker(self, role: str) -> int | None:
         short = "agg" if role == "aggregated" else role
