@@ -7,6 +7,9 @@ from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.syntax.launch import FLAG_PREFIXES, Choice, Launch
 
+MAX_CHOICES = 3
+"""Choices that a message names whether or not they are all needed to tell."""
+
 
 def message_of(merged: Merged, launch: Launch) -> str:
     """What the rule says of this launch, and where it holds when that is not everywhere."""
@@ -46,8 +49,23 @@ def when_of(variants: tuple[int, ...], launch: Launch) -> str:
         return ""
     every = [frozenset(v.choices) for v in launch.variants]
     common = _shared([every[i] for i in variants]) - _shared(every)
-    taken = [c.taken for c in launch.variants[variants[0]].choices if c in common]
+    telling = [c for c in launch.variants[variants[0]].choices if c in common]
+    if len(telling) > MAX_CHOICES:
+        telling = _fewest(telling, [choices for i, choices in enumerate(every) if i not in variants])
+    taken = [c.taken for c in telling]
     return f"when {' and '.join(taken)}" if taken else "in some branches of the script"
+
+
+def _fewest(choices: list[Choice], others: list[frozenset[Choice]]) -> list[Choice]:
+    """Choices enough to tell from the other variants, those that tell from most of them first."""
+    found: list[Choice] = []
+    while others and (left := [c for c in choices if c not in found]):
+        best = max(left, key=lambda c: sum(c not in other for other in others))
+        if all(best in other for other in others):
+            break
+        found.append(best)
+        others = [other for other in others if best in other]
+    return [c for c in choices if c in found]
 
 
 def _shared(sets: list[frozenset[Choice]]) -> frozenset[Choice]:

@@ -33,6 +33,9 @@ def launch(*ways: tuple[str, ...]) -> Launch:
         ([("a", "b"), ("c", "d")], (0,), "when a and b"),
         ([("a", "b"), ("a", "c"), ("d", "b")], (0, 1), "when a"),
         ([("a",), ("b",), ("c",)], (0, 1), "in some branches of the script"),
+        ([("a", "x", "y", "z"), ("b", "x", "y", "z"), ("b", "w", "y", "z")], (0,), "when a and x"),
+        ([("a", "x", "y", "z"), ("b", "x", "v", "z"), ("c", "w", "y", "u")], (0,), "when a"),
+        ([("a", "x", "y", "z", "q"), ("b", "x", "v", "z", "q"), ("a", "w", "y", "u", "r")], (0,), "when a and x"),
     ],
 )
 def test_when(ways: list[tuple[str, ...]], variants: tuple[int, ...], text: str) -> None:

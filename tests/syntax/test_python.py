@@ -33,8 +33,6 @@ ITEMS: list[tuple[str, str, list[str]]] = [
     ("", "f'{x!r}', f'{{}}', f'a{x:>3}b'", ["?", "{}", "a?b"]),
     ("A = ['--a', '1']", "*A", ["--a", "1"]),
     ("A = ['--a']\nA += ['1']\nA.append('--b')\nA.extend(['2'])", "*A", ["--a", "1", "--b", "2"]),
-    ("A = ['--a']\nif x:\n    A += ['--b']", "*A", ["--a", "?*"]),
-    ("A = ['--a'] if x else ['--a', '--b']", "*A", ["--a", "?*"]),
     ("", "*a.split()", ["?*"]),
     ("", "*(more or [])", ["?*"]),
     ("", "*[str(x) for x in y]", ["?*"]),
@@ -48,7 +46,6 @@ ITEMS: list[tuple[str, str, list[str]]] = [
     ("class C:\n    tp = 8", "str(C.tp)", ["8"]),
     ("A, B = '1', '2'", "A, B", ["1", "2"]),
     ("D = {'k': 'v'}", "D['k'], D['z']", ["v", "?"]),
-    ("if x:\n    T = '1'\nelse:\n    T = '2'", "T", ["?"]),
     ("try:\n    T = '1'\nexcept E:\n    T = '1'", "T", ["1"]),
     ("é = 'ü😀'", "é, 'a'", ["ü😀", "a"]),
 ]
@@ -73,7 +70,7 @@ SINKS: list[tuple[str, list[list[str]]]] = [
     ("self.host.exec_run('python -m sglang.launch_server --tp 8')", [["--tp", "8"]]),
     ("Thing(cmd=['sglang', 'serve', 'm'])", [["m"]]),
     ("def f():\n    return ['sglang', 'serve', 'm']", [["m"]]),
-    ("def f(m, tp=2):\n    subprocess.run(['sglang', 'serve', m, '--tp', str(tp)])", [["?", "--tp", "?"]]),
+    ("def f(m, tp=2):\n    subprocess.run(['sglang', 'serve', m, '--tp', str(tp)])", [["?", "--tp", "2"]]),
     ("for b in ['fa3', 'triton']:\n    subprocess.run(['sglang', 'serve', b])", [["fa3"], ["triton"]]),
     ("for b in names:\n    subprocess.run(['sglang', 'serve', b])", [["?"]]),
     ("cmd = 'sglang serve m'\ncmd += ' --tp 8'\nsubprocess.run(cmd, shell=True)", [["m", "--tp", "8"]]),
@@ -290,6 +287,139 @@ def test_removing_what_statements_add(text: str, expected: str | None) -> None:
         return
     assert change is not None
     assert apply_edits(head + text + tail, "a.py", change.edits) == head + expected + tail
+
+
+IF = "if {}:\n    cmd += ['{}']\n"
+CMD = "cmd = ['sglang', 'serve', 'm']\n"
+RUN = "subprocess.run(cmd)\n"
+WAYS: list[tuple[str, list[tuple[str, str]]]] = [
+    (
+        CMD + IF.format("fp8", "--a") + IF.format("tp > 1", "--b") + RUN,
+        [
+            ("m --a --b", "`tp > 1` holds, `fp8` holds"),
+            ("m --b", "`tp > 1` holds, `fp8` does not hold"),
+            ("m --a", "`tp > 1` does not hold, `fp8` holds"),
+            ("m", "`tp > 1` does not hold, `fp8` does not hold"),
+        ],
+    ),
+    (
+        CMD + IF.format("fp8", "--a") + IF.format("fp8", "--b") + RUN,
+        [("m --a --b", "`fp8` holds"), ("m", "`fp8` does not hold")],
+    ),
+    (
+        CMD + IF.format("fp8", "--a") + IF.format("not fp8", "--b") + RUN,
+        [("m --a", "`fp8` holds"), ("m --b", "`fp8` does not hold")],
+    ),
+    (
+        CMD + IF.format("x is None", "--a") + IF.format("x is not None", "--b") + RUN,
+        [("m --a", "`x is None` holds"), ("m --b", "`x is None` does not hold")],
+    ),
+    (
+        CMD + IF.format("b == 'x'", "--a") + IF.format("b == 'y'", "--b") + RUN,
+        [
+            ("m --b", "`b == 'y'` holds, `b == 'x'` does not hold"),
+            ("m --a", "`b == 'y'` does not hold, `b == 'x'` holds"),
+            ("m", "`b == 'y'` does not hold, `b == 'x'` does not hold"),
+        ],
+    ),
+    (CMD + "fp8 = load()\nif not fp8:\n    sys.exit(1)\n" + IF.format("fp8", "--a") + RUN, [("m --a", "")]),
+    (CMD + "if fp8:\n    cmd += ['--a']\n    " + RUN, [("m --a", "")]),
+    ("T = 8\n" + CMD + IF.format("T > 4", "--a") + IF.format("T < 4", "--b") + RUN, [("m --a", "")]),
+    (
+        CMD + "for x in xs:\n    cmd += ['--l', x]\n" + RUN,
+        [("m --l ? ?*", "the loop runs"), ("m", "the loop does not run")],
+    ),
+    (
+        "try:\n    import a\n    B = 'a'\nexcept ImportError:\n    B = 'b'\nsubprocess.run(['sglang', 'serve', B])\n",
+        [("a", "nothing fails"), ("b", "`ImportError` is raised")],
+    ),
+    (
+        "C = '1' if a else '2'\nsubprocess.run(['sglang', 'serve', C])\n",
+        [("1", "`a` holds"), ("2", "`a` does not hold")],
+    ),
+    ("subprocess.run(['sglang', 'serve', m or 'd'])\n", [("?", "`m` holds"), ("d", "`m` does not hold")]),
+    (
+        "c = 'sglang serve m'\nif a:\n    c += ' --a'\nc += ' --b'\nsubprocess.run(c, shell=True)\n",
+        [("m --a --b", "`a` holds"), ("m --b", "`a` does not hold")],
+    ),
+    (
+        "kw = dict(model_path='m')\nif x:\n    kw['tp_size'] = 2\nsgl.Engine(**kw)\n",
+        [("model_path 'm' tp_size 2", "`x` holds"), ("model_path 'm'", "`x` does not hold")],
+    ),
+    (
+        "E = dict(os.environ)\nif a:\n    E['A'] = '1'\nsubprocess.run(['sglang', 'serve', 'm'], env=E)\n",
+        [("m", "`a` holds"), ("m", "`a` does not hold")],
+    ),
+    ("T = os.environ.get('T', '2')\nsubprocess.run(['sglang', 'serve', 'm', '--tp', T])\n", [("m --tp 2", "")]),
+    (
+        "T = os.environ.get('T', '2')\n" + CMD + IF.format("T == '2'", "--a") + "cmd.append(T)\n" + RUN,
+        [
+            ("m --a 2", "`T` is not set"),
+            ("m --a ?", "`T` is set, `T == '2'` holds"),
+            ("m ?", "`T` is set, `T == '2'` does not hold"),
+        ],
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), WAYS, ids=range(len(WAYS)))
+def test_ways(text: str, expected: list[tuple[str, str]]) -> None:
+    """Each way of the program with what is taken in it; a test that is asked again comes out the same."""
+    (launch,) = read(HEAD + text)
+    assert [(" ".join(argv(v)), ", ".join(c.taken for c in v.choices)) for v in launch.variants] == expected
+
+
+@pytest.mark.parametrize("flags", [5, 12, 25])
+def test_many_ways(flags: int) -> None:
+    """Of too many ways some are told: all flags, none, and each one alone."""
+    text = HEAD + CMD + "".join(IF.format(f"a{i}", f"--f{i}") for i in range(flags)) + RUN
+    (launch,) = read(text)
+    ways = {" ".join(argv(v)[1:]) for v in launch.variants}
+    assert {f"--f{i}" for i in range(flags)} | {"", " ".join(f"--f{i}" for i in range(flags))} <= ways
+    assert len(ways) == flags + 2 or flags == 5
+
+
+PARSER = "p = argparse.ArgumentParser()\n"
+BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
+    ("def b(m, tp=2):\n    return ['sglang', 'serve', m, '--tp', str(tp)]\nrun(b('m', 8))\nrun(b('n'))\n", ["m --tp 8", "n --tp 2"]),
+    ("def b(m):\n    args = ['sglang', 'serve', m]\n    return tuple(args)\nrun(b('m') + ('--a',))\n", ["m --a"]),
+    ("def b(m):\n    return f'sglang serve {m}'\nrun(shlex.split(b('m')))\n", ["m"]),
+    ("def b(m):\n    if m == 'm':\n        return ['sglang', 'serve', m]\n    return ['sglang', 'serve', '?!']\nrun(b('m'))\n", ["m"]),
+    ("def b():\n    if x:\n        return ['--a']\n    return []\nrun(['sglang', 'serve', 'm', *b()])\n", ["m --a", "m"]),
+    ("def add(c, f, v):\n    if v:\n        c.extend([f, str(v)])\n" + CMD + "add(cmd, '--a', 8)\nadd(cmd, '--b', None)\n" + RUN, ["m --a 8"]),
+    ("def go(m):\n    run(['sglang', 'serve', m])\nThread(target=go, args=('m',)).start()\n", ["m"]),
+    ("def go(m, *more, **kw):\n    run(['sglang', 'serve', m, *more, kw['z']])\ngo('m', '--a', z='1')\n", ["m --a 1"]),
+    ("async def go(m):\n    await asyncio.create_subprocess_exec('sglang', 'serve', m)\nasyncio.run(go('m'))\n", ["m"]),
+    ("def a(m):\n    b(m)\ndef b(m):\n    a(m)\n    run(['sglang', 'serve', m])\na('m')\n", ["m"]),
+    ("def go():\n    def b(m):\n        return ['sglang', 'serve', m, T]\n    T = '1'\n    run(b('m'))\n", ["m 1"]),
+    ("@dataclass\nclass C:\n    m: str\n    tp: int = 2\n    def cmd(self):\n        return ['sglang', 'serve', self.m, str(self.tp)]\nrun(C('m', tp=4).cmd())\n", ["m 4"]),
+    ("class C:\n    def __init__(self, m):\n        self.m = m\n    def go(self):\n        run(['sglang', 'serve', self.m])\nc = C('m')\nc.go()\n", ["m"]),
+    ("class C:\n    @property\n    def args(self):\n        return ['--a']\n    def go(self):\n        run(['sglang', 'serve', 'm', *self.args])\n", ["m --a"]),
+    (
+        "class A:\n    def args(self):\n        return ['--a']\n    def go(self):\n        run(['sglang', 'serve', 'm', *self.args()])\n"
+        "class B(A):\n    def args(self):\n        return super().args() + ['--b']\n",
+        ["m --a", "m --a --b"],
+    ),
+    (PARSER + "p.add_argument('--tp', default=8)\na = p.parse_args()\nrun(['sglang', 'serve', 'm', str(a.tp)])\n", ["m 8"]),
+    (PARSER + "p.add_argument('--m')\na = p.parse_args()\nrun(['sglang', 'serve', a.m])\n", ["?"]),
+    (PARSER + "p.add_argument('-t', '--tp-size', type=int, default=8)\na, b = p.parse_known_args()\nrun(['sglang', 'serve', 'm', f'{a.tp_size}', *b])\n", ["m 8 ?*"]),
+    (PARSER + "p.add_argument('--x', action='store_true')\na = p.parse_args()\n" + CMD + IF.format("a.x", "--a") + RUN, ["m", "m --a"]),
+    (PARSER + "p.add_argument('--x', dest='y')\na = p.parse_args()\n" + CMD + IF.format("a.y", "--a") + RUN, ["m", "m --a"]),
+    (
+        "d = {'tp_size': 8, 'yes': True, 'no': False}\n" + CMD + "for k, v in d.items():\n    if v is True:\n        cmd.append('--' + k)\n"
+        "    elif not isinstance(v, bool):\n        cmd += [f\"--{k.replace('_', '-')}\", str(v)]\n" + RUN,
+        ["m --tp-size 8 --yes"],
+    ),
+    ("d = {'a': 1, 'b': 2}\nrun(['sglang', 'serve', 'm', *[x for k, v in d.items() if v > 1 for x in (f'--{k}', str(v))]])\n", ["m --b 2"]),
+    ("def f(**kw):\n    sgl.Engine(model_path='m', **kw)\nf(tp_size=2)\n", ["model_path 'm' tp_size 2"]),
+    (CMD + "cmd.insert(1, 'x')\ncmd.insert(3, '--a')\nrun(['sglang', 'serve', *cmd[3:3], 'm'])\n", ["?* m"]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "expected"), BUILT_BY_FUNCTIONS, ids=range(len(BUILT_BY_FUNCTIONS)))
+def test_what_functions_and_options_bring(text: str, expected: list[str]) -> None:
+    head = "import argparse, asyncio\nfrom subprocess import run\nfrom dataclasses import dataclass\n"
+    assert [" ".join(found) for found in words(head + text)] == expected
 
 
 strings = st.text(st.sampled_from("ab é😀'\"\\\n\t{}%$"), max_size=8)

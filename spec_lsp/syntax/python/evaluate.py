@@ -7,26 +7,40 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import lru_cache
+from typing import Any
 
-from spec_lsp.syntax.python import strings
+from spec_lsp.syntax.python import conditions, strings
 from spec_lsp.syntax.python.parsing import Positions, parsed
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     DEPENDS,
+    SIGN,
+    Either,
     Entry,
     Items,
+    Later,
     More,
     Opaque,
     Plain,
+    Record,
+    Routine,
+    Spread,
     Table,
     Text,
     Value,
+    Waits,
+    alike,
     as_text,
     data_of,
-    joined,
+    depends,
+    is_open,
+    mentions,
     place_of,
+    plain,
     seen_at,
 )
+from spec_lsp.syntax.python.ways import Impossible, Turn, Undecided, World
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -34,6 +48,26 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 ENVIRON = "os.environ"
 MAX_ITEMS = 2_000
 MAX_DEPTH = 60
+MAX_ROUNDS = 64
+"""Rounds of a loop over known items that are gone through one by one."""
+OUTSIDE = object()
+PROPERTIES = frozenset(("property", "cached_property"))
+COPIES = frozenset((
+    "list", "tuple", "copy.copy", "copy.deepcopy", "copy", "deepcopy", "dict", "textwrap.dedent", "dedent", "os.path.expanduser",
+))  # fmt: skip
+"""Functions that come to what they are given."""
+LOOKED_AT = frozenset((
+    "str", "int", "float", "bool", "isinstance", "len", "shlex.split", "shlex.join", "shlex.quote", "json.dumps", "dataclasses.asdict",
+    "asdict", "vars",
+))  # fmt: skip
+"""Functions whose result can be told from what they are given."""
+READS = frozenset((
+    "items", "keys", "values", "get", "split", "join", "strip", "rstrip", "lstrip", "format", "replace", "startswith", "endswith",
+    "removeprefix", "removesuffix", "lower", "upper", "model_dump",
+))  # fmt: skip
+"""Methods whose result can be told from what their object is."""
+TEXT_CHANGES = frozenset(("replace", "removeprefix", "removesuffix", "lower", "upper", "title"))
+TYPES = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict"))
 BLANKS = re.compile(r"\s+")
 
 State = dict[str, Value]
@@ -76,6 +110,12 @@ class Evaluator:
         self.within: Place | None = None
         """Where an expression inside an f-string stands; its own nodes have no places."""
         self.depth = 0
+        self.world: World | None = None
+        """The way in which an expression is evaluated once more; None while the file is gone through."""
+        self.called: dict[int, Value] = {}
+        """What calls of the file's own functions came to, by the node."""
+        self.questions: dict[object, tuple[Turn, tuple[bool, object]]] = {}
+        """Each question with whether it was first asked the other way round; what it is about is kept, so that it stays itself."""
 
     # Places.
 
@@ -126,7 +166,7 @@ class Evaluator:
                 return self.opaque(node)
             handler = EXPRESSIONS.get(type(node))
             if handler is not None:
-                return handler(self, node)
+                return self.handled(handler, node)
             for name in node._fields:
                 child = getattr(node, name)
                 for one in child if isinstance(child, list) else (child,):
@@ -135,6 +175,122 @@ class Evaluator:
             return self.opaque(node)
         finally:
             self.depth -= 1
+
+    def handled(self, handler: Callable[..., Value], node: ast.expr) -> Value:
+        """What an expression comes to, or how to tell once the way is known."""
+        try:
+            return handler(self, node)
+        except Waits:
+            if self.world is not None:
+                return self.opaque(node, DEPENDS)
+        within = self.within
+        state, called = self.met_in(node)
+        signs = self.mentions(node) or any(map(mentions, called.values()))
+        return Later(lambda world: self.again(node, world, state, called, within), self.place(node), signs)
+
+    def mentions(self, node: ast.expr) -> bool:
+        """Whether an expression may come to a command that starts SGLang."""
+        for part in ast.walk(node):
+            if isinstance(part, ast.Constant):
+                found = isinstance(part.value, str) and SIGN in part.value
+            else:
+                value = self.state.get(self.key_of(part) or "") if isinstance(part, ast.Name | ast.Attribute) else None
+                found = value is not None and mentions(value)
+            if found:
+                return True
+        return False
+
+    def met_in(self, node: ast.expr) -> tuple[State, dict[int, Value]]:
+        """What an expression is evaluated on: the present state, and what calls in it came to."""
+        calls = [id(n) for n in ast.walk(node) if isinstance(n, ast.Call | ast.Attribute)]
+        return dict(self.state), {call: self.called[call] for call in calls if call in self.called}
+
+    def again(
+        self, node: ast.expr, world: World, state: State, called: dict[int, Value], within: Place | None = None
+    ) -> Value:
+        """An expression in a world, on the state it was met in. Starts nothing and changes nothing."""
+        kept = self.state, self.called, self.within, self.world, self.depth
+        self.state, self.called, self.within, self.world = dict(state), called, within, world
+        try:
+            return self.evaluate(node)
+        finally:
+            self.state, self.called, self.within, self.world, self.depth = kept
+
+    # Tests.
+
+    def test(self, node: ast.expr) -> Turn | bool:
+        """How a test comes out: True, False, or the turn at which it is told (0: it holds, 1: it does not)."""
+        self.evaluate(node)
+        state, called = self.met_in(node)
+        if self.world is not None:
+            return self.holds(node, self.world, state, called)
+        try:
+            return self.holds(node, World({}), state, called)
+        except (Undecided, Impossible):
+            decide = lambda world: 0 if self.holds(node, world, state, called) else 1  # noqa: E731
+            return Turn(self.place(node), ("", ""), decide)
+
+    def holds(self, node: ast.expr, world: World, state: State, called: dict[int, Value]) -> bool:
+        if isinstance(node, ast.BoolOp):
+            wanted = isinstance(node.op, ast.Or)
+            return wanted if any(self.holds(v, world, state, called) == wanted for v in node.values) else not wanted
+        if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+            return not self.holds(node.operand, world, state, called)
+        world.splits += 1
+        try:
+            value = plain(self.again(node, world, state, called), world)
+        finally:
+            world.splits -= 1
+        known = truth_of(value)
+        if known is not None:
+            return known
+        turn, turned = self.question(node, state)
+        return (world.way(turn) == 0) != turned
+
+    def question(self, node: ast.expr, state: State) -> tuple[Turn, bool]:
+        """The turn at which a test is told that only somebody outside can answer, the same for the same test of the same values."""
+        one = conditions.asked(node)
+        holders = [state.get(key) for n in ast.walk(one.subject) if isinstance(n, ast.expr) and (key := self.key_of(n))]
+        subject = (ast.dump(one.subject), tuple(map(id, holders)))
+        asked = (*subject, one.form)
+        if asked not in self.questions:
+            text = conditions.shown(ast.unparse(node))
+            labels = f"`{text}` holds", f"`{text}` does not hold"
+            self.questions[asked] = Turn(self.place(node), labels, None, one.about(subject)), (one.turned, holders)
+        turn, (turned, _) = self.questions[asked]
+        return turn, turned != one.turned
+
+    def compare(self, node: ast.Compare) -> Value:
+        """A comparison as a value, where its sides are known."""
+        values = [self.evaluate(n) for n in (node.left, *node.comparators)]
+        if len(node.ops) != 1:
+            return self.opaque(node)
+        (left_known, left), (right_known, right) = map(data_of, values)
+        found = conditions.compared(type(node.ops[0]), left, right) if left_known and right_known else None
+        if found is None and len(values) == 2 and isinstance(node.ops[0], ast.Is | ast.IsNot):
+            found = _is_none(values[0], right if right_known else OUTSIDE, isinstance(node.ops[0], ast.Is))
+        return self.opaque(node) if found is None else self.computed(node, found)
+
+    def negated(self, node: ast.UnaryOp) -> Value:
+        value = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            if is_open(value):
+                raise Waits
+            known = truth_of(value)
+            return self.opaque(node) if known is None else self.computed(node, not known)
+        literal = self.source_of(node)
+        if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and isinstance(value, Plain):
+            number = value.value
+            if isinstance(number, int | float) and not isinstance(number, bool) and literal is not None:
+                return Plain(-number, literal)
+        return self.opaque(node)
+
+    def computed(self, node: ast.expr, value: Any) -> Plain:
+        place = self.place(node)
+        return Plain(value, Word((Fragment(repr(value), place, False, fixed=True),), place))
+
+    def awaited(self, node: ast.Await) -> Value:
+        return self.evaluate(node.value)
 
     def constant(self, node: ast.Constant) -> Value:
         if isinstance(node.value, str):
@@ -169,7 +325,7 @@ class Evaluator:
 
     def formatted(self, expression: str, place: Place) -> tuple[Fragment, ...]:
         """What `{expression}` of an f-string comes to."""
-        body = parsed(f"({expression})")
+        body = _expression(expression)
         unknown = (Fragment(None, place, False, COMPUTED),)
         if body is None or len(body) != 1 or not isinstance(body[0], ast.Expr):
             return unknown
@@ -190,11 +346,29 @@ class Evaluator:
             found = self.state.get(full) if full == ENVIRON else None
         if found is None:
             return self.unknown_attribute(node)
-        return seen_at(found, self.place(node))
+        if isinstance(found, Routine):
+            return self.on_attribute(node, found)
+        return seen_at(found if self.world is None else plain(found, self.world), self.place(node))
+
+    def on_attribute(self, node: ast.expr, routine: Routine) -> Value:
+        """A function by its name; a property is what it returns."""
+        if not any(isinstance(d, ast.Name) and d.id in PROPERTIES for d in routine.node.decorator_list):
+            return routine
+        if self.world is not None:
+            return plain(self.called[id(node)], self.world) if id(node) in self.called else self.opaque(node)
+        call = ast.copy_location(ast.Call(node, [], []), node)
+        found = self.on_call(call, self.name_of(node), Arguments([], {}, []))
+        self.called[id(node)] = found if found is not None else self.opaque(node)
+        return self.called[id(node)]
 
     def unknown_attribute(self, node: ast.expr) -> Value:
         if isinstance(node, ast.Attribute):
-            self.evaluate(node.value)
+            owner = self.evaluate(node.value)
+            if is_open(owner):
+                raise Waits
+            found = owner.fields.get(node.attr) if isinstance(owner, Record) else None
+            if found is not None:
+                return seen_at(found if self.world is None else plain(found, self.world), self.place(node))
         return self.opaque(node)
 
     def items(self, node: ast.List | ast.Tuple) -> Value:
@@ -215,19 +389,21 @@ class Evaluator:
         return Items(tuple(found[:MAX_ITEMS]), self.place(node), literal)
 
     def unpacked(self, node: ast.Starred) -> tuple[Value, ...]:
-        value = self.evaluate(node.value)
-        return (
-            value.items if isinstance(value, Items) else (More(self.place(node), getattr(value, "reason", COMPUTED)),)
-        )
+        return items_of(self.evaluate(node.value), self.place(node))
 
     def table(self, node: ast.Dict) -> Value:
         found = Table((), self.place(node))
         for key, item in zip(node.keys, node.values, strict=True):
             value = self.evaluate(item)
             if key is None:
-                found = merged(found, value)
+                both = merged(found, value)
+                if not isinstance(both, Table):
+                    raise Waits
+                found = both
                 continue
             name = self.evaluate(key)
+            if is_open(name):
+                raise Waits
             if isinstance(name, Text) and name.word.text is not None:
                 found = found.with_entry(Entry(name.word, value))
             else:
@@ -238,29 +414,47 @@ class Evaluator:
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         if isinstance(node.op, ast.Add):
             return sum_of(left, right, self.place(node))
-        if isinstance(node.op, ast.BitOr) and isinstance(left, Table):
+        if isinstance(node.op, ast.BitOr) and (isinstance(left, Table) or is_open(left)):
             return merged(left, right)
+        if is_open(left):
+            raise Waits
         if isinstance(node.op, ast.Mod) and isinstance(left, Text):
             return Text(Word(_with_gaps(left.word, re.compile(r"%(?:\(\w+\))?[-\d.]*[a-z]")), self.place(node)))
         return self.opaque(node)
 
     def conditional(self, node: ast.IfExp) -> Value:
-        self.evaluate(node.test)
-        return joined(self.evaluate(node.body), self.evaluate(node.orelse), self.place(node))
+        return self.one_of(node.test, node.body, node.orelse, self.place(node))
+
+    def one_of(self, test: ast.expr, yes: ast.expr, no: ast.expr, place: Place) -> Value:
+        """`yes if test else no`."""
+        turn = self.test(test)
+        if isinstance(turn, bool):
+            self.evaluate(no if turn else yes)
+            return self.evaluate(yes if turn else no)
+        values = self.evaluate(yes), self.evaluate(no)
+        return values[0] if alike(*values) else Either(turn, values, place, None, any(map(mentions, values)))
 
     def chosen(self, node: ast.BoolOp) -> Value:
-        """`x or "default"`: the first that is certainly true."""
-        values = [self.evaluate(v) for v in node.values]
-        for value in values[:-1]:
-            known, data = data_of(value)
-            if not known:
+        """`x or "default"`, `x and y`."""
+        *firsts, last = node.values
+        found = self.evaluate(last)
+        for test in reversed(firsts):
+            value = self.evaluate(test)
+            turn = self.test(test)
+            if isinstance(turn, bool):
+                found = value if turn == isinstance(node.op, ast.Or) else found
+            elif isinstance(node.op, ast.And):
                 return self.opaque(node, DEPENDS)
-            if bool(data) == isinstance(node.op, ast.Or):
-                return value
-        return values[-1]
+            else:  # what is unknown may be empty itself
+                empty = isinstance(value, Opaque) and truth_of(found) is False
+                arms = value, found
+                found = value if empty else Either(turn, arms, self.place(node), None, any(map(mentions, arms)))
+        return plain(found, self.world) if self.world is not None else found
 
     def subscript(self, node: ast.Subscript) -> Value:
         owner, index = self.evaluate(node.value), self.evaluate(node.slice)
+        if is_open(owner):
+            raise Waits
         known, at = data_of(index)
         if not known:
             return self.opaque(node)
@@ -271,6 +465,8 @@ class Evaluator:
             environ = self.name_of(node.value) == ENVIRON
             return self.opaque(node, FROM_ENVIRONMENT if environ else COMPUTED)
         items = owner.items if isinstance(owner, Items) else ()
+        if any(isinstance(v, Spread) for v in items):
+            raise Waits
         if isinstance(at, int) and -len(items) <= at < len(items) and not any(isinstance(v, More) for v in items):
             return items[at]
         return self.opaque(node)
@@ -281,23 +477,70 @@ class Evaluator:
         return value
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
-        """`[str(x) for x in args]` is `args`; any other is a list of something."""
-        generator = node.generators[0]
-        source = self.evaluate(generator.iter)
-        plain = isinstance(generator.target, ast.Name) and len(node.generators) == 1 and not generator.ifs
-        if plain and isinstance(source, Items):
-            element = node.elt
-            if (
-                isinstance(element, ast.Call)
-                and isinstance(element.func, ast.Name)
-                and element.func.id == "str"
-                and len(element.args) == 1
-            ):
-                element = element.args[0]
-            assert isinstance(generator.target, ast.Name)
-            if isinstance(element, ast.Name) and element.id == generator.target.id:
-                return source
-        return Items((More(self.place(node)),), self.place(node))
+        """The items for each round over known ones; what an `if` lets through depends on the way."""
+        before = dict(self.state)
+        items = self.rounds(node.generators, lambda: (self.evaluate(node.elt),), self.place(node))
+        self.state = before
+        return Items(items[:MAX_ITEMS], self.place(node))
+
+    def rounds(
+        self, generators: list[ast.comprehension], make: Callable[[], tuple[Value, ...]], place: Place
+    ) -> tuple[Value, ...]:
+        if not generators:
+            return make()
+        first, *others = generators
+        source = self.evaluate(first.iter)
+        if is_open(source):
+            raise Waits
+        if not isinstance(source, Items) or len(source.items) > MAX_ROUNDS:
+            return (More(place),)
+        found: tuple[Value, ...] = ()
+        for item in source.items:
+            if isinstance(item, Spread):
+                raise Waits
+            if isinstance(item, More):
+                found = (*found, item)
+                continue
+            self.bind_names(first.target, item)
+            found = (*found, *self.let_through(first.ifs, lambda: self.rounds(others, make, place), place))
+        return found
+
+    def let_through(
+        self, tests: list[ast.expr], make: Callable[[], tuple[Value, ...]], place: Place
+    ) -> tuple[Value, ...]:
+        if not tests:
+            return make()
+        turn = self.test(tests[0])
+        if isinstance(turn, bool):
+            return self.let_through(tests[1:], make, place) if turn else ()
+        inner = Items(self.let_through(tests[1:], make, place), place)
+        return (Spread(Either(turn, (inner, Items((), place)), place, None, mentions(inner)), place),)
+
+    def bind_names(self, target: ast.expr, value: Value) -> None:
+        """The names of a loop's target."""
+        if isinstance(target, ast.Name):
+            self.state[target.id] = value
+        elif isinstance(target, ast.Tuple | ast.List):
+            known = isinstance(value, Items) and len(value.items) == len(target.elts)
+            for i, one in enumerate(target.elts):
+                self.bind_names(one, value.items[i] if known and isinstance(value, Items) else self.opaque(one))
+
+    def table_of_rounds(self, node: ast.DictComp) -> Value:
+        """`{k: v for k, v in d.items()}`."""
+        before = dict(self.state)
+        pair = lambda: (Items((self.evaluate(node.key), self.evaluate(node.value)), self.place(node)),)  # noqa: E731
+        pairs = self.rounds(node.generators, pair, self.place(node))
+        self.state = before
+        found = Table((), self.place(node))
+        for one in pairs:
+            if depends(one):
+                raise Waits
+            key = one.items[0] if isinstance(one, Items) else None
+            if isinstance(one, Items) and isinstance(key, Text) and key.word.text is not None:
+                found = found.with_entry(Entry(key.word, one.items[1]))
+            else:
+                found = replace(found, open=True)
+        return found
 
     def call(self, node: ast.Call) -> Value:
         positional: list[Value] = []
@@ -316,7 +559,13 @@ class Evaluator:
                 keywords[keyword.arg] = value
         name = self.name_of(node.func)
         arguments = Arguments(positional, keywords, rest)
-        found = self.on_call(node, name, arguments)
+        if self.world is not None:
+            found = plain(self.called[id(node)], self.world) if id(node) in self.called else None
+        else:
+            found = self.on_call(node, name, arguments)
+            self.called.pop(id(node), None)
+            if found is not None:
+                self.called[id(node)] = found
         if found is None:
             found = self.method(node, arguments) or self.function(node, name, arguments)
         return found if found is not None else self.opaque(node)
@@ -329,33 +578,31 @@ class Evaluator:
         if name in ("os.environ.get", "os.getenv"):
             return self.from_environment(node, first, given.get(1, "default"))
         if name == "dict" and not given.positional:
-            found = Table(tuple(Entry(_key(self, k), given.keywords[k.arg]) for k in node.keywords if k.arg), place)
+            found: Value = Table(
+                tuple(Entry(_key(self, k), given.keywords[k.arg]) for k in node.keywords if k.arg), place
+            )
             for more in given.rest:
                 found = merged(found, more)
             return found
-        if first is None or isinstance(first, More):
+        if first is None or isinstance(first, More | Spread):
             return Items((), place) if name in ("list", "tuple") and first is None else None
-        if name in ("str", "int", "float", "repr"):
-            word = as_text(first)
-            if name == "str" and not word.splat:
-                return Text(word._replace(place=place))
-            return first if isinstance(first, Plain) and name != "repr" else None
-        if name in ("list", "tuple", "sorted") and isinstance(first, Items):
-            return first if name != "sorted" else None
-        if name in (
-            "copy.copy",
-            "copy.deepcopy",
-            "copy",
-            "deepcopy",
-            "dict",
-            "textwrap.dedent",
-            "dedent",
-            "os.path.expanduser",
-        ):
-            return first if isinstance(first, Items | Table | Text) else None
+        if name in COPIES:
+            return first if isinstance(first, Items | Table | Text | Record) or is_open(first) else None
+        if is_open(first) and name in LOOKED_AT:
+            raise Waits
+        if name in ("str", "int", "float", "bool"):
+            return self.converted(node, name, first)
+        if name == "isinstance" and len(given.positional) == 2:
+            return self.is_of_type(node, first)
+        if name == "len" and isinstance(first, Items) and not any(isinstance(v, More | Spread) for v in first.items):
+            return self.computed(node, len(first.items))
+        if name in ("dataclasses.asdict", "asdict", "vars") and isinstance(first, Record):
+            return fields_table(first, place)
         if name == "shlex.split" and isinstance(first, Text):
             return split(first.word, place, quotes=True)
-        if name == "shlex.join" and isinstance(first, Items):
+        if name in ("shlex.quote", "pipes.quote", "quote") and isinstance(first, Text):
+            return Text(first.word._replace(place=place))
+        if name in ("shlex.join", "subprocess.list2cmdline") and isinstance(first, Items):
             return joined_by(Text(Word((Fragment(" ", place, False, fixed=True),), place)), first, place)
         if name == "json.dumps":
             known, data = data_of(first)
@@ -369,8 +616,42 @@ class Evaluator:
         if known and isinstance(environ, Table):
             found = next((e.value for e in environ.entries if e.name == text), None)
             if found is not None:
-                return found
-        return default if default is not None else self.opaque(node, FROM_ENVIRONMENT)
+                return found if self.world is None else plain(found, self.world)
+        unknown = self.opaque(node, FROM_ENVIRONMENT)
+        if (
+            default is None
+            or not known
+            or self.world is not None
+            or (isinstance(default, Plain) and default.value is None)
+        ):
+            return default if default is not None and self.world is not None else unknown
+        key = ("environment", text)
+        if key not in self.questions:
+            self.questions[key] = Turn(unknown.place, (f"`{text}` is not set", f"`{text}` is set")), (False, None)
+        return Either(self.questions[key][0], (default, unknown), unknown.place, 0)
+
+    def converted(self, node: ast.Call, name: str, first: Value) -> Value | None:
+        """`str(x)`, `int(x)`, …"""
+        if name == "str":
+            word = as_text(first)
+            return None if word.splat else Text(word._replace(place=self.place(node)))
+        if name == "bool":
+            known = truth_of(first)
+            return None if known is None else self.computed(node, known)
+        if isinstance(first, Text) and first.word.text is not None:
+            try:
+                return Plain((int if name == "int" else float)(first.word.text), first.word)
+            except ValueError:
+                return None
+        return first if isinstance(first, Plain) and isinstance(first.value, int if name == "int" else float) else None
+
+    def is_of_type(self, node: ast.Call, value: Value) -> Value | None:
+        names = node.args[1].elts if isinstance(node.args[1], ast.Tuple) else [node.args[1]]
+        known = [name.id for name in names if isinstance(name, ast.Name) and name.id in TYPES]
+        own = type_name(value)
+        if not own or len(known) != len(names):
+            return None
+        return self.computed(node, own in known or (own == "bool" and "int" in known))
 
     def method(self, node: ast.Call, given: Arguments) -> Value | None:
         """Methods of strings, lists and dictionaries; those that change the list change what its name holds."""
@@ -379,6 +660,20 @@ class Evaluator:
         owner = self.evaluate(node.func.value)
         verb = node.func.attr
         place = self.place(node)
+        if is_open(owner):
+            owner = self.state.get(self.key_of(node.func.value) or "", owner)
+            if verb in ("append", "extend"):
+                owner = Items((Spread(owner, place_of(owner)),), place_of(owner))
+            elif verb in ("update", "setdefault"):
+                return self.keep(node.func.value, changed_entries_later(owner, verb, node, given, self))
+            elif verb in ("insert", "remove", "pop", "clear", "sort", "reverse"):
+                return self.keep(node.func.value, self.opaque(node))
+            elif verb == "copy":
+                return owner
+            elif verb in READS:
+                raise Waits
+            else:
+                return None
         if isinstance(owner, Text):
             return self.text_method(owner, verb, given, place)
         if isinstance(owner, Items):
@@ -386,9 +681,15 @@ class Evaluator:
                 return owner
             changed = changed_items(owner, verb, given, place)
             return self.keep(node.func.value, changed) if changed is not None else None
+        if isinstance(owner, Record) and verb == "model_dump":
+            return fields_table(owner, place)
         if isinstance(owner, Table):
             if verb == "copy":
                 return owner
+            if verb in ("items", "keys", "values"):
+                return items_of_table(owner, verb, place)
+            if verb == "get" and given.positional:
+                return entry_of(owner, given.positional[0], given.get(1, "default") or self.computed(node, None))
             changed_table = changed_entries(owner, verb, node, given, self)
             return self.keep(node.func.value, changed_table) if changed_table is not None else None
         return None
@@ -406,13 +707,24 @@ class Evaluator:
             return split(owner.word, place, quotes=False)
         if verb == "join" and given.positional and isinstance(given.positional[0], Items):
             return joined_by(owner, given.positional[0], place)
-        if verb in ("strip", "rstrip", "lstrip", "lower", "encode"):
-            return owner if verb != "lower" else None
+        if verb in ("strip", "rstrip", "lstrip", "encode"):
+            return owner
+        if verb in ("startswith", "endswith") and given.positional:
+            return self.begins(owner, verb, given.positional[0], place)
         if verb == "format":
             return Text(Word(_with_gaps(owner.word, re.compile(r"\{[^{}]*\}")), place))
-        if verb in ("replace", "removeprefix", "removesuffix", "upper", "title"):
-            return Text(Word((Fragment(None, place, False, COMPUTED),), place))
+        if verb in TEXT_CHANGES:
+            return changed_text(owner, verb, given, place)
         return None
+
+    def begins(self, owner: Text, verb: str, part: Value, place: Place) -> Value | None:
+        known, what = data_of(part)
+        text = owner.word.text
+        if not known or text is None or not isinstance(what, str | list):
+            return None
+        parts = (what,) if isinstance(what, str) else tuple(map(str, what))
+        found = text.startswith(parts) if verb == "startswith" else text.endswith(parts)
+        return Plain(found, Word((Fragment(repr(found), place, False, fixed=True),), place))
 
 
 def _key(evaluator: Evaluator, keyword: ast.keyword) -> Word:
@@ -430,23 +742,88 @@ def _is_literal(node: ast.expr) -> bool:
     return True
 
 
+def truth_of(value: Value) -> bool | None:
+    """Whether a value counts as true, where that is known."""
+    if isinstance(value, Items) and value.items and not any(isinstance(v, More | Spread) for v in value.items):
+        return True
+    if isinstance(value, Table) and value.entries:
+        return True
+    if isinstance(value, Text) and value.word.known_start:
+        return True
+    if isinstance(value, Record | Routine):
+        return True
+    if is_open(value):
+        return None
+    known, data = data_of(value)
+    return bool(data) if known else None
+
+
+def _is_none(value: Value, right: Any, positive: bool) -> bool | None:
+    """`value is None`, of a value that is certainly something else."""
+    if right is not None or isinstance(value, Opaque | More):
+        return None
+    return not positive
+
+
+def type_name(value: Value) -> str:
+    """The type of a value, empty where it is not known."""
+    if isinstance(value, Plain):
+        return type(value.value).__name__
+    if isinstance(value, Text):
+        return "str"
+    return "list" if isinstance(value, Items) else "dict" if isinstance(value, Table) else ""
+
+
+def items_of(value: Value, place: Place) -> tuple[Value, ...]:
+    """What `*value` brings."""
+    if isinstance(value, Items):
+        return value.items
+    return (Spread(value, place),) if is_open(value) else (More(place, getattr(value, "reason", COMPUTED)),)
+
+
+def items_of_table(owner: Table, verb: str, place: Place) -> Items:
+    """`.items()`, `.keys()` and `.values()`."""
+    rows: list[Value] = []
+    for entry in owner.entries:
+        key = Text(entry.key)
+        rows.append(key if verb == "keys" else entry.value if verb == "values" else Items((key, entry.value), place))
+    return Items((*rows, *((More(owner.place),) if owner.open else ())), place)
+
+
+def entry_of(owner: Table, key: Value, default: Value) -> Value | None:
+    """`owner.get(key, default)`."""
+    known, name = data_of(key)
+    found = next((e.value for e in owner.entries if known and e.name == name), None)
+    return found if found is not None else None if owner.open or not known else default
+
+
+def fields_table(record: Record, place: Place) -> Table:
+    """The fields of an instance as a dictionary."""
+    entries = (Entry(Word((Fragment(name, place, False, fixed=True),), place), v) for name, v in record.fields.items())
+    return Table(tuple(entries), place, not record.kind)
+
+
 def sum_of(left: Value, right: Value, place: Place) -> Value:
     """`left + right` of lists or strings, one of which may be unknown."""
     if isinstance(left, Items) or isinstance(right, Items):
-        both: list[Value] = []
-        for side in (left, right):
-            both += (
-                side.items if isinstance(side, Items) else (More(place_of(side), getattr(side, "reason", COMPUTED)),)
-            )
-        return Items(tuple(both[:MAX_ITEMS]), place)
+        both = (*items_of(left, place_of(left)), *items_of(right, place_of(right)))
+        return Items(both[:MAX_ITEMS], place)
+    if is_open(left) or is_open(right):
+        signs = mentions(left) or mentions(right)
+        return Later(lambda world: sum_of(plain(left, world), plain(right, world), place), place, signs)
     if isinstance(left, Text) or isinstance(right, Text):
         fragments = (*as_text(left).fragments, *as_text(right).fragments)
         return Text(Word(fragments, place))
     return Opaque(place)
 
 
-def merged(left: Table, right: Value) -> Table:
+def merged(left: Value, right: Value) -> Value:
     """`{**left, **right}`."""
+    if is_open(left) or is_open(right):
+        signs = mentions(left) or mentions(right)
+        return Later(lambda world: merged(plain(left, world), plain(right, world)), place_of(left), signs)
+    if not isinstance(left, Table):
+        return Table(right.entries if isinstance(right, Table) else (), place_of(left), True)
     if not isinstance(right, Table):
         return replace(left, open=True, literal=None)
     found = left
@@ -460,22 +837,30 @@ def changed_items(owner: Items, verb: str, given: Arguments, place: Place) -> It
     if verb == "append" and first is not None:
         return Items((*owner.items, first), owner.place)
     if verb == "extend" and first is not None:
-        more = first.items if isinstance(first, Items) else (More(place, getattr(first, "reason", COMPUTED)),)
-        return Items((*owner.items, *more), owner.place)
+        return Items((*owner.items, *items_of(first, place)), owner.place)
+    if verb == "insert" and len(given.positional) == 2:
+        return _inserted(owner, given.positional[0], given.positional[1])
     if verb in ("insert", "remove", "pop", "clear", "sort", "reverse"):
         return Items((More(place),), owner.place)
     return None
 
 
-def changed_entries(owner: Table, verb: str, node: ast.Call, given: Arguments, evaluator: Evaluator) -> Table | None:
+def _inserted(owner: Items, index: Value, item: Value) -> Items:
+    at = index.value if isinstance(index, Plain) and isinstance(index.value, int) else None
+    if at is None or any(isinstance(v, More | Spread) for v in owner.items[: at if at >= 0 else None]):
+        return Items((More(owner.place),), owner.place)
+    items = list(owner.items)
+    items.insert(at, item)
+    return Items(tuple(items), owner.place)
+
+
+def changed_entries(owner: Table, verb: str, node: ast.Call, given: Arguments, evaluator: Evaluator) -> Value | None:
     if verb == "update":
-        found = owner
+        found: Value = owner
         for value in (*given.positional, *given.rest):
             found = merged(found, value)
-        for keyword in node.keywords:
-            if keyword.arg:
-                found = found.with_entry(Entry(_key(evaluator, keyword), given.keywords[keyword.arg]))
-        return found
+        named = tuple(Entry(_key(evaluator, k), given.keywords[k.arg]) for k in node.keywords if k.arg)
+        return merged(found, Table(named, owner.place)) if named else found
     if verb == "setdefault" and len(given.positional) == 2 and isinstance(given.positional[0], Text):
         key, value = given.positional
         assert isinstance(key, Text)
@@ -486,6 +871,33 @@ def changed_entries(owner: Table, verb: str, node: ast.Call, given: Arguments, e
         kept = tuple(e for e in owner.entries if known and e.name != name)
         return replace(owner, entries=kept, literal=None)
     return None
+
+
+def changed_entries_later(owner: Value, verb: str, node: ast.Call, given: Arguments, evaluator: Evaluator) -> Later:
+    """A dictionary that depends on the way, after one of its methods changed it."""
+
+    def make(world: World) -> Value:
+        table = plain(owner, world)
+        changed = changed_entries(table, verb, node, given, evaluator) if isinstance(table, Table) else None
+        return changed if changed is not None else Table((), place_of(owner), True)
+
+    return Later(make, place_of(owner), mentions(owner) or any(map(mentions, given.positional)))
+
+
+def changed_text(owner: Text, verb: str, given: Arguments, place: Place) -> Text:
+    """`text.replace("_", "-")` and its like of a known text; it is written where the text is, and cannot be changed there."""
+    known, arguments = data_of(Items(tuple(given.positional), place))
+    text = owner.word.text
+    first = next(iter(owner.word.fragments), None)
+    try:
+        new = getattr(text, verb)(*arguments) if known and text is not None else None
+    except (TypeError, ValueError):
+        new = None
+    if not isinstance(new, str) or first is None:
+        return Text(Word((Fragment(None, place, False, COMPUTED),), place))
+    if new == text:
+        return owner
+    return Text(Word((Fragment(new, first.place, False, via=first.via, fixed=True),), place))
 
 
 def split(word: Word, place: Place, *, quotes: bool) -> Items:
@@ -520,6 +932,8 @@ def _unquoted(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 
 
 def joined_by(separator: Text, items: Items, place: Place) -> Value:
+    if any(isinstance(v, Spread) for v in items.items):
+        raise Waits
     fragments: list[Fragment] = []
     for i, item in enumerate(items.items):
         if i:
@@ -541,6 +955,12 @@ def _with_gaps(word: Word, pattern: re.Pattern[str]) -> tuple[Fragment, ...]:
     return tuple(found)
 
 
+@lru_cache(maxsize=2_000)
+def _expression(source: str) -> list[ast.stmt] | None:
+    """An expression between the braces of an f-string."""
+    return parsed(f"({source})")
+
+
 EXPRESSIONS: dict[type, Callable[..., Value]] = {
     ast.Constant: Evaluator.constant,
     ast.JoinedStr: Evaluator.string,
@@ -557,5 +977,9 @@ EXPRESSIONS: dict[type, Callable[..., Value]] = {
     ast.ListComp: Evaluator.comprehension,
     ast.GeneratorExp: Evaluator.comprehension,
     ast.SetComp: Evaluator.comprehension,
+    ast.DictComp: Evaluator.table_of_rounds,
+    ast.Compare: Evaluator.compare,
+    ast.UnaryOp: Evaluator.negated,
+    ast.Await: Evaluator.awaited,
     ast.Call: Evaluator.call,
 }

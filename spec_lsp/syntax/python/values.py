@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from spec_lsp.syntax.launch import Clue
+from spec_lsp.syntax.python.ways import Turn, World
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 PARAMETER = "a parameter"
@@ -79,7 +83,128 @@ class More:
     reason: str = COMPUTED
 
 
-Value = Text | Plain | Items | Table | Opaque | More
+@dataclass(frozen=True, slots=True, eq=False)
+class Either:
+    """One value for each way at `turn`. `usual` is the way that counts where nothing else depends on it (a default), else None."""
+
+    turn: Turn
+    arms: tuple[Value, ...]
+    place: Place
+    usual: int | None = None
+    signs: bool = False
+    """Whether it may hold a command that starts SGLang (`mentions`)."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Later:
+    """A value that is made when the way is known, because it is made of such as depend on it."""
+
+    make: Callable[[World], Value]
+    place: Place
+    signs: bool
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Spread:
+    """The items of a list that depends on the way, among others."""
+
+    value: Value
+    place: Place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Record:
+    """An object with attributes: an instance of the class `kind` of the file, or the options of a parser (no kind)."""
+
+    fields: Mapping[str, Value]
+    place: Place
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Routine:
+    """A function of the file. `kind` is the class it is a method of; `within` if it is defined in another function."""
+
+    node: ast.FunctionDef | ast.AsyncFunctionDef
+    clues: tuple[Clue, ...]
+    place: Place
+    kind: str = ""
+    within: bool = False
+
+
+Value = Text | Plain | Items | Table | Opaque | More | Either | Later | Spread | Record | Routine
+DEEP = 150
+SIGN = "sglang"
+"""Values made of values that a world looks through."""
+
+
+class Waits(Exception):  # noqa: N818 - control flow
+    """What is asked of a value depends on the way the program goes."""
+
+
+def is_open(value: Value) -> bool:
+    """Whether the value depends on the way; not whether what it holds does."""
+    return isinstance(value, Either | Later | Spread)
+
+
+def depends(value: Value) -> bool:
+    """Whether the value, or something in it, depends on the way."""
+    if isinstance(value, Items):
+        return any(map(depends, value.items))
+    if isinstance(value, Table):
+        return any(depends(e.value) for e in value.entries)
+    return is_open(value)
+
+
+def mentions(value: Value) -> bool:
+    """Whether a value may hold a command that starts SGLang."""
+    if isinstance(value, Text):
+        return any(f.text is not None and SIGN in f.text for f in value.word.fragments)
+    if isinstance(value, Items):
+        return any(map(mentions, value.items))
+    if isinstance(value, Table):
+        return any(mentions(e.value) for e in value.entries)
+    if isinstance(value, Spread):
+        return mentions(value.value)
+    return isinstance(value, Either | Later) and value.signs
+
+
+def plain(value: Value, world: World, depth: int = 0) -> Value:
+    """The value in a world, all that it holds included."""
+    if isinstance(value, Text | Plain | Opaque | More | Routine | Record):
+        return value
+    if depth > DEEP:
+        return Opaque(place_of(value), DEPENDS)
+    key = (id(value), world.splits > 0)
+    if key not in world.kept:
+        world.kept[key] = (value, _made(value, world, depth))
+    made: Value = world.kept[key][1]
+    return made
+
+
+def _made(value: Value, world: World, depth: int) -> Value:
+    if isinstance(value, Either):
+        return plain(value.arms[world.way(value.turn, value.usual)], world, depth + 1)
+    if isinstance(value, Later):
+        return plain(value.make(world), world, depth + 1)
+    if isinstance(value, Items) and depends(value):
+        items: list[Value] = []
+        for item in value.items:
+            items += spread(item, world, depth + 1)
+        return Items(tuple(items), value.place)
+    if isinstance(value, Table) and depends(value):
+        return replace(
+            value, entries=tuple(Entry(e.key, plain(e.value, world, depth + 1)) for e in value.entries), literal=None
+        )
+    return value
+
+
+def spread(item: Value, world: World, depth: int = 0) -> tuple[Value, ...]:
+    """An item of a list in a world; of a `Spread`, the items it stands for."""
+    if not isinstance(item, Spread):
+        return (plain(item, world, depth),)
+    found = plain(item.value, world, depth)
+    return found.items if isinstance(found, Items) else (More(item.place, getattr(found, "reason", COMPUTED)),)
 
 
 def place_of(value: Value) -> Place:
@@ -89,7 +214,9 @@ def place_of(value: Value) -> Place:
 
 
 def as_text(value: Value) -> Word:
-    """The value as `str()` makes an argument of it."""
+    """The value as `str()` makes an argument of it. Raises Waits."""
+    if is_open(value):
+        raise Waits
     if isinstance(value, Text):
         return value.word
     if isinstance(value, Plain):
@@ -103,7 +230,9 @@ def as_text(value: Value) -> Word:
 
 
 def data_of(value: Value) -> tuple[bool, Any]:
-    """Whether the value is known throughout, and what it is."""
+    """Whether the value is known throughout, and what it is. Raises Waits."""
+    if is_open(value):
+        raise Waits
     if isinstance(value, Text):
         return value.word.text is not None, value.word.text
     if isinstance(value, Plain):
@@ -119,7 +248,7 @@ def data_of(value: Value) -> tuple[bool, Any]:
 
 def as_source(value: Value) -> Word:
     """The value as Python source: as it is written where it is a literal, else what it comes to."""
-    written = None if isinstance(value, Opaque | More) else value.literal
+    written = value.literal if isinstance(value, Text | Plain | Items | Table) else None
     if written is not None:
         return written
     known, data = data_of(value)
@@ -132,6 +261,10 @@ def as_source(value: Value) -> Word:
 
 def seen_at(value: Value, place: Place) -> Value:
     """A value that a name brings in: it is seen where the name stands, and written where it was written."""
+    if isinstance(value, Either) and not any(map(is_open, value.arms)):
+        return Either(value.turn, tuple(seen_at(a, place) for a in value.arms), place, value.usual, value.signs)
+    if is_open(value):
+        return Later(lambda world: seen_at(plain(value, world), place), place, mentions(value))
     if isinstance(value, Text):
         return Text(_seen(value.word, place), _seen(value.literal, place) if value.literal else None)
     if isinstance(value, Plain):
@@ -149,16 +282,25 @@ def alike(left: Value, right: Value) -> bool:
     """Whether two values are known to be the same, wherever they are written."""
     if left is right:
         return True
+    if depends(left) or depends(right):
+        return left == right
     (known, a), (also, b) = data_of(left), data_of(right)
     return bool(known and also and type(a) is type(b) and a == b) or left == right
 
 
-def joined(left: Value | None, right: Value | None, place: Place) -> Value:
-    """What a name may be after two ways of the program."""
-    if left is None or right is None or alike(left, right):
-        found = left if left is not None else right
-        assert found is not None
-        return found
+def joined(turn: Turn, ends: Mapping[int, Value], place: Place) -> Value:
+    """What a name is behind a turn, by the ways that get there."""
+    values = list(ends.values())
+    if all(alike(values[0], v) for v in values[1:]):
+        return values[0]
+    arms = tuple(ends.get(way, values[0]) for way in range(len(turn.labels)))
+    return Either(turn, arms, place, None, any(map(mentions, values)))
+
+
+def mixed(left: Value, right: Value, place: Place) -> Value:
+    """What a name certainly is after some rounds of a loop, or after something that may have failed: what both values begin with."""
+    if alike(left, right):
+        return left
     if isinstance(left, Items) and isinstance(right, Items):
         same = 0
         while same < min(len(left.items), len(right.items)) and alike(left.items[same], right.items[same]):
@@ -169,11 +311,11 @@ def joined(left: Value | None, right: Value | None, place: Place) -> Value:
         kept = tuple(e for e in left.entries if e.name in others and alike(e.value, others[e.name]))
         return Table(kept, left.place, True)
     if isinstance(left, Text) and isinstance(right, Text):
-        return _joined_text(left, right, place)
+        return _mixed_text(left, right, place)
     return Opaque(place, DEPENDS)
 
 
-def _joined_text(left: Text, right: Text, place: Place) -> Value:
+def _mixed_text(left: Text, right: Text, place: Place) -> Value:
     """The start that two strings share, and something unknown behind it."""
     same = 0
     a, b = left.word.fragments, right.word.fragments
