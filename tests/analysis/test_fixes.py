@@ -232,7 +232,7 @@ def test_a_fix_is_safe_only_if_every_way_runs_the_same() -> None:
 
 
 def test_fix_all_leaves_what_only_some_hardware_refuses() -> None:
-    text = f"# spec-lsp: sglang=0.5.23\n{SERVER} --attention-backend fa3 --stream-interval 4\n"
+    text = f"# spec-lsp: sglang=0.5.23\n{SERVER} --page-size 5 --stream-interval 4\n"
     assert any(d.severity == "warning" and d.rule.severity == "error" for d in check(text).diagnostics)
     assert fix_all(NAME, text, Options(), NOTHING, unsafe=True) == ()
 

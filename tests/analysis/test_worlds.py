@@ -124,6 +124,21 @@ def test_a_file_name_is_the_last_hint() -> None:
     assert devices(assumed("# spec-lsp: gpu=h100\n" + SERVER, name="/w/run_b200.sh")) == {("h100", "directive")}
 
 
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--model-path deepseek-v3 --attention-backend trtllm_mla",
+        "--model-path llama-3.1-8b --attention-backend fa3",
+        "--model-path deepseek-v3 --attention-backend fa3",
+    ],
+)
+def test_what_is_typed_says_which_hardware_it_is_for(flags: str) -> None:
+    text = f"# spec-lsp: sglang=0.5.23\npython -m sglang.launch_server {flags} --tp 8\n"
+    assert [d for d in check(text).diagnostics if d.severity in ("error", "warning")] == []
+    wrong = "h100" if "trtllm" in flags else "b200"
+    assert [d.severity for d in check(text.replace("0.5.23", f"0.5.23 gpu={wrong}")).diagnostics][:1] == ["error"]
+
+
 def test_a_file_name_decides_what_is_shown_but_no_error() -> None:
     text = f"# spec-lsp: sglang=0.5.23\n{SERVER.replace('llama-3.1-8b', 'deepseek-v3')} --tp 8 --attention-backend trtllm_mla"
     named = check(text, name="/w/run_h100.sh")

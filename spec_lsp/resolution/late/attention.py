@@ -150,6 +150,7 @@ def fa3_runs(c: Config, facts: ModelFacts) -> bool:
     "fa3-off-hopper",
     raises="AssertionError",
     late=True,
+    gate=True,
     sglang="attention_registry.py:create_flashattention_v3_backend",
     bad=("gpu=b200 -- --attention-backend fa3", "gpu=a100 model=deepseek-v3 -- --tp-size 8 --attention-backend fa3"),
     good=("gpu=h100 -- --attention-backend fa3", "gpu=a100 -- --attention-backend fa3"),
