@@ -1,71 +1,93 @@
-"""Shell scripts that Helm, Go or Jinja print (`serve.sh.j2`, `_helpers.tpl`): what a template prints is unknown, the rest is read."""
+"""Shell scripts that Helm, Go or Jinja print (`serve.sh.j2`, `_helpers.tpl`), in each of the ways that they can be rendered."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Choice, Document, Problem
+from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Template, read_template, stretches
-from spec_lsp.syntax.yaml.templates import Way as Rendering
+from spec_lsp.syntax.yaml.chart import Chart
+from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Hole, Template, read_template, stretches
+from spec_lsp.syntax.yaml.values import Printed, Values
 from spec_lsp.syntax.yaml.worlds import Way, together
 
+Stretch = tuple[int, int]
+Printer = Callable[[Hole], "Printed | None"]
 MATTERS = re.compile(r"sglang|--[a-z]|=")
 """What arms of a template must hold to be told apart."""
 
 
 def read_shell_template(name: str, text: str, read: Callable[[str], str | None]) -> Document:
-    """All launches of a template of a script, in each of the ways that it can be rendered."""
+    """All launches of a template of a script, in each of the ways that it can be rendered.
+
+    What it defines for others to include (`define`) is a script of its own: nobody knows what runs before it.
+    """
     template = read_template(text)
-    ways: list[Way] = []
+    chart = Chart(name, read)
+    values = Values(text, name, chart.value)
+    launches: list[Launch] = []
     problems: list[Problem] = []
     depends_on: frozenset[str] = frozenset()
-    for way in template.ways(0, len(text), MATTERS):
-        found = read_script(name, _rendered(name, text, template, way), Around(read=read))
-        choices = tuple(Choice(Place(name, at, at), what) for at, what in way.taken)
-        problems += found.problems if not ways else ()
-        depends_on |= found.depends_on
-        ways.append((choices, found.launches))
-    return Document(name, text, tuple(together(ways)), tuple(problems), directives_of(name, text), depends_on)
+    for start, end, outside in _scripts(template, len(text)):
+        ways: list[Way] = []
+        for way in template.ways(start, end, MATTERS):
+            printer = partial(values.printed, world=dict(way.world))
+            word = _rendered(name, text, template, [*way.left_out, *way.dropped, *outside], printer)
+            found = read_script(name, word, Around(read=read))
+            choices = tuple(Choice(Place(name, at, at), what) for at, what in way.taken)
+            problems += found.problems if not ways else ()
+            depends_on |= found.depends_on
+            ways.append((choices, found.launches))
+        launches += together(ways)
+    launches.sort(key=lambda launch: launch.place.start)
+    depends_on |= chart.depends_on
+    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), depends_on)
 
 
-def _rendered(name: str, text: str, template: Template, way: Rendering) -> Word:
+def _scripts(template: Template, size: int) -> Iterator[tuple[int, int, Sequence[Stretch]]]:
+    """The scripts in a template: where each lies, and what does not belong to it."""
+    for start, end in template.defined:
+        yield start, end, [(0, start), (end, size)]
+    yield 0, size, template.defined
+
+
+def _rendered(name: str, text: str, template: Template, out: Sequence[Stretch], printer: Printer) -> Word:
     """The script in one way: lines that only steer are gone, so that a command goes on behind them."""
     fragments: list[Fragment] = []
     position = 0
-    for start, end, printed in _gone(template, way):
-        fragments += _kept(name, text, template, position, start)
+    for start, end, printed in _gone(template, out):
+        fragments += _kept(name, text, template, position, start, printer)
         if printed:
             fragments += (Fragment(None, Place(name, start, end), False, FROM_TEMPLATE), _blank(name, end))
         position = max(position, end)
-    fragments += _kept(name, text, template, position, len(text))
+    fragments += _kept(name, text, template, position, len(text), printer)
     return Word(tuple(fragments), Place(name, 0, len(text)))
 
 
-def _gone(template: Template, way: Rendering) -> Iterator[tuple[int, int, bool]]:
+def _gone(template: Template, out: Sequence[Stretch]) -> Iterator[tuple[int, int, bool]]:
     """Stretches that are not in the script, and whether something that nobody knows is in their place."""
     printed = set(template.printed)
     position = 0
-    for start, end in sorted([*template.hidden, *way.left_out]):
+    for start, end in sorted([*template.hidden, *out]):
         if end > position:
             yield max(start, position), end, start >= position and (start, end) in printed
             position = end
 
 
-def _kept(name: str, text: str, template: Template, start: int, end: int) -> Iterator[Fragment]:
+def _kept(name: str, text: str, template: Template, start: int, end: int, printer: Printer) -> Iterator[Fragment]:
     if start >= end:
         return
     for low, high, hole in stretches(template.holes_in(start, end), start, end):
         place = Place(name, low, high)
         if hole is None:
             yield Fragment(text[low:high], place)
-        elif hole.silent:
-            yield _blank(name, low)
-        else:
-            yield Fragment(None, place, False, hole.reason)
+        elif not hole.silent:
+            printed = printer(hole)
+            yield from printed.quoted if printed is not None else [Fragment(None, place, False, hole.reason)]
 
 
 def _blank(name: str, at: int) -> Fragment:

@@ -23,9 +23,20 @@ def ways(text: str, name: str = "serve.sh.j2") -> list[list[str]]:
             "sglang serve m \\\n{% if eagle %}\n  --speculative-algorithm EAGLE \\\n{% endif %}\n  --port 1\n",
             [["m", "--speculative-algorithm", "EAGLE", "--port", "1"], ["m", "--port", "1"]],
         ),
-        ("sglang serve m {{- if .Values.tp }} --tp 2{{ end }} --port 1\n", [["m", "?+", "--port", "1"]]),
+        (
+            "sglang serve m {{- if .Values.tp }} --tp 2{{ end }} --port 1\n",
+            [["m", "--tp", "2", "--port", "1"], ["m", "--port", "1"]],
+        ),
+        (
+            "sglang serve {{ default `a b` .m | quote }} --x={% if x %}1{% endif %}\n",
+            [["a b", "--x=1"], ["a b", "--x="]],
+        ),
         ('{{- define "serve" -}}\nsglang serve m \\\n  {{ include "flags" . }}\n{{- end -}}\n', [["m", "?+"]]),
         ("{# sglang serve a comment #}\nsglang serve m\n", [["m"]]),
+        (
+            '{{- define "a" }}\nsglang serve m --rank $R\n{{- end }}\n{{- define "b" }}\nR=1\nsglang serve n --rank $R\n{{- end }}\n',
+            [["m", "--rank", "?+"], ["n", "--rank", "1"]],
+        ),
         ("TP={{ tp }}\nsglang serve m --tp $TP\n", [["m", "--tp", "?+"]]),
         ("vllm serve {{ model }} # not sglang serve\n", []),
     ],

@@ -266,15 +266,38 @@ TEMPLATES: list[tuple[str, list[str]]] = [
     (pod('{{- if eq .r "p" }}', "- --a", "{{- end }}", '{{- if eq .r "q" }}', "- --b", "{{- end }}"), ["--a", "--b", ""]),
     (pod("{{- range .l }}", "- {{ . }}", "{{- end }}"), ["?*"]),
     (pod("{{- range $k, $v := .l }}", "- --{{ $k }}={{ $v }}", "{{- end }}"), ["--?=?"]),
-    (pod("{{- with .l }}", "- --a={{ . }}", "{{- end }}"), ["--a=?"]),
-    (pod("- --a{{ if .x }}=1{{ end }}"), ["--a?"]),
+    (pod("{{- with .l }}", "- --a={{ . }}", "{{- end }}"), ["--a=?", ""]),
+    (pod("- --a{{ if .x }}=1{{ end }}"), ["--a=1", "--a"]),
+    (pod("- {{ if .x }}--a{{ end }}", "- --b"), ["--a --b", "--b"]),
+    (pod("- {{- if .x }} --a{{ end }}", "- --b"), ["--a --b", "--b"]),
+    (pod('- "{{ if .x }}8{{ else }}4{{ end }}"'), ["8", "4"]),
+    (pod("- --a={{ if .x -}} 8 {{- else -}} 4 {{- end }}"), ["--a=8", "--a=4"]),
+    (pod("- '{{ if .x }}--a{{ if .y }}=1{{ end }}{{ end }}'", "- --b"), ["--a=1 --b", "--a --b", " --b"]),
+    (pod("- {% if x %}--a{% elif y == 'z' %}--b{% else %}--c{% endif %}"), ["--a", "--b", "--c"]),
+    (pod("- --a{{ range .l }}={{ . }}{{ end }}"), ["--a?"]),
+    (pod("- --a{{ if .x }}{{ range .l }}={{ . }}{{ end }}{{ end }}"), ["--a?"]),
+    (pod("- --a{{/* why */}}=1", "- {{/* why */}}--b"), ["--a=1 --b"]),
+    (f"command: [{PY}, {{{{ if .x }}}}'--a',{{{{ end }}}} \"--b\"]\n", ["--a --b", "--b"]),
+    (f"command: [{PY},\n  {{{{- if .x }}}}\"--a\",{{{{ end }}}}\n  '--b']\n", ["--a --b", "--b"]),
+    ("{{ if .x }}run: sglang serve m{{ end }}\nname: x\n", ["m"]),
+    (pod("- --tp", "- {{ .Values.tp | default 8 }}"), ["--tp 8"]),
+    (pod("- --tp={{ default 8 .Values.tp }}", "- --x={{ .Values.x | quote }}"), ["--tp=8 --x=?"]),
+    (pod("- {{ .Values.x | default \"a b\" | quote }}", "- --x={{ `y` }}"), ["a b --x=y"]),
+    (pod("- {{ x | default('a') }}", "- {{ y|default(3, true)|int }}", "- {{ z | default(w) }}"), ["a 3 ?"]),
+    (pod("- {{ .a | default .b | default 3 }}", "- {{ include \"x\" . | default 3 }}"), ["3 ?"]),
+    (pod("- {{ if .tp }}--tp={{ .tp | default 8 }}{{ end }}", "- {{ .tp | default 8 }}"), ["--tp=? ?", "8"]),
+    (pod('- {{ if eq .r "p" }}--role={{ .r }}{{ end }}', "- {{ .r | default 8 }}"), ["--role=p p", "?"]),
+    (pod("- {{ with .tp }}--tp={{ . }}{{ end }}", "- {{ .tp | default 8 }}"), ["--tp=? ?", "8"]),
+    ("run: sglang serve {{ .m | default \"a b\" | quote }} --x '{{ .y | default 1 }}'\n", ["a b --x 1"]),
     (pod("- --a", "{% if x == 'y' %}", "- --b", "{% elif z %}", "- --c", "{% endif %}"), ["--a --b", "--a --c", "--a"]),
     (pod("- --a", "{{- if .x", "- --b"), ["--a --b"]),
     ("{{- define \"x\" }}\nrun: sglang serve m\n{{- end }}\n", ["m"]),
     ("{{ .x }}:\n  run: sglang serve {{ .m }} --tp={{ .t }}\n", ["?+ --tp=?"]),
     ("run: |\n  sglang serve m \\\n  {{- if .x }}\n    --a \\\n  {{- end }}\n    --b\n", ["m --a --b", "m --b"]),
     ("run: >\n  sglang serve m\n  {{- if .x }}\n  --a\n  {{- end }}\n  --b\n", ["m --a --b", "m --b"]),
-    ("run: sglang serve m {{- if .x }} --a {{- end }} --b\n", ["m ?+ --b"]),
+    ("run: sglang serve m {{- if .x }} --a {{- end }} --b\n", ["m --a --b", "m --b"]),
+    ("run: |\n  T={{ if .x }}8{{ else }}4{{ end }}\n  sglang serve m --tp $T\n", ["m --tp 8", "m --tp 4"]),
+    ("run: |\n  sglang serve m {{ if .x -}}\n    --a\n  {{- end }}\n", ["m ?+"]),
     (pod("- --a", "{{- /*", "- --no", "*/ -}}", "- --b"), ["--a --b"]),
     (pod("- --a", '{{- include "x" (dict', '   "y" 1) }}', "- --b={{ dict", ' "z" }}'), ["--a ?* --b=?"]),
     ("run: |\n  printf '{%s' x {{ .y }}\n  A=(1 2); echo ${#A[@]} '#}'\n  sglang serve m\n", ["m"]),
@@ -290,6 +313,48 @@ def test_templates(text: str, expected: list[str]) -> None:
     assert read("# sglang\n" + text).problems == ()
 
 
+CHART = "tp: 8\nmodel: {name: org/m, path: ''}\nratio: 0.80\non: true\noff: false\nempty:\nlist: [a]\nrole: decode\n"
+VALUES = [
+    ("{{ .Values.tp }} {{ .Values.tp | default 4 }} {{ $.Values.tp }}", ["8 8 8"]),
+    ("{{ .Values.model.name }} {{ .Values.model.path | default .Values.model.name }}", ["org/m org/m"]),
+    ("{{ .Values.ratio }} {{ .Values.on }} {{ .Values.off | default 3 }} {{ .Values.off }}", ["0.8 true 3 false"]),
+    ("x{{ .Values.empty }} x{{ .Values.list }} x{{ .Values.other }} x{{ .Release.tp }}", ["x? x? x? x?"]),
+    ("x{{ .Values.other | default 3 }}", ["x3"]),
+    ("{{ if .Values.tp }}--tp {{ .Values.tp }}{{ end }}", ["--tp 8", ""]),
+    ("{{ if .Values.off }}--x x{{ .Values.off }}{{ end }}", ["--x x?", ""]),
+    ("{{ with .Values.model }}{{ .name }}{{ end }}", ["org/m", ""]),
+    (
+        '{{ if eq .Values.role "decode" }}--d {{ .Values.role }}{{ else }}--e x{{ .Values.role }}{{ end }}',
+        ["--d decode", "--e x?"],
+    ),
+    ('{{ if ne .Values.role "prefill" }}--d x{{ .Values.role }}{{ end }} {{ .Values.role }}', ["--d x? ?+", "prefill"]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), VALUES, ids=range(len(VALUES)))
+def test_values_of_charts(text: str, expected: list[str]) -> None:
+    body = f"# sglang\nrun: sglang serve --x {text}\n"
+    for name, path in (("c/templates/a.yaml", "../values.yaml"), ("/c/templates/b/a.yaml", "../../values.yaml")):
+        document = parse(name, body, {path: CHART}.get, None, looks_like)
+        check_maps(document)
+        found = [" ".join(argv(v)[1:]) for launch in document.launches for v in launch.variants]
+        assert sorted(found) == sorted(expected)
+        assert document.depends_on == {path}
+    without = parse("c/a.yaml", body, {"../values.yaml": CHART, "values.yaml": CHART}.get, None, looks_like)
+    assert without.depends_on == frozenset()
+
+
+def test_a_value_of_a_chart_stands_in_its_file() -> None:
+    text = "# sglang\nimage: {repository: lmsysorg/sglang, tag: '{{ .Values.tag }}'}\nrun: sglang serve --tp {{ .Values.tp }}\n"
+    document = parse("c/templates/a.yaml", text, {"../values.yaml": "tag: v0.5.21\ntp: 8\n"}.get)
+    (launch,) = document.launches
+    assert [c.text for c in launch.clues] == ["lmsysorg/sglang:v0.5.21"]
+    fragment = launch.variants[0].words[1].fragments[0]
+    assert (fragment.text, fragment.place) == ("8", ("../values.yaml", 17, 18))
+    word = launch.variants[0].words[1].place
+    assert text[word.start : word.end] == "{{ .Values.tp }}"
+
+
 def test_a_masked_text_has_the_length_of_the_text() -> None:
     text = "a: {{ b }}\n{{- if x }}\n- c {{ d\n{% end %}\n{# e\nf #}\n${{ g }} {{ if h }}i{{ else }}j{{ end }}\n"
     template = read_template(text)
@@ -297,6 +362,17 @@ def test_a_masked_text_has_the_length_of_the_text() -> None:
     assert "{{" not in template.masked
     assert template.holes == sorted(template.holes, key=lambda h: h.start)
     assert all(a.end <= b.start for a, b in zip(template.holes, template.holes[1:], strict=False))
+
+
+def test_any_two_answers_come_together_in_a_way() -> None:
+    for count in (5, 9, 15):
+        text = pod(*(f"- {{{{ if .v{i} }}}}--f{i}{{{{ end }}}}" for i in range(count)))
+        (launch,) = read("# sglang\n" + text).launches
+        assert len(launch.variants) == 16
+        given = [frozenset(argv(v)) for v in launch.variants]
+        for i in range(count):
+            for j in range(i):
+                assert len({(f"--f{i}" in flags, f"--f{j}" in flags) for flags in given}) == 4
 
 
 def test_many_conditions_stay_few_ways() -> None:

@@ -135,6 +135,8 @@ class WordEditor:
             return
         if self.syntax == "yaml-mapping" or (self.syntax == "yaml-words" and self.is_item(word.place)):
             text = self.text_of(word.place.document)
+            if place is not None and word.place.contains(place) and any(f.via for f in fragments):
+                yield (Edit(place, value),)  # the default of a variable or of a template
             if (
                 self.syntax == "yaml-mapping"
                 and start == 0

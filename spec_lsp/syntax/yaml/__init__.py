@@ -7,6 +7,7 @@ from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 from spec_lsp.syntax.directives import DIRECTIVE, directives_in
@@ -14,6 +15,7 @@ from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, La
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.commands import SCRIPT_NAME, ConfigMapEntry, Reader
 from spec_lsp.syntax.yaml.config import (
     ConfigEntry,
@@ -27,7 +29,8 @@ from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, i
 from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
 from spec_lsp.syntax.yaml.shift import shift
 from spec_lsp.syntax.yaml.surroundings import Frame
-from spec_lsp.syntax.yaml.templates import Template, Way, left_out, read_template, within
+from spec_lsp.syntax.yaml.templates import Template, Way, dropping, left_out, read_template, within
+from spec_lsp.syntax.yaml.values import Values
 from spec_lsp.syntax.yaml.words import asked
 from spec_lsp.syntax.yaml.worlds import together
 
@@ -100,6 +103,8 @@ class _File:
         self.text = text
         self.looks_like = looks_like
         self.template: Template = read_template(text)
+        self.chart = Chart(name, self.read)
+        self.values = Values(text, name, self.chart.value)
         self.asked = False
         self.signs = [m.start() for m in SIGN.finditer(text)]
         self._read = read
@@ -158,7 +163,7 @@ class _File:
                 else:
                     reader.document()
                 told.problems += reader.problems if not ways else []
-                told.depends_on |= reader.depends_on
+                told.depends_on |= reader.depends_on | self.chart.depends_on
                 told.used |= reader.used
                 ways.append(((*taken, *_choices(part, given)), reader.launches))
         told.launches = together(ways)
@@ -175,14 +180,18 @@ class _File:
     def part(self, start: int, end: int, way: Way = ALWAYS) -> Part:
         template, out = self.template, way.left_out
         text = template.masked[start:end]
-        text = left_out(text, [(a - start, b - start) for a, b in out]) if out else text
+        if out or way.dropped:
+            text = left_out(
+                text, [(a - start, b - start) for a, b in out], [(a - start, b - start) for a, b in way.dropped]
+            )
         hidden = template.hidden_in(start, end)
         printed = [h for h in within(template.printed, start, end) if not any(a <= h[0] < b for a, b in out)]
-        holes = template.holes_in(start, end)
+        holes = dropping(template.holes_in(start, end), way.dropped)
         signs = None if "&" in text else [m.start() for m in SIGN.finditer(text)]
         loops = [h for h in template.loops if h[0] < end and start < h[1]]
-        part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, loops, None, signs)
+        part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, loops, signs=signs)
         part.root = root_of(text)
+        part.printer = partial(self.values.printed, world=dict(way.world)) if holes else None
         return part
 
     def nested(self, word: Word) -> Document:

@@ -295,7 +295,7 @@ class Reader:
             if printed is not None:
                 found.append(Word((Fragment(None, printed, False, FROM_TEMPLATE),), printed, True))
             if item is not None:
-                found += [] if is_null(item) and not item.value else [self.item(item)]
+                found += [] if self.part.is_nothing(item) else [self.item(item)]
                 position = item.end_mark.index
         return found
 

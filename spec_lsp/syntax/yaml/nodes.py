@@ -9,16 +9,18 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import yaml
 
+from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark
 from spec_lsp.syntax.yaml.scalars import scalar_word
 from spec_lsp.syntax.yaml.templates import Hole, stretches
+from spec_lsp.syntax.yaml.values import Printed
 
 Stretch = tuple[int, int]
 
@@ -177,6 +179,8 @@ class Part:
     printed: Sequence[Stretch] = ()
     loops: Sequence[Stretch] = ()
     root: Node = None
+    printer: Callable[[Hole], Printed | None] | None = None
+    """What templates print, as far as it can be told."""
     signs: Sequence[int] | None = None
     """Where the text speaks of SGLang; None: it may anywhere."""
     _words: dict[int, Word] = field(default_factory=dict)
@@ -192,13 +196,23 @@ class Part:
             holes = holes[low : bisect_left(holes, self.base + end, key=lambda h: h.start)]
         if not holes:
             return (Fragment(self.text[start:end], self.place(start, end)),)
-        return tuple(
-            Fragment(self.text[a - self.base : b - self.base], Place(self.document, a, b))
-            if hole is None
-            else Fragment(None, Place(self.document, hole.start, hole.end), False, hole.reason)
-            for a, b, hole in stretches(holes, self.base + start, self.base + end)
-            if hole is None or not hole.silent
-        )
+        found: list[Fragment] = []
+        low, high = self.base + start, self.base + end
+        for a, b, hole in stretches(holes, low, high):
+            if hole is None:
+                found.append(Fragment(self.text[a - self.base : b - self.base], Place(self.document, a, b)))
+            elif not hole.silent:
+                known = self.prints_in(hole, alone=(a, b) == (low, high)) if b - a == hole.end - hole.start else None
+                unknown = Fragment(None, Place(self.document, hole.start, hole.end), False, hole.reason)
+                found += known if known is not None else (unknown,)
+        return tuple(found)
+
+    def prints_in(self, hole: Hole, *, alone: bool) -> tuple[Fragment, ...] | None:
+        """What a template prints in the middle of a line, None where nobody knows. Quotes around all of a scalar are YAML's."""
+        printed = self.printer(hole) if self.printer is not None else None
+        if printed is None:
+            return None
+        return printed.fragments if alone else printed.quoted
 
     def prints(self, start: int, end: int) -> Place | None:
         """The first line between two offsets on which a template prints something that nobody knows."""
@@ -210,6 +224,12 @@ class Part:
     @property
     def is_compose(self) -> bool:
         return is_mapping(self.get(self.root, "services")) and self.get(self.root, "apiVersion") is None
+
+    def is_nothing(self, node: Node) -> bool:
+        """Whether nothing stands at a place: not even an empty text in quotes."""
+        if not is_scalar(node) or node.style:
+            return False
+        return (is_null(node) and not node.value) or (HOLE in node.value and not self.word(node).fragments)
 
     def repeats(self, node: Node) -> bool:
         """Whether a template prints a node any number of times."""
@@ -281,7 +301,8 @@ class Part:
                     yield from self.entries(one).items()
         for key, value in own:
             if key.value != "<<" or key.style:
-                yield key.value, (key, value)
+                named = self.word(key).text if HOLE in key.value else None
+                yield named or key.value, (key, value)
 
     def get(self, node: Node, *path: str) -> Node:
         """The value at a path of keys, None if there is none."""

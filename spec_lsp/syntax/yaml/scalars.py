@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
-from spec_lsp.syntax.source import Source
+from spec_lsp.syntax.source import HOLE, Source
 from spec_lsp.syntax.word import Fragment, Word
 
 BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
@@ -53,6 +53,8 @@ def scalar_word(
             fragments.extend(written)
         else:
             unknown = next((f for f in written if f.text is None), None)
+            if unknown is None and HOLE in text:
+                unknown = Fragment(None, source.place(start + low, start + high), False, "from a template")
             spot = source.place(start + low, start + high)
             fragments.append(
                 Fragment(text, spot, False) if unknown is None else Fragment(None, spot, False, unknown.reason)

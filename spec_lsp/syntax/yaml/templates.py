@@ -1,7 +1,8 @@
 """Templates in YAML files: `{{ … }}` of Go, Helm and Jinja, `{% … %}`, and `${{ … }}` of workflows.
 
-What a template prints is not known, so each becomes a hole of the same width, and lines that only steer (`{{- if … }}`) become empty.
-What stands between `if` and `end` is there in some ways of rendering the file: `Template.ways` tells these apart where it matters.
+Each becomes a hole of the same width (`values` says of some what they print), and lines that only steer (`{{- if … }}`) become empty.
+What stands between `if` and `end` is there in some ways of rendering the file, be it lines or a part of one: `Template.ways` tells these
+apart where it matters.
 """
 
 from __future__ import annotations
@@ -21,15 +22,22 @@ TOKEN = re.compile(
     re.S,
 )
 MARKS = ("{{", "{%", "{#")
-STARTS = frozenset({"if", "unless"})
-LOOPS = frozenset({"range", "with", "for", "define", "block", "macro", "filter", "raw", "call"})
+STARTS = frozenset({"if", "unless", "with"})
+LOOPS = frozenset({"range", "for", "define", "block", "macro", "filter", "raw", "call"})
 ENDS = re.compile(r"end\w*\Z")
 SILENT = re.compile(r"/\*|#|\$\w+\s*:?=|set\b|import\b|extends\b|from\b|break\b|continue\b|template\b")
 EQUALS = re.compile(r"eq\s+(?P<a>\S+)\s+[\"'`](?P<b>[^\"'`]*)[\"'`]\Z|(?P<c>[\w.]+)\s*==\s*[\"'](?P<d>[^\"']*)[\"']\Z")
+INLINE = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|=|\bvalue:|\bimage:", re.M)
+"""What a line must hold so that the ways of a part of it are told apart."""
 FROM_TEMPLATE = "from a template"
 FROM_BLOCK = "from a template's block"
 FROM_WORKFLOW = "from the workflow's context"
+SEPARATES = frozenset(" \t\"'[{,(")
+OPENS = frozenset("\"'[{")
+BLANKS = re.compile(r"[ \t]*")
 MAX_WAYS = 16
+COLUMNS = (1, 2, 4, 8, 7, 11, 13, 14, 15, 3, 5, 6, 9, 10, 12)
+"""The columns of an orthogonal array of 16 rows: among the first eight, any three answers come together."""
 MAX_LENGTH = 1_000_000
 
 
@@ -43,6 +51,10 @@ class Hole:
     reason: str = FROM_TEMPLATE
     silent: bool = False
     """Whether it only steers and prints nothing."""
+    at: int = 0
+    """Where `text` starts in the file."""
+    dot: str = ""
+    """What `.` is there: the subject of the `with` around it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +73,21 @@ class Arm:
     start: int
     end: int
     conditions: tuple[Condition, ...]
+    inline: bool = False
+    """Whether it is a part of a line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to render: lines to leave out, and what was decided, in words that continue "when "."""
+    """One way to render: lines and parts of lines to leave out, and what was decided, in words that continue "when "."""
 
     left_out: tuple[tuple[int, int], ...] = ()
+    dropped: tuple[tuple[int, int], ...] = ()
+    """Parts of lines."""
     taken: tuple[tuple[int, str], ...] = ()
     """Where the condition stands and what it is."""
+    world: tuple[tuple[str, str | bool | None], ...] = ()
+    """What subjects are: a value, set (True), not set (False); None: something else than all that is asked for."""
 
 
 @dataclass(slots=True)
@@ -84,6 +102,8 @@ class Template:
     arms: list[Arm] = field(default_factory=list)
     loops: list[tuple[int, int]] = field(default_factory=list)
     """Lines that are printed any number of times."""
+    defined: list[tuple[int, int]] = field(default_factory=list)
+    """Lines that are defined for others to include, in order."""
 
     def holes_in(self, start: int, end: int) -> Sequence[Hole]:
         low = bisect_right(self.holes, start, key=lambda h: h.end)
@@ -97,14 +117,14 @@ class Template:
         arms = [a for a in self.arms if start <= a.start and a.end <= end]
         if not arms:
             return [Way()]
-        subjects = _subjects([a for a in arms if matters.search(self.masked, a.start, a.end)])
+        subjects = _subjects([a for a in arms if a.inline or matters.search(self.masked, a.start, a.end)])
         asked = {subject: _asked(arms, subject) for subject in subjects}
         ways: dict[Way, None] = {}
-        for values in product(*subjects.values()):
-            world = dict(zip(subjects, values, strict=True))
-            out = tuple((a.start, a.end) for a in arms if not _holds(a, world))
+        for world in _worlds(subjects):
+            out = tuple((a.start, a.end) for a in arms if not a.inline and not _holds(a, world))
+            dropped = tuple((a.start, a.end) for a in arms if a.inline and not _holds(a, world))
             taken = tuple((asked[s], _in_words(s, v, subjects[s])) for s, v in world.items())
-            ways[Way(out, taken)] = None
+            ways[Way(out, dropped, taken, tuple((s, _known(v, subjects[s])) for s, v in world.items()))] = None
         return list(ways)
 
 
@@ -124,12 +144,26 @@ def _subjects(arms: Sequence[Arm]) -> dict[str, list[str | None]]:
                 answers.insert(len(answers) - (None in answers), condition.value)
             if None not in answers:
                 answers.append(None)
-    while _size(found) > MAX_WAYS:
-        widest = max(found, key=lambda s: len(found[s]))
-        found[widest].pop()
-        if not found[widest]:
-            del found[widest]
     return found
+
+
+def _worlds(subjects: Mapping[str, Sequence[str | None]]) -> Iterator[dict[str, str | None]]:
+    """The ways to answer all that is asked; where that is too many, enough for any two to come together (an orthogonal array)."""
+    if _size(subjects) <= MAX_WAYS:
+        for values in product(*subjects.values()):
+            yield dict(zip(subjects, values, strict=True))
+        return
+    for way in range(MAX_WAYS):
+        world: dict[str, str | None] = {}
+        for i, (subject, answers) in enumerate(subjects.items()):
+            column, other = COLUMNS[i % len(COLUMNS)], COLUMNS[(i + 1) % len(COLUMNS)]
+            number = _parity(way & column) + 2 * (_parity(way & other) if len(answers) > 2 else 0)
+            world[subject] = answers[number % len(answers)]
+        yield world
+
+
+def _parity(number: int) -> int:
+    return number.bit_count() & 1
 
 
 def _size(subjects: Mapping[str, Sequence[str | None]]) -> int:
@@ -152,6 +186,12 @@ def _holds(arm: Arm, world: Mapping[str, str | None]) -> bool:
 
 def _asked(arms: Sequence[Arm], subject: str) -> int:
     return next((a.start for a in arms if any(c.subject == subject for c in a.conditions)), 0)
+
+
+def _known(value: str | None, answers: Sequence[str | None]) -> str | bool | None:
+    if value is None:
+        return False if "" in answers else None
+    return value or True
 
 
 def _in_words(subject: str, value: str | None, answers: Sequence[str | None]) -> str:
@@ -178,6 +218,10 @@ class _Block:
     condition: Condition | None
     inline: int
     before: list[Condition] = field(default_factory=list)
+    arms: list[Arm] = field(default_factory=list)
+    dot: str = ""
+    """The subject of a `with`."""
+    defines: bool = False
 
 
 class _Reader:
@@ -187,11 +231,14 @@ class _Reader:
         self.inlined = 0
         """Where the last stretch that is there or not ends."""
         self.blocks: list[_Block] = []
+        self.steering: list[tuple[int, int]] = []
+        """Templates in lines that print nothing."""
 
     def read(self) -> Template:
         tokens = [(m, self.line(m)) for m in TOKEN.finditer(self.text)]
         for m, (start, end) in tokens:
             self.token(m, start, end)
+        self.found.arms.sort(key=lambda arm: arm.start)
         self.fill()
         return self.found
 
@@ -213,7 +260,22 @@ class _Reader:
             self.hide(start, end, not steers)
         elif m.start() >= self.inlined:
             reason = FROM_WORKFLOW if m["flow"] else FROM_TEMPLATE
-            self.found.holes.append(Hole(m.start(), m.end(), code, reason, steers))
+            start, end = self.trimmed(m) if steers else m.span()
+            dot = next((block.dot for block in reversed(self.blocks) if block.dot), "")
+            self.found.holes.append(Hole(start, end, code, reason, steers, m.start() + m.group().find(code), dot))
+            if steers:
+                self.steering.append(m.span())
+
+    def trimmed(self, m: re.Match[str]) -> tuple[int, int]:
+        """A template with the blanks of its line that it takes away (`{{-`, `-}}`)."""
+        start, end = m.span()
+        if m.group()[2:3] == "-":
+            before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
+            start -= len(before) - len(before.rstrip(" \t"))
+        if m.group()[-3:-2] == "-":
+            behind = BLANKS.match(self.text, end)
+            end = behind.end() if behind else end
+        return start, end
 
     def steers(self, m: re.Match[str], first: str, code: str) -> bool:
         if m["flow"]:
@@ -229,40 +291,53 @@ class _Reader:
     def turn(self, m: re.Match[str], first: str, code: str, start: int, end: int, alone: bool) -> None:
         """Follows blocks: their arms, and stretches of a line that are there or not."""
         if first in STARTS:
-            inline = -1 if alone else m.start()
-            self.blocks.append(_Block(end, _condition(code[len(first) :], first == "unless"), inline))
+            condition = _condition(code[len(first) :], first == "unless")
+            block = _Block(end if alone else m.end(), condition, -1 if alone else m.start())
+            block.dot = condition.subject if first == "with" else ""
+            self.blocks.append(block)
         elif first in LOOPS:
-            self.blocks.append(_Block(end, None, -1 if alone else m.start()))
+            self.blocks.append(_Block(end, None, -1 if alone else m.start(), defines=first in ("define", "macro")))
         elif first in ("else", "elif") and self.blocks:
             block = self.blocks[-1]
-            self.close(block, start)
+            self.close(block, start if block.inline < 0 else m.start())
             if block.condition is not None:
                 block.before.append(block.condition)
             rest = re.sub(r"\A(?:else\s+)?(?:el)?if\b|\Aelse\b", "", code).strip()
-            block.start = end
+            block.start, block.dot = end if block.inline < 0 else m.end(), ""
             if block.condition is not None:
                 block.condition = _condition(rest, False) if rest else Condition("", "", False)
         elif ENDS.match(first) and self.blocks:
             block = self.blocks.pop()
-            if block.inline >= 0:
-                self.inline(block.inline, m.end())
-            else:
+            if block.inline < 0:
                 self.close(block, start)
+            elif self.is_opaque(block, start, end):
+                self.inline(block.inline, m.end())
+                block.arms = []
+            else:
+                self.close(block, m.start())
+            self.found.arms += block.arms
 
     def close(self, block: _Block, end: int) -> None:
         """Ends the open arm of a block."""
         if block.condition is None and block.inline < 0:
-            self.found.loops.append((block.start, end))
-        if block.condition is None or block.inline >= 0 or end < block.start:
+            (self.found.defined if block.defines else self.found.loops).append((block.start, end))
+        if block.condition is None or end < block.start:
             return
         own = (block.condition,) if block.condition.subject else ()
         against = tuple(Condition(c.subject, c.value, not c.negated) for c in block.before)
-        self.found.arms.append(Arm(block.start, end, (*own, *against)))
+        block.arms.append(Arm(block.start, end, (*own, *against), block.inline >= 0))
+
+    def is_opaque(self, block: _Block, start: int, end: int) -> bool:
+        """Whether a block that ends in the line [start, end) is nothing but text that nobody knows."""
+        loops = block.condition is None or block.inline < start or self.inlined > block.inline
+        return loops or not INLINE.search(self.text, start, end)
 
     def inline(self, start: int, end: int) -> None:
         """Text that is there or not, in the middle of a line."""
         self.found.holes = [h for h in self.found.holes if h.end <= start]
         self.found.holes.append(Hole(start, end, "", FROM_BLOCK))
+        self.found.arms = [a for a in self.found.arms if not a.inline or a.end <= start]
+        self.steering = [s for s in self.steering if s[1] <= start]
         self.found.hidden = [h for h in self.found.hidden if h[1] <= start]
         self.found.printed = [h for h in self.found.printed if h[1] <= start]
         self.inlined = end
@@ -276,7 +351,8 @@ class _Reader:
     def fill(self) -> None:
         """Puts holes and empty lines where templates are."""
         self.found.holes = [h for h in self.found.holes if not self.found.hidden_in(h.start, h.end)]
-        marks = [(h.start, h.end, " " if h.silent else HOLE) for h in self.found.holes]
+        marks = [(h.start, h.end, HOLE) for h in self.found.holes if not h.silent]
+        marks += [(a, b, self.in_place_of(a, b)) for a, b in self.steering if not self.found.hidden_in(a, b)]
         marks += [(a, b, "\n") for a, b in self.found.hidden]
         pieces: list[str] = []
         position = 0
@@ -287,9 +363,15 @@ class _Reader:
             position = end
         self.found.masked = "".join(pieces) + self.text[position:]
 
+    def in_place_of(self, start: int, end: int) -> str:
+        """The character that stands for a template that prints nothing: a blank, but where that would take a scalar apart."""
+        before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
+        apart = before.strip() and before[-1] in SEPARATES
+        return " " if apart or self.text[end : end + 1] in OPENS else HOLE
+
 
 def _condition(code: str, negated: bool) -> Condition:
-    code = " ".join(code.strip("()- \t\n").split())
+    code = re.sub(r"\A\$\w+ ?:?= ?", "", " ".join(code.strip("()- \t\n").split()))
     while code.startswith("not "):
         code, negated = code[4:].strip("() "), not negated
     ne = code.startswith("ne ")
@@ -300,11 +382,27 @@ def _condition(code: str, negated: bool) -> Condition:
     return Condition(subject, value, negated != ne)
 
 
-def left_out(masked: str, stretches: Sequence[tuple[int, int]]) -> str:
-    """The text with the lines of some stretches made empty."""
-    for start, end in stretches:
+def left_out(masked: str, lines: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int]] = ()) -> str:
+    """The text with some lines made empty, and parts of lines blank; a line of which nothing is left is made empty too."""
+    for start, end in lines:
         masked = masked[:start] + "\n" * (end - start) + masked[end:]
+    for start, end in parts:
+        masked = masked[:start] + (HOLE if masked[start - 1 : start] == HOLE else " ") * (end - start) + masked[end:]
+        first, last = masked.rfind("\n", 0, start) + 1, (masked.find("\n", end) + 1 or len(masked) + 1) - 1
+        if not masked[first:last].strip(" \t" + HOLE):
+            masked = masked[:first] + "\n" * (last - first) + masked[last:]
     return masked
+
+
+def dropping(holes: Sequence[Hole], parts: Sequence[tuple[int, int]]) -> Sequence[Hole]:
+    """The holes with some parts of lines among them that print nothing, in order."""
+    if not parts:
+        return holes
+    outer = [p for p in parts if not any(q != p and q[0] <= p[0] and p[1] <= q[1] for q in parts)]
+    kept = [h for h in holes if not any(a <= h.start and h.end <= b for a, b in outer)]
+    return sorted(
+        [*kept, *(Hole(a, b, "", FROM_BLOCK, True) for a, b in outer)], key=lambda hole: (hole.start, hole.end)
+    )
 
 
 def stretches(holes: Sequence[Hole], start: int, end: int) -> Iterator[tuple[int, int, Hole | None]]:
