@@ -116,3 +116,81 @@ def test_scripts_that_never_end(text: str) -> None:
     document = parse("x.sh", text)
     check_maps(document)
     assert all(len(launch.variants) <= 64 for launch in document.launches)
+
+
+WAITING = {
+    "a menu": """
+pick() {
+  while true; do
+    read -p "which? " N
+    case $N in
+      1) K=small; break ;;
+      2) K=large; break ;;
+      0) exit 0 ;;
+      *) echo again ;;
+    esac
+  done
+}
+start() {
+  local key=$1
+  local model="${MODELS[$key]}" size="${SIZES[$key]}"
+  if [ -n "$model" ]; then echo "$model"; fi
+  [ -n "$size" ] && EXTRA="--tp $size"
+  LAUNCH --model-path $model $EXTRA
+}
+declare -A MODELS=([small]=org/s [large]=org/l) SIZES=([small]=1 [large]=8)
+if [ -n "$1" ]; then K=$1; else pick; fi
+start "$K"
+""",
+    "a clock": """
+boot() {
+  local tag=$1; shift
+  LAUNCH $* > $tag.log &
+  local i=0
+  while ((i < 1500)); do
+    curl -sf localhost:30000/health && break
+    pgrep -f sglang || { echo "$tag failed"; return 1; }
+    sleep 10; i=$((i + 10))
+  done
+  ((i >= 1500)) && { echo "$tag is late"; return 1; }
+  echo "$tag after ${i}s with $(grep -o tokens $tag.log | head -1)"
+}
+run() { local tag=$1; shift; boot $tag "$@" || return 1; echo done; }
+run a --tp 2
+run b --tp 4 --enable-metrics
+run c --tp 8
+""",
+    "rounds": """
+wait_for() {
+  for i in {1..60}; do
+    curl -s localhost:$1 && return 0
+    kill -0 $2 || { R=lost; return 1; }
+    [ $i -gt 30 ] && R=late
+  done
+  return 1
+}
+for m in a b c; do
+  LAUNCH --model-path $m --port 30000 &
+  wait_for 30000 $! || continue
+  wait_for 30001 $! && echo "$R"
+done
+""",
+    "counting": """
+for ((i = 0; i < 60; i++)); do
+  if probe $i; then P=$((30000 + i)); break; fi
+  if other; then continue; fi
+  Q="$Q $i"
+done
+LAUNCH --port $P
+""",
+}
+
+
+@pytest.mark.parametrize("kind", WAITING)
+def test_loops_that_may_be_left_at_every_round(kind: str) -> None:
+    """What a loop leaves is told by few of its rounds: their ways would multiply."""
+    text = WAITING[kind].replace("LAUNCH", P)
+    document = parse("x.sh", text)
+    check_maps(document)
+    assert document.launches
+    assert calls_to_read(text) < 1_000_000

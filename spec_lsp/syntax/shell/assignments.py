@@ -17,14 +17,13 @@ from spec_lsp.syntax.shell.values import (
     NOWHERE,
     UNSET,
     Array,
-    Fork,
     Reference,
     Scalar,
     Table,
     Unset,
     Value,
     World,
-    leaves,
+    first_leaf,
     transform,
 )
 from spec_lsp.syntax.source import Source
@@ -210,8 +209,7 @@ class Assignments(Machine):
 
     def assign_unknown(self, name: str, place: Place, reason: str) -> None:
         present = self.state.vars.get(name)
-        if isinstance(present, Fork):
-            present = leaves(present)[0][1]
+        present = first_leaf(present)
         if isinstance(present, Array):
             self.state.vars[name] = Array((unknown(place, reason, splat=True),))
         else:

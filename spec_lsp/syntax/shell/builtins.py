@@ -151,9 +151,12 @@ def run_continue(run: Interpreter, node: ast.Simple, source: Source) -> None:
 
 
 def escape(run: Interpreter, frame_kind: str, how: str) -> None:
+    """Leaves a loop or function here. A loop that waits may be left in each of its rounds: past some, it is as if it went on."""
     for frame in reversed(run.frames):
         if frame.kind == frame_kind:
-            frame.escapes.append((how, run.state.fork()))
+            surely = len(run.state.constraints) <= frame.depth
+            if surely or not frame.full:
+                frame.escapes.append((how, run.state.fork()))
             break
     run.state.alive = False
 

@@ -15,7 +15,7 @@ from spec_lsp.syntax.shell.machine import MAX_STEPS
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.shell.questions import arm_label, is_test, may_read_script, shown
-from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, Frame, State
+from spec_lsp.syntax.shell.state import ARGUMENTS, ASKED, FILE, INPUT, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State
 from spec_lsp.syntax.shell.streams import READS, Streams, writes_file
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
@@ -28,7 +28,7 @@ from spec_lsp.syntax.shell.values import (
     Scalar,
     World,
     join,
-    leaves,
+    parts,
     points_of,
     transform,
     without_nowhere,
@@ -372,7 +372,10 @@ class ControlFlow(Streams):
                 return
             self.run(node.body, source)
             self.settle(frame, ("continue",))
-            if not self.state.alive or all(before.get(n) is v for n, v in self.state.vars.items() if n != STATUS):
+            if not self.state.alive or nothing_new(before, self.state.vars):
+                break
+            if frame.full:
+                self.forget(node.body, source, "", SET_IN_LOOP)
                 break
         else:
             self.forget(node.body, source, "", SET_IN_LOOP)
@@ -403,7 +406,7 @@ class ControlFlow(Streams):
     def flags_left(self, before: State) -> dict[str, Any]:
         """The variables in which a loop collects flags, as its last round leaves them."""
         changed = {n: v for n, v in self.state.vars.items() if n in before.vars and v is not before.vars[n]}
-        return {name: value for name, value in changed.items() if any(map(_holds_flags, leaves(value)))}
+        return {name: value for name, value in changed.items() if any(map(_holds_flags, parts(value)))}
 
 
 EXECUTE: dict[type, Callable[[ControlFlow, Any, Source], None]] = {
@@ -436,8 +439,16 @@ def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source
     return outcome
 
 
-def _holds_flags(leaf: tuple[dict[Point, int], Any]) -> bool:
-    value = leaf[1]
+def nothing_new(before: dict[str, Any], after: dict[str, Any]) -> bool:
+    """Whether a round left all variables as it found them, so that the next one does the same."""
+    return all(
+        before.get(name) is value or (not isinstance(value, Fork) and before.get(name) == value)
+        for name, value in after.items()
+        if name != STATUS and not name.startswith((ASKED, ORIGIN))
+    )
+
+
+def _holds_flags(value: Any) -> bool:
     if isinstance(value, Array):
         return any(word.known_start.startswith("--") for word in value.words)
     return isinstance(value, Scalar) and any("--" in (f.text or "") for f in value.fragments)

@@ -29,7 +29,7 @@ from spec_lsp.syntax.shell.values import (
     Unset,
     Value,
     World,
-    leaves,
+    parts,
 )
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
@@ -408,7 +408,7 @@ class Expander:
         """What a variable is taken for that this way leaves unset: nothing, unless every value that the script gives it elsewhere is
         one word and no flag (`if …; then SIZE=8192; fi`), or given to the script (`--size) SIZE=$2 ;;`)."""
         tree = self.variables.lookup(p.name) if not p.indirect else None
-        found = [leaf for _, leaf in leaves(tree) if isinstance(leaf, Scalar)] if tree is not None else []
+        found = [leaf for leaf in parts(tree) if isinstance(leaf, Scalar)] if tree is not None else []
         texts = [leaf.text for leaf in found]
         known = [text for text in texts if text is not None]
         if known and all(text and text[0] != "-" and not re.search(r"\s", text) for text in known):

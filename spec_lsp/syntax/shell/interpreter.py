@@ -34,6 +34,7 @@ from spec_lsp.syntax.shell.values import (
     Scalar,
     Undecided,
     World,
+    first_leaf,
     leaves,
     order_of,
     transform,
@@ -374,8 +375,7 @@ class Interpreter(ControlFlow):
     def run_standard_input(self, node: ast.Simple, source: Source, action: commands.StandardInput) -> None:
         """`bash -s <<EOF`, `cat <<EOF | ssh host bash`."""
         text = self.standard_input(node.redirects, source)
-        if isinstance(text, Fork):
-            text = leaves(text)[0][1]
+        text = first_leaf(text)
         if isinstance(text, Scalar) and text.fragments:
             place = written_at(text.fragments, source.place(node.start, node.end))
             self.set_input(None)

@@ -28,9 +28,9 @@ from spec_lsp.syntax.shell.values import (
     World,
     explore,
     leads,
-    leaves,
     negated,
     order_of,
+    outcomes,
     transform,
 )
 from spec_lsp.syntax.source import FileSource, Source
@@ -367,7 +367,7 @@ class Machine(ABC):
         if decision is NOWHERE:
             self.state.alive = False
             return
-        taken = sorted({leaf for _, leaf in leaves(decision)})
+        taken = sorted(outcomes(decision))
         if len(taken) == 1:
             arms[taken[0]]()
             return
@@ -389,7 +389,7 @@ class Machine(ABC):
             return before
         first = next(iter(ends.values()))
         state = State(dict(first.vars), first.exported, first.functions, before.constraints)
-        if len(ends) < len({leaf for _, leaf in leaves(decision)}):
+        if len(ends) < len(outcomes(decision)):
             state.constraints = (*before.constraints, (decision, frozenset(ends)))
         for end in ends.values():
             state.exported |= end.exported

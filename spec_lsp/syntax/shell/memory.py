@@ -46,10 +46,21 @@ class Memory:
 
 def same(a: Any, b: Any) -> bool:
     """Whether two values are the same objects, turn by turn."""
-    if a is b:
-        return True
-    if isinstance(a, Fork) and isinstance(b, Fork):
-        return a.point is b.point and a.soft == b.soft and len(a.arms) == len(b.arms) and all(map(same, a.arms, b.arms))
-    if isinstance(a, tuple) and isinstance(b, tuple):
-        return len(a) == len(b) and all(map(same, a, b))
-    return isinstance(a, (int, frozenset)) and a == b
+    compared: set[tuple[int, int]] = set()
+
+    def equal(a: Any, b: Any) -> bool:
+        if a is b or (id(a), id(b)) in compared:
+            return True
+        if isinstance(a, Fork) and isinstance(b, Fork):
+            compared.add((id(a), id(b)))  # what is found to differ ends the comparison
+            return (
+                a.point is b.point
+                and a.soft == b.soft
+                and len(a.arms) == len(b.arms)
+                and all(map(equal, a.arms, b.arms))
+            )
+        if isinstance(a, tuple) and isinstance(b, tuple):
+            return len(a) == len(b) and all(map(equal, a, b))
+        return isinstance(a, (int, frozenset)) and a == b
+
+    return equal(a, b)

@@ -23,6 +23,8 @@ ASKED = "if:"
 ORIGIN = "of:"
 """Values that tests have told more of, with what they were before."""
 
+MAX_ESCAPES = 8
+
 MISSING: Any = object()
 """Stands for a variable that the script has not set."""
 
@@ -50,6 +52,11 @@ class Frame:
     """How many constraints hold outside."""
     escapes: list[tuple[str, State]] = field(default_factory=list)
     saved: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def full(self) -> bool:
+        """It may have been left in as many places as we follow."""
+        return len(self.escapes) >= MAX_ESCAPES
 
 
 def origin_in(state: State, name: str) -> Any:

@@ -9,7 +9,7 @@ from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.assignments import Assignments
 from spec_lsp.syntax.shell.expand import Expander, bounded, written_at
 from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
-from spec_lsp.syntax.shell.values import NOWHERE, Fork, Scalar, leaves, transform
+from spec_lsp.syntax.shell.values import NOWHERE, Scalar, first_leaf, transform
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -110,8 +110,7 @@ class Streams(Assignments):
     def written_text(self, key: str, otherwise: Place) -> Word | None:
         """The text of a file that the script wrote; of the ways to write it, the first."""
         value = self.variable(FILE + key)
-        if isinstance(value, Fork):
-            value = leaves(value)[0][1]
+        value = first_leaf(value)
         if not isinstance(value, Scalar) or not value.fragments:
             return None
         return Word(value.fragments, written_at(value.fragments, otherwise))

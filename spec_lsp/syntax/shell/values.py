@@ -8,13 +8,14 @@ plain values, and only turns that matter to a launch multiply its variants.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, Union
 
 from spec_lsp.syntax.word import Fragment, Place, Word
 
 MAX_VARIANTS = 64
+MAX_WAYS = 4096
 
 FROM_ENVIRONMENT = "from the environment"
 DEPENDS = "it depends on the way the script takes"
@@ -118,6 +119,8 @@ class World:
     blurred: frozenset[Point] = frozenset()
     turned: bool = False
     """Something that was asked for depends on a point."""
+    common: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """What the values of a blurred fork were found to have in common, by its identity: values share forks, each is looked at once."""
 
     def follow(self, tree: Tree[T]) -> T | None:
         """The value in this world; where the point is blurred, what all its values have, or None."""
@@ -128,12 +131,19 @@ class World:
                 if tree.soft and not (self.split_plain if tree.default else self.split_defaults):
                     way = tree.default
                 elif tree.point in self.blurred:
-                    common: T | None = blended([self.follow(arm) for arm in tree.arms])
-                    return common
+                    return self.in_common(tree)
                 else:
                     raise Undecided(tree)
             tree = tree.arms[way]
         return tree
+
+    def in_common(self, fork: Fork[T]) -> T | None:
+        """What the values at a blurred point have in common."""
+        known = self.common.get(id(fork))
+        if known is None:
+            known = self.common[id(fork)] = (fork, blended([self.follow(arm) for arm in fork.arms]))
+        found: T | None = known[1]
+        return found
 
 
 def blended(values: list[Any]) -> Any:
@@ -218,11 +228,21 @@ def join(point: Point, arms: list[Any], soft: bool = False, default: int = 0) ->
 
 
 def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> Any:
-    """The tree with `change` done to each leaf; a leaf may become a tree. `harden` makes soft forks split."""
-    if isinstance(tree, Fork):
-        arms = [transform(a, change, harden) for a in tree.arms]
-        return join(tree.point, arms, tree.soft and not harden, tree.default)
-    return change(tree)
+    """The tree with `change` done to each leaf; a leaf may become a tree. `harden` makes soft forks split.
+
+    What several ways share stays shared, so that a value grows by what is done to it and not by the ways that lead there.
+    """
+    done: dict[int, Any] = {}
+
+    def changed(part: Any) -> Any:
+        if not isinstance(part, Fork):
+            return change(part)
+        if id(part) not in done:
+            arms = [changed(a) for a in part.arms]
+            done[id(part)] = join(part.point, arms, part.soft and not harden, part.default)
+        return done[id(part)]
+
+    return changed(tree)
 
 
 def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
@@ -237,6 +257,49 @@ def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
     return found
 
 
+def first_leaf(tree: Any) -> Any:
+    """What a value is where every turn takes its first way."""
+    while isinstance(tree, Fork):
+        tree = tree.arms[0]
+    return tree
+
+
+def parts(tree: Any) -> Iterator[Any]:
+    """The tree's forks and leaves, each fork once however many ways lead to it."""
+    seen: set[int] = set()
+    left = [tree]
+    while left:
+        part = left.pop()
+        if isinstance(part, Fork):
+            if id(part) in seen:
+                continue
+            seen.add(id(part))
+            left.extend(reversed(part.arms))
+        yield part
+
+
+def outcomes(decision: Any) -> set[int]:
+    """The arms that a decision can come to. Past `MAX_WAYS` turns, ways count that need one turn to go two ways."""
+    possible = {part for part in parts(decision) if not isinstance(part, Fork)}
+    found: set[int] = set()
+    left = MAX_WAYS
+
+    def look(tree: Any, pins: dict[Point, int]) -> None:
+        nonlocal left
+        left -= 1
+        if len(found) == len(possible) or left < 0:
+            return
+        if not isinstance(tree, Fork):
+            found.add(tree)
+            return
+        taken = pins.get(tree.point)
+        for way in range(len(tree.arms)) if taken is None else (taken,):
+            look(tree.arms[way], {**pins, tree.point: way})
+
+    look(decision, {})
+    return found if left >= 0 else possible
+
+
 def negated(decision: Any) -> Any:
     """A decision between two ways, the other way round."""
     return transform(decision, lambda way: 1 - way)
@@ -244,10 +307,20 @@ def negated(decision: Any) -> Any:
 
 def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
     """Whether a decision can come to one of the arms."""
-    if isinstance(tree, Fork):
-        way = pins.get(tree.point)
-        return any(leads(arm, allowed, pins) for arm in (tree.arms if way is None else tree.arms[way : way + 1]))
-    return tree in allowed
+    failed: set[int] = set()
+
+    def comes(part: Any) -> bool:
+        if not isinstance(part, Fork):
+            return part in allowed
+        if id(part) in failed:
+            return False
+        way = pins.get(part.point)
+        if any(map(comes, part.arms if way is None else part.arms[way : way + 1])):
+            return True
+        failed.add(id(part))
+        return False
+
+    return comes(tree)
 
 
 def order_of(point: Point) -> Any:
@@ -257,13 +330,9 @@ def order_of(point: Point) -> Any:
 
 def points_of(tree: Any) -> set[Point]:
     """The points that a value depends on."""
-    if not isinstance(tree, Fork):
-        return set()
-    return {tree.point}.union(*(points_of(a) for a in tree.arms))
+    return {part.point for part in parts(tree) if isinstance(part, Fork)}
 
 
 def without_nowhere(tree: Any) -> Any:
     """Ways that cannot be taken, replaced by one that can."""
-    if not isinstance(tree, Fork):
-        return tree
-    return join(tree.point, [without_nowhere(a) for a in tree.arms], tree.soft, tree.default)
+    return transform(tree, lambda leaf: leaf)
