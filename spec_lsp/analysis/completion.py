@@ -139,6 +139,9 @@ def _known(
 
 
 def _in_words(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None:
+    if at.keyword:
+        place = at.place(0, len(at.typed) + len(at.rest))
+        return Completion(place, tuple(_keywords(at, known(at.without(0))))) if place else None
     if at.launch.program == "engine":
         return _in_keyword(at, catalog, known)
     if at.launch.program == "trainer":
@@ -167,6 +170,19 @@ def _in_keyword(at: WordSpot, catalog: Catalog, known: Any) -> Completion | None
         return None
     inside = at.rest[:-1] if at.rest.endswith(at.typed[0]) else at.rest
     return _values(flag, at.place(1, len(at.typed) + len(inside)), known(at.without(1)), flag.name)
+
+
+def _keywords(at: WordSpot, around: _Known) -> Iterator[Item]:
+    """The names of an engine's arguments, with `=` where none follows."""
+    related = _related(around.binding)
+    release = around.catalog.release
+    fields = fields_of(around.catalog)
+    behind = "=" if at.keyword == "argument" else ""
+    for entry in _entries(release):
+        if entry.first and entry.field in fields:
+            rank = _rank(entry, around.binding, related)
+            about = (entry.spelling, str(release))
+            yield Item(entry.field, "key", entry.field + behind, rank, entry.detail, "", entry.flag.deprecated, about)
 
 
 def _with_flags(values: Completion | None, place: Place | None, at: WordSpot, known: Any) -> Completion | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Workspace
@@ -17,6 +18,8 @@ from spec_lsp.syntax.word import Place, Word, literal
 
 MARK = "\uf8f1"
 """A character of no alphabet: part of a word in every syntax, and of no variable's name."""
+NAME_MARK = "\ua66e"
+"""A letter that nobody uses, for what must be a name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +38,8 @@ class WordSpot:
     behind: tuple[Word, ...]
     word: Word
     offset: int
+    keyword: Literal["", "name", "argument"] = ""
+    """Whether the word is the name of a keyword argument: one that has its value, or one that is all there is."""
 
     def place(self, start: int, end: int) -> Place | None:
         """Where the characters [start, end) of the word without its mark are written; `start` is not behind the cursor, `end` not
@@ -88,7 +93,28 @@ def spot(document: Document, offset: int, workspace: Workspace) -> Spot | None:
     found = _marked(document, offset, MARK, workspace)
     if found is None and _is_lone_key(document, offset):
         found = _marked(document, offset, f"{MARK}: true", workspace)
+    if found is None and ENGINE.search(document.text):
+        found = _at_a_name(document, offset, workspace)
     return found
+
+
+LONGEST = 80
+"""Characters of a name at most."""
+ENGINE = re.compile(r"\b(?:Engine|ServerArgs|Runtime)\b")
+_BEFORE = re.compile(r"[(,\s\"][A-Za-z_]?\w*\Z")
+_BEHIND = re.compile(r"\w*[ \t]*(?P<next>=(?!=)|[,)\r\n#\\]|\Z)")
+
+
+def _at_a_name(document: Document, offset: int, workspace: Workspace) -> Spot | None:
+    """The cursor in the name of a keyword argument; to one without a value, one is given."""
+    text = document.text
+    behind = _BEHIND.match(text, offset)
+    if behind is None or not _BEFORE.search(text[max(offset - LONGEST, 0) : offset]):
+        return None
+    end = behind.start("next")
+    ends = text[end:].lstrip()[:1] in (",", ")")
+    value = "" if behind.group("next") == "=" else "=0" if ends else "=0,"
+    return _marked(document, offset, NAME_MARK, workspace, (end, value))
 
 
 def _is_lone_key(document: Document, offset: int) -> bool:
@@ -99,13 +125,21 @@ def _is_lone_key(document: Document, offset: int) -> bool:
     return re.fullmatch(r"[ \t]*[\w-]*", before) is not None and re.fullmatch(r"[\w-]*[ \t\r]*", behind) is not None
 
 
-def _marked(document: Document, offset: int, mark: str, workspace: Workspace) -> Spot | None:
+def _marked(
+    document: Document, offset: int, mark: str, workspace: Workspace, more: tuple[int, str] | None = None
+) -> Spot | None:
+    """What the mark becomes part of; `more` is put behind it, at an offset that is not before the cursor's."""
     text = document.text
-    marked = read_document(document.name, text[:offset] + mark + text[offset:], workspace, document.language)
+    end, behind = more or (offset, "")
+    whole = text[:offset] + mark + text[offset:end] + behind + text[end:]
+    marked = read_document(document.name, whole, workspace, document.language)
     for index, launch in enumerate(marked.launches):
         for variant in range(len(launch.variants)):
-            found = _in_words(launch, index, variant, document.name, offset) or _in_files(
-                launch, index, variant, document.name, offset
+            found = (
+                _in_names(launch, index, variant, document.name, offset, not behind)
+                if mark == NAME_MARK
+                else _in_words(launch, index, variant, document.name, offset)
+                or _in_files(launch, index, variant, document.name, offset)
             )
             if found is not None:
                 return found
@@ -124,6 +158,19 @@ def _in_words(launch: Launch, index: int, variant: int, name: str, offset: int) 
     return None
 
 
+def _in_names(launch: Launch, index: int, variant: int, name: str, offset: int, has_value: bool) -> WordSpot | None:
+    """The cursor in the name of a keyword argument, which the spot is without, as it is without its value."""
+    words = launch.variants[variant].words if launch.program == "engine" else ()
+    for number, word in enumerate(words):
+        at = _mark_in(word, name, offset, NAME_MARK)
+        if at is not None and len(word.fragments) == 1:
+            typed, rest = word.known_start[:at], word.known_start[at + 1 :]
+            around = words[:number], words[number + 2 :]
+            kind: Literal["name", "argument"] = "name" if has_value else "argument"
+            return WordSpot(launch, index, variant, typed, rest, *around, word, offset, kind)
+    return None
+
+
 def _in_one_piece(word: Word) -> bool:
     """Whether a word is written in one place: no part of it is another's, brought in by an expansion."""
     return len({fragment.via for fragment in word.fragments}) == 1
@@ -138,15 +185,15 @@ def _in_files(launch: Launch, index: int, variant: int, name: str, offset: int) 
     return None
 
 
-def _mark_in(word: Word, name: str, offset: int) -> int | None:
+def _mark_in(word: Word, name: str, offset: int, mark: str = MARK) -> int | None:
     """The index of the mark in the text of a word; None where it is not in it."""
     position = 0
     for fragment in word.fragments:
         if fragment.text is None:
             return None
         if fragment.place.document == name and fragment.place.start <= offset < fragment.place.end:
-            found = offset - fragment.place.start if fragment.verbatim else fragment.text.find(MARK)
-            return position + found if fragment.text[found : found + 1] == MARK else None
+            found = offset - fragment.place.start if fragment.verbatim else fragment.text.find(mark)
+            return position + found if fragment.text[found : found + 1] == mark else None
         position += len(fragment.text)
     return None
 

@@ -67,6 +67,13 @@ def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
     return Document(name, text, tuple(launches), tuple(problems), (), frozenset(asked))
 
 
+def code_cells(name: str, text: str) -> Iterator[tuple[Word, Word]]:
+    """The cells with Python in order: each as it is, and as a program."""
+    for kind, cell in cells(name, text):
+        if kind == "code" and not (cell.text or "").startswith("%%"):
+            yield cell, Word(tuple(_without_magic(cell)), cell.place)
+
+
 def commands(source: Word) -> Iterator[Word]:
     """The commands of `!` lines; what Python fills in is unknown."""
     text = source.text or ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -300,3 +301,60 @@ def test_in_yaml(text: str, replaced: str, item: str | None) -> None:
     assert item in [i.text for i in found.items]
     in_a_string = "run:" in text or "command: >" in text
     assert in_a_string or all(" " not in i.snippet for i in found.items)
+
+
+ENGINE = f"{HEAD}import sglang as sgl\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "replaced", "text_of_item"),
+    [
+        ("sgl.Engine(model_path='m', tp‸)", "tp", "tp_size="),
+        ("sgl.Engine(tp‸)", "tp", "tp_size="),
+        ("sgl.Engine(‸)", "", "tp_size="),
+        ("sgl.Engine(model_path='m', ‸)", "", "tp_size="),
+        ("sgl.Engine(model_path='m', tp‸", "tp", "tp_size="),
+        ("sgl.Engine(\n    tp‸\n    model_path='m',\n)", "tp", "tp_size="),
+        ("sgl.Engine(\n    model_path='m',\n    tp‸\n)", "tp", "tp_size="),
+        ("sgl.Engine(model_path='m', t‸p, page_size=1)", "tp", "tp_size="),
+        ("sgl.Engine(model_path='m', tp‸_siz=2)", "tp_siz", "tp_size"),
+        ("from sglang.srt.server_args import ServerArgs\nServerArgs(\n    tp‸,\n)", "tp", "tp_size="),
+    ],
+)
+@pytest.mark.parametrize("form", ["py", "md", "ipynb"])
+def test_names_of_arguments(form: str, text: str, replaced: str, text_of_item: str) -> None:
+    """In a file, a fence and a cell; the launch around it tells what is given already."""
+    whole = ENGINE + text + "\n"
+    if form == "md":
+        whole = f"# Page\n\n```python\n{whole}```\n"
+    elif form == "ipynb":
+        source = json.dumps(whole.splitlines(keepends=True), ensure_ascii=False)
+        whole = f'{{"cells": [{{"cell_type": "code", "source": {source}}}]}}'
+    found, gone = at_caret(whole, f"/w/a.{form}")
+    assert found is not None
+    assert gone == replaced
+    by_label = {item.label: item for item in found.items}
+    assert by_label["tp_size"].text == text_of_item
+    assert by_label["tp_size"].kind == "key"
+    assert document(by_label["page_size"].about)
+    assert "config" not in by_label
+    assert by_label["model_path"].rank == (4 if "model_path" in text else 0)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "sgl.Engine(model_path=‸)",
+        "sgl.Engine(model_path=m‸)",
+        "sgl.Engine(model_path='m', tp_size=ns.‸)",
+        "f(tp‸)",
+        "sgl.Engine('m')\ntp‸",
+        "sgl.Engine(model_path='m')\nf(a, tp‸)",
+        "sgl.Engine(f(tp‸))",
+        "vllm.Engine(tp‸)",
+        "# sgl.Engine(tp‸)",
+        "x = 'sgl.Engine(tp‸)'",
+    ],
+)
+def test_no_names_of_arguments(text: str) -> None:
+    assert at_caret(f"{ENGINE}{text}\n", "/w/a.py")[0] is None

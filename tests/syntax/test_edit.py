@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import Change, ConfigEditor, WordEditor, apply_edits
-from spec_lsp.syntax.edit.change import is_whole
+from spec_lsp.syntax.edit.change import UNREADABLE, flaws
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
 from tests.syntax.support import START, check_maps
@@ -283,22 +283,30 @@ def test_config_cases(text: str, operation: Callable[[ConfigEditor], Change | No
     assert apply_edits(text, "c.yaml", change.edits) == expected
 
 
-WHOLE = [
-    ("python", "f(\n", False),
-    ("python", "\ufefff()\n", True),
-    ("yaml", "a: [1\n", False),
-    ("yaml", "a: [1]\n---\nb: 'x\n", False),
-    ("yaml", "a: [1]\n---\nb: x\n", True),
-    ("yaml", "a: *b\n", False),
-    ("notebook", "{]", False),
-    ("notebook", "{}", True),
-    ("shell", "'", True),
+CELL = '{{"cells": [{{"cell_type": "code", "source": {}}}]}}'
+FLAWS = [
+    ("python", "f(\n", 1),
+    ("python", "\ufefff()\n", 0),
+    ("yaml", "a: [1\n", UNREADABLE),
+    ("yaml", "a: [1]\n---\nb: 'x\n", UNREADABLE),
+    ("yaml", "a: [1]\n---\nb: x\n", 0),
+    ("yaml", "a: *b\n", UNREADABLE),
+    ("notebook", "{]", UNREADABLE),
+    ("notebook", "{}", 0),
+    ("notebook", CELL.format('"f(1)"'), 0),
+    ("notebook", CELL.format('["f(\\n", "1"]'), 1),
+    ("notebook", CELL.format('"!ls (\\n%time x\\nf(1)"'), 0),
+    ("notebook", CELL.format('"%%bash\\necho ("'), 0),
+    ("markdown", "```python\nf(\n```\n\n```py\nf(1)\n```\n", 1),
+    ("markdown", "- a\n\n  ```python\n  if x:\n      f(1)\n  ```\n", 0),
+    ("markdown", "```bash\nf(\n```\n", 0),
+    ("shell", "'", 0),
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "expected"), WHOLE, ids=range(len(WHOLE)))
-def test_what_can_be_read_without_mending(kind: str, text: str, expected: bool) -> None:
-    assert is_whole(kind, text) is expected
+@pytest.mark.parametrize(("kind", "text", "expected"), FLAWS, ids=range(len(FLAWS)))
+def test_what_cannot_be_read_without_mending(kind: str, text: str, expected: int) -> None:
+    assert flaws(kind, text) == expected
 
 
 @pytest.mark.parametrize(

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import yaml
 
 from spec_lsp.syntax.launch import Edit
+from spec_lsp.syntax.markdown import NESTED, blocks
+from spec_lsp.syntax.notebook import code_cells
 from spec_lsp.syntax.python.parsing import MARK, parsed
+from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Place, Word
 
 
@@ -38,16 +41,33 @@ def apply_edits(text: str, document: str, edits: Iterable[Edit]) -> str | None:
     return "".join(pieces) + text[position:]
 
 
-def is_whole(kind: str, text: str) -> bool:
-    """Whether a text can be read without mending: no edit may leave a file that only our readers take."""
+UNREADABLE = 1_000_000
+
+
+def flaws(kind: str, text: str) -> int:
+    """How many pieces of a text (of a page or notebook the Python in it) cannot be read without mending: no edit may add to them, for
+    only our readers take such files. UNREADABLE where the whole cannot."""
     try:
         if kind == "notebook":
             json.loads(text)
         elif kind == "yaml":
             list(yaml.compose_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-        return kind != "python" or parsed(text.removeprefix(MARK)) is not None
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):
-        return False
+        return UNREADABLE
+    return sum(parsed(program) is None for program in _programs(kind, text))
+
+
+def _programs(kind: str, text: str) -> Iterator[str]:
+    """The Python in a text: the whole of it, its fences, its cells."""
+    if kind == "python":
+        yield text.removeprefix(MARK)
+    elif kind == "markdown":
+        for block in blocks("", text):
+            if NESTED.get(block.language) == "python":
+                yield block.body.text or ""
+    elif kind == "notebook":
+        for _, source in code_cells("", text):
+            yield embedded(source).whole
 
 
 def overlaps(a: Place, places: Sequence[Place]) -> bool:

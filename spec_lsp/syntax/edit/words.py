@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import items, yaml_text
-from spec_lsp.syntax.edit.change import Change, apply_edits, is_whole
+from spec_lsp.syntax.edit.change import Change, apply_edits, flaws
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Edit, Launch, Syntax, Variant
 from spec_lsp.syntax.word import Place, Word, hull
@@ -387,7 +387,7 @@ class WordEditor:
         for name in names:
             text = apply_edits(self.text_of(name), name, edits)
             kind = kind_of(name, text or "", self.document.language if name == self.document.name else None)
-            if text is None or (not is_whole(kind, text) and is_whole(kind, self.text_of(name))):
+            if text is None or ((broken := flaws(kind, text)) and broken > flaws(kind, self.text_of(name))):
                 return None
             changed[name] = text
         after = self.parse(
