@@ -580,9 +580,12 @@ def spelling_of(name: str) -> str:
     return f"{name}, as written"
 
 
+_PLAIN = frozenset({str, int, float, bool})
+
+
 def same_state(a: Any, b: Any) -> bool:
-    """Whether two fields hold the same: values of one type, or lacking for the same reason."""
-    return a is b or (type(a) is type(b) and bool(a == b))
+    """Whether two fields hold the same: values of one type (and of the same types within), or lacking for the same reason."""
+    return a is b or (type(a) is type(b) and bool(a == b) and (type(a) in _PLAIN or repr(a) == repr(b)))
 
 
 def _plain(value: Any) -> str:

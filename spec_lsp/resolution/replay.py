@@ -21,6 +21,7 @@ from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import (
+    ABSENT,
     EVERYTHING,
     GPU,
     MODEL,
@@ -41,8 +42,14 @@ from spec_lsp.resolution.engine import (
     spelling_of,
 )
 
-MAX_BASELINES = 128
-"""How many are kept: a release × a GPU × a model × an environment × whether the launch is open."""
+MAX_BARE = 128
+"""How many bare launches are kept: a release × a GPU × a model × an environment × whether the launch is open."""
+
+MAX_SHAPES = 128
+"""How many others are kept."""
+
+MAX_MET = 2000
+"""Sets of given fields that are remembered to have been met."""
 
 MODEL_PATH = "model_path"
 """The field that the bare launch gives too."""
@@ -139,32 +146,36 @@ def parts_of(handlers: tuple[Handler, ...], release: Release) -> Iterator[Part]:
 # --- the bare launch ---------------------------------------------------------------------------------------------------
 
 
-class World(NamedTuple):
-    """What a bare launch is resolved with, beside its handlers. `path`: the model's as typed, where it is known."""
+class Known(NamedTuple):
+    """What a launch whose resolution is known was resolved with, beside its handlers."""
 
     gpu: Hardware | None
     model: ModelFacts | None
-    path: str | None
     env: Mapping[str, str | None]
+    given: Given
 
-    def apart(self, other: World) -> set[str]:
-        """What a part may read that is not the same in both."""
+    def apart(self, other: Known) -> set[str]:
+        """What a part may read that is not the same in both: facts, variables, given fields and how they are written."""
         names = {f"${n}" for n in self.env.keys() | other.env.keys() if self.env.get(n, ...) != other.env.get(n, ...)}
         if self.gpu != other.gpu:
             names.add(GPU)
         if self.model is not other.model:
             names.add(MODEL)
-        if self.path != other.path:
-            names.update((MODEL_PATH, spelling_of(MODEL_PATH)))
+        (typed, spelled), (other_typed, other_spelled) = self.given, other.given
+        for name in typed.keys() | other_typed.keys():
+            if not same_state(typed.get(name, ABSENT), other_typed.get(name, ABSENT)):
+                names.add(name)
+            elif spelled.get(name) != other_spelled.get(name):
+                names.add(spelling_of(name))
         return names
 
 
 class Baseline:
-    """A bare launch resolved, part by part. `start` are its fields before the first part, `final` after the last. `readers` tells for
-    each field the parts, as bits, that it concerns."""
+    """A launch resolved, part by part, that others are told from. `start` are its fields before the first part, `final` after the last.
+    `readers` tells for each field the parts, as bits, that it concerns."""
 
-    def __init__(self, world: World, parts: tuple[Part, ...], start: Fields, readers: Mapping[str, int]) -> None:
-        self.world, self.parts, self.start, self.readers = world, parts, start, readers
+    def __init__(self, known: Known, parts: tuple[Part, ...], start: Fields, readers: Mapping[str, int]) -> None:
+        self.known, self.parts, self.start, self.readers = known, parts, start, readers
         self.writers = [n for n, part in enumerate(parts) if part.bare.states]
         """The parts that leave a field otherwise."""
         self.logging = [n for n in self.writers if parts[n].bare.log]
@@ -317,48 +328,76 @@ class Tracing(Difference):
         return readers
 
 
-def trace(near: Baseline, world: World, c: Config) -> Baseline:
-    """The bare launch of a world, which `c` (fresh and watched) is, by difference from one that is known."""
+def trace(near: Baseline, known: Known, c: Config) -> Baseline:
+    """The launch that `c` (fresh and watched) is, by difference from one that is known."""
     start = c.snapshot()
-    unlike = {
-        name for name in (*start.known, *start.lacking) if not same_state(start.state(name), near.start.state(name))
-    }
-    tracing = Tracing(near, c, unlike | world.apart(near.world))
+    tracing = Tracing(near, c, apart(near, known, c))
     tracing.run()
-    return Baseline(world, tuple(tracing.parts), start, tracing.readers())
+    return Baseline(known, tuple(tracing.parts), start, tracing.readers())
+
+
+def apart(near: Baseline, known: Known, c: Config) -> set[str]:
+    """What is otherwise from the start in the launch that `c` is."""
+    names, lacking = known.apart(near.known), c._lacking
+    names.update(name for name, state in lacking.items() if near.start.state(name) is not state)
+    names.update(name for name in near.start.lacking if name not in lacking)
+    return names
 
 
 # --- the baselines of this process -------------------------------------------------------------------------------------
 
 
 class Kind(NamedTuple):
-    """Bare launches that can be told by difference from one another. `open_`: what is not given is unknown."""
+    """Launches that can be told by difference from one another. `open_`: what is not given is unknown."""
 
     handlers: tuple[Handler, ...]
     release: Release
     open_: bool
 
     def nothing(self) -> Baseline:
-        """One of which nothing is known, so that everything is to be run."""
+        """A launch of which nothing is known, so that everything is to be run."""
         parts = tuple(parts_of(self.handlers, self.release))
-        return Baseline(World(None, None, None, {}), parts, NO_FIELDS, {EVERYTHING: (1 << len(parts)) - 1})
+        readers = {EVERYTHING: (1 << len(parts)) - 1}
+        return Baseline(Known(None, None, {}, Given({}, {})), parts, NO_FIELDS, readers)
 
 
-_BASELINES: OrderedDict[tuple[Any, ...], Baseline] = OrderedDict()
+Key = tuple[Any, ...]
+_BARE: OrderedDict[Key, Baseline] = OrderedDict()
+_SHAPES: OrderedDict[Key, Baseline] = OrderedDict()
+"""A launch for each set of fields that launches in one world have given twice: while somebody types a value, all else stays."""
+_MET: set[Key] = set()
+"""Those that were given once."""
 
 
-def baseline_of(kind: Kind, world: World, fresh: Callable[[], Config]) -> Baseline:
+def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
     """The bare launch of a world; `fresh` makes its Config, watched, where it must be resolved."""
-    key = (kind, world.gpu, id(world.model), world.path, tuple(sorted(world.env.items(), key=str)) if world.env else ())
-    baseline = _BASELINES.get(key)
-    if baseline is not None and baseline.world.model is world.model:
-        _BASELINES.move_to_end(key)
+    baseline = _BARE.get(key)
+    if baseline is not None and baseline.known.model is known.model:
+        _BARE.move_to_end(key)
         return baseline
-    known = [one for (other, *_), one in _BASELINES.items() if other == kind]
-    near = min(known, key=lambda one: len(world.apart(one.world)), default=None)
-    baseline = _BASELINES[key] = trace(near or kind.nothing(), world, fresh())
-    if len(_BASELINES) > MAX_BASELINES:
-        _BASELINES.popitem(last=False)
+    others = [one for (other, *_), one in _BARE.items() if other == kind]
+    near = min(others, key=lambda one: len(known.apart(one.known)), default=None)
+    return _kept(_BARE, key, trace(near or kind.nothing(), known, fresh()), MAX_BARE)
+
+
+def nearest_launch(bare: Baseline, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
+    """A launch in the same world that gives the same fields, if that was met before, else the bare one."""
+    found = _SHAPES.get(key)
+    if found is not None and found.known.model is known.model:
+        _SHAPES.move_to_end(key)
+        return found
+    if key in _MET:
+        return _kept(_SHAPES, key, trace(bare, known, fresh()), MAX_SHAPES)
+    if len(_MET) > MAX_MET:
+        _MET.clear()
+    _MET.add(key)
+    return bare
+
+
+def _kept(baselines: OrderedDict[Key, Baseline], key: Key, baseline: Baseline, at_most: int) -> Baseline:
+    baselines[key] = baseline
+    if len(baselines) > at_most:
+        baselines.popitem(last=False)
     return baseline
 
 
@@ -377,35 +416,29 @@ def resolve_by_difference(
     other_fields: frozenset[str],
     open_: bool,
 ) -> Resolution:
-    """`engine.resolve` of a new Config with these parts, by difference from the bare launch of the same world.
+    """`engine.resolve` of a new Config with these parts, by difference from another launch in the same world.
 
     `open_`: what is not given is unknown (`unknown` then holds all of `untold`).
     """
-    typed, spelled = given
     make = partial(Config, release, defaults, gpu=gpu, model=model, draft=draft, env=env, other_fields=other_fields)
+    typed, spelled = given
+    path = {MODEL_PATH: typed[MODEL_PATH]} if MODEL_PATH in typed else {}
 
-    def fresh() -> Config:
-        bare = {MODEL_PATH: typed[MODEL_PATH]} if MODEL_PATH in typed else {}
+    def config(*, watched: bool) -> Config:
+        return make(typed, unknown=unknown, untold=untold, spelled=spelled, watched=watched)
+
+    def bare() -> Config:
         why = next(iter(unknown.values()), "")
-        lacking = {name: unknown.get(name, why) for name in defaults if name not in bare} if open_ else {}
-        return make(bare, unknown=lacking, untold=frozenset(lacking) if open_ else untold, watched=True)
+        lacking = {name: unknown.get(name, why) for name in defaults if name not in path} if open_ else {}
+        return make(path, unknown=lacking, untold=frozenset(lacking), watched=True)
 
-    world = World(gpu, model, typed.get(MODEL_PATH), env.values)
-    baseline = baseline_of(Kind(handlers, release, open_), world, fresh)
-    c = make(typed, unknown=unknown, untold=untold, spelled=spelled)
-    difference = Difference(baseline, c, _given(baseline.start, c, given))
+    kind, known = Kind(handlers, release, open_), Known(gpu, model, env.values, given)
+    variables = tuple(sorted(env.values.items(), key=str)) if env.values else ()
+    key = (kind, gpu, id(model), path.get(MODEL_PATH), variables)
+    baseline = bare_launch(kind, key, known._replace(given=Given(path, {})), bare)
+    shape = (key, frozenset(typed), frozenset(() if open_ else unknown))
+    baseline = nearest_launch(baseline, shape, known, partial(config, watched=True))
+    c = config(watched=False)
+    difference = Difference(baseline, c, apart(baseline, known, c))
     difference.run()
     return difference.resolution()
-
-
-def _given(start: Fields, c: Config, given: Given) -> set[str]:
-    """What a launch gives, beside its model's path, or has otherwise from the start."""
-    names = set(given.typed)
-    if MODEL_PATH in names:
-        names.remove(MODEL_PATH)
-        if given.spelled.get(MODEL_PATH) is not None:
-            names.add(spelling_of(MODEL_PATH))
-    lacking = c._lacking
-    names.update(name for name, state in lacking.items() if start.state(name) is not state)
-    names.update(name for name in start.lacking if name not in lacking)
-    return names

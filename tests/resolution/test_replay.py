@@ -109,7 +109,7 @@ GPUS = ("h100", "mi300x", "b200", "rtx5090")
 @pytest.mark.parametrize("program", ["launch_server", "config"])  # of the second, what is not given is not known
 def test_bare_launches_are_told_from_one_another(first: str, program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whichever world is met first, the bare launches of other hardware, models and variables come out as from scratch."""
-    replay._BASELINES.clear()
+    replay._BARE.clear()
     nowhere = Place("argv", 0, 0)
     for row in spread("0.5.23-b200", ROWS // 3):
         variables = {name: literal(value, nowhere) for name, value in row["env"].items()}
@@ -130,8 +130,8 @@ def test_no_field_is_hidden() -> None:
 
 
 def test_baselines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay, "MAX_BASELINES", 3)
-    replay._BASELINES.clear()
+    monkeypatch.setattr(replay, "MAX_BARE", 3)
+    replay._BARE.clear()
     for number in range(5):
         resolve_argv(["--model-path", f"m{number}"], {}, None, find("h100"), models=model, files=lambda path: None)
-        assert len(replay._BASELINES) <= 3
+        assert len(replay._BARE) <= 3
