@@ -135,6 +135,44 @@ def test_compose(text: str, expected: list[str] | None) -> None:
         assert found == expected
 
 
+BASES = {
+    "base.yml": (
+        "services:\n  common:\n    image: lmsysorg/sglang:v0.5.21\n    environment: {SGLANG_A: '1', SGLANG_B: '1'}\n"
+        f"  run:\n    extends: common\n    command: {RUN} --tp 2\n  run3:\n    extends: {{file: more.yml, service: s}}\n  run2:\n    command: [{PY}, --tp, '2']\n"
+    ),
+    "more.yml": f"services: {{s: {{image: 'sglang:3', command: '{RUN} --tp 3', extends: {{file: base.yml, service: run3}}}}}}\n",
+}
+EXTENDS = [
+    ("{file: base.yml, service: common}", f"command: {RUN} --tp 4", ["--tp 4"], ["lmsysorg/sglang:v0.5.21"]),
+    ("{file: base.yml, service: common}", f"image: x\n    command: {RUN} --tp 4", ["--tp 4"], ["x"]),
+    ("{file: base.yml, service: run2}", "image: sglang:1", ["--tp 2"], ["sglang:1"]),
+    ("{file: base.yml, service: run}", "", ["--tp 2"], ["lmsysorg/sglang:v0.5.21"]),
+    ("{file: base.yml, service: run3}", "", ["--tp 3"], ["sglang:3"]),
+    ("{file: base.yml, service: other}", f"command: {RUN} --tp 4", ["--tp 4"], []),
+    ("{file: other.yml, service: run}", "", [], []),
+]
+
+
+@pytest.mark.parametrize(("extends", "more", "expected", "images"), EXTENDS, ids=range(len(EXTENDS)))
+def test_services_that_extend_those_of_other_files(
+    extends: str, more: str, expected: list[str], images: list[str]
+) -> None:
+    text = f"# sglang\nservices:\n  s:\n    extends: {extends}\n    {more}\n"
+    document = parse("compose.yml", text, BASES.get)
+    check_maps(document)
+    assert [" ".join(argv(v)) for launch in document.launches for v in launch.variants] == expected
+    assert [c.text for launch in document.launches for c in launch.clues] == images
+    assert all(launch.place.document == "compose.yml" for launch in document.launches)
+    assert document.depends_on == ({"base.yml", "more.yml"} if "base" in extends else set())
+
+
+def test_a_file_that_extends_itself_by_name() -> None:
+    text = f"services:\n  a:\n    command: {RUN} --tp 2\n  b:\n    image: sglang\n    extends: {{file: c.yml, service: a}}\n"
+    document = parse("c.yml", text, {"c.yml": text}.get)
+    assert [" ".join(argv(v)) for launch in document.launches for v in launch.variants] == ["--tp 2"]
+    assert document.launches[0].place.start == text.index("python3")
+
+
 def test_variables_of_compose_come_from_its_files() -> None:
     document = read(f"services:\n  s:\n    command: {RUN} --tp $TP\n    env_file: [{{path: more.env}}]\n")
     (launch,) = document.launches
@@ -204,6 +242,26 @@ ENVIRONMENTS = [
 def test_environments(text: str, expected: dict[str, str]) -> None:
     (launch,) = read(f"run: sglang serve m\n{text}\n").launches
     assert {n: told(w) for n, w in launch.variants[0].env.items()} == expected
+
+
+DATA = "---\nkind: ConfigMap\nmetadata: {name: c}\ndata: {TP: '2', SGLANG_A: x y}\n"
+FROM_DATA = [
+    ("envFrom: [{configMapRef: {name: c}}]", {"TP": "2", "SGLANG_A": "x y"}, "2"),
+    ("envFrom: [{configMapRef: {name: c}, prefix: B_}]", {"B_TP": "2", "B_SGLANG_A": "x y"}, "?"),
+    ("envFrom: [{configMapRef: {name: d}}, {secretRef: {name: c}}]", {}, "?"),
+    ("envFrom: [{configMapRef: {name: c}}]\nenv: [{name: TP, value: '4'}]", {"TP": "4", "SGLANG_A": "x y"}, "4"),
+    ("env: [{name: TP, valueFrom: {configMapKeyRef: {name: c, key: TP}}}]", {"TP": "2"}, "2"),
+    ("env: [{name: TP, valueFrom: {configMapKeyRef: {name: c, key: x}}}]", {"TP": "?"}, "?"),
+    ("env: [{name: TP, valueFrom: {secretKeyRef: {name: c, key: TP}}}]", {"TP": "?"}, "?"),
+]
+
+
+@pytest.mark.parametrize(("text", "env", "tp"), FROM_DATA, ids=range(len(FROM_DATA)))
+def test_variables_from_config_maps(text: str, env: dict[str, str], tp: str) -> None:
+    for body in (f"command: [{PY}, --tp, $(TP)]\n{text}\n{DATA}", f"{DATA}---\ncommand: [{PY}, --tp, $(TP)]\n{text}\n"):
+        (launch,) = read(body).launches
+        assert {n: told(w) for n, w in launch.variants[0].env.items()} == env
+        assert [told(w) for w in launch.variants[0].words] == ["--tp", tp]
 
 
 CLUES = [

@@ -23,7 +23,13 @@ from tests.syntax.test_corpus import golden
 
 FOLDER = Path(__file__).parent.parent / "corpus" / "yaml"
 FILES = sorted(p for p in FOLDER.iterdir() if p.suffix != ".json")
-BESIDE = {".env": "TP=4\nPAGE=64\n"}
+BESIDE = {
+    ".env": "TP=4\nPAGE=64\n",
+    "common.yml": (
+        "services:\n  sglang:\n    image: lmsysorg/sglang:v0.5.21\n    environment:\n      SGLANG_ENABLE_JIT_DEEPGEMM: '1'\n"
+        "    command: python3 -m sglang.launch_server --model-path org/model --tp ${TP:-1} --attention-backend fa5\n"
+    ),
+}
 """Files that every one of them finds beside it."""
 
 

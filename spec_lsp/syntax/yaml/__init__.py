@@ -105,6 +105,7 @@ class _File:
         self.template: Template = read_template(text)
         self.chart = Chart(name, self.read)
         self.values = Values(text, name, self.chart.value)
+        self.data: Mapping[str, Mapping[str, Word]] = {}
         self.asked = False
         self.signs = [m.start() for m in SIGN.finditer(text)]
         self._read = read
@@ -116,6 +117,7 @@ class _File:
     def read_all(self) -> Told:
         stretches = list(documents(self.template.masked))
         maps = [e for start, end in stretches for e in self.config_maps(start, end)]
+        self.data = {name: data for start, end in stretches for name, data in self.config_data(start, end)}
         told = [self.told(start, end, maps) for start, end in stretches if self.matters(start, end)]
         all_ = Told()
         for one in told:
@@ -132,7 +134,10 @@ class _File:
 
     def told(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
         """What a document comes to: what it came to last time, where nothing has changed."""
-        named = tuple((e.owner, e.key, e.content.fragments) for e in maps)
+        named = (
+            *((e.owner, e.key, e.content.fragments) for e in maps),
+            *((owner, key, word.fragments) for owner, data in self.data.items() for key, word in data.items()),
+        )
         key = (self.name, self.text[start:end], self.template.masked[start:end], named, self.looks_like)
         before, found = _told.pop(key, (start, None))
         if found is not None and before != start:
@@ -157,7 +162,7 @@ class _File:
             part = self.part(start, end, way)
             taken = tuple(Choice(Place(self.name, at, at), what) for at, what in way.taken)
             for given in self.settings(part):
-                reader = Reader(part, self.read, self.looks_like, given, maps, nested=self.nested)
+                reader = Reader(part, self.read, self.looks_like, given, maps, self.data, nested=self.nested)
                 if is_recipe(part):
                     reader.launches += read_recipe(part)
                 else:
@@ -219,6 +224,19 @@ class _File:
                 CONFIG_NAME.search(key) or SCRIPT_NAME.search(key) or value.value.startswith("#!")
             ):
                 yield ConfigMapEntry(owner, key, part.word(value), start, end)
+
+    def config_data(self, start: int, end: int) -> Iterator[tuple[str, Mapping[str, Word]]]:
+        """The name of the ConfigMap in a document, and what it holds as it may be a variable."""
+        if "ConfigMap" in self.template.masked[start:end] and self.refers_to_data:
+            part = self.part(start, end)
+            if part.text_at(part.root, "kind") == "ConfigMap":
+                entries = part.entries(part.get(part.root, "data"))
+                data = {key: part.word(value) for key, (_, value) in entries.items() if is_scalar(value)}
+                yield part.text_at(part.root, "metadata", "name") or "", data
+
+    @property
+    def refers_to_data(self) -> bool:
+        return "configMapRef" in self.text or "configMapKeyRef" in self.text
 
     def compose_configs(self, start: int, end: int) -> Iterator[ConfigMapEntry]:
         part = self.part(start, end)

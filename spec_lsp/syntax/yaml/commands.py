@@ -20,7 +20,7 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 from spec_lsp.syntax.yaml import words as text
 from spec_lsp.syntax.yaml.entries import entry_words
-from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
+from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items, root_of
 from spec_lsp.syntax.yaml.surroundings import NOT_THE_SERVER, Frame, fixed, is_server_image
 from spec_lsp.syntax.yaml.templates import FROM_BLOCK, FROM_TEMPLATE, FROM_WORKFLOW
 from spec_lsp.syntax.yaml.worlds import Way, together
@@ -52,6 +52,8 @@ MAX_BETWEEN = 6
 MAX_VISITS = 12
 """Aliases of one node that are followed: aliases of aliases make no end of them."""
 MAX_WAYS = 16
+MAX_EXTENDED = 4
+"""How far Compose files that extend each other are followed."""
 LooksLike = Callable[[frozenset[str]], bool]
 
 
@@ -80,6 +82,8 @@ class Reader:
     given: Mapping[str, bool] = field(default_factory=dict)
     """Names that Compose takes from its environment, and whether they are set there in this way of reading."""
     config_maps: Sequence[ConfigMapEntry] = ()
+    data: Mapping[str, Mapping[str, Word]] = field(default_factory=dict)
+    """What the ConfigMaps of the file hold, by their names."""
     launches: list[Launch] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     depends_on: set[str] = field(default_factory=set)
@@ -97,9 +101,10 @@ class Reader:
         if part.root is None:
             return
         is_compose = part.is_compose
-        frame = Frame(compose=is_compose, lookup=self.settings() if is_compose else lambda name: None)
+        lookup = self.settings() if is_compose else lambda name: None
+        frame = Frame(compose=is_compose, lookup=lookup, data=self.data)
         if is_compose:
-            self.extend(part.get(part.root, "services"))
+            self.extend(part)
         for name, (_, value) in part.entries(part.root).items() if is_compose else ():
             if name.startswith("x-"):
                 self._open.append(id(value))  # read where it is used
@@ -131,18 +136,36 @@ class Reader:
             place = Place(path, start, start + len(value))
             yield m[1], Word((Fragment(value, place),), place)
 
-    def extend(self, services: Node) -> None:
-        """Puts what a Compose service takes over (`extends`) beside its own keys."""
-        part = self.part
+    def extend(self, part: Part, depth: int = 0) -> None:
+        """Puts what a Compose service takes over (`extends`), from another file too, beside its own keys."""
+        services = part.get(part.root, "services")
         for _, service in part.entries(services).values():
             extends = part.get(service, "extends")
-            if extends is None or part.get(extends, "file") is not None:
+            if extends is None:
                 continue
             base = extends.value if is_scalar(extends) else part.text_at(extends, "service")
-            taken = part.get(services, base) if base else None
+            file = part.text_at(extends, "file")
+            of = self.services_of(file, part, extends, depth) if file else services
+            taken = part.get(of, base) if base else None
             if taken is not None and taken is not service:
                 part.signs = None
                 part.put(service, {**part.entries(taken), **part.entries(service)})
+
+    def services_of(self, path: str, part: Part, reference: Node, depth: int) -> Node:
+        """The services of another Compose file of the workspace, whose nodes the part takes for its own."""
+        content = self.read(path) if depth < MAX_EXTENDED else None
+        if content is None:
+            return None
+        if content == part.text:
+            return part.get(part.root, "services")  # a file that names itself
+        self.depends_on.add(path)
+        other = Part(path, content, 0, root=root_of(content))
+        self.extend(other, depth + 1)
+        found = other.get(other.root, "services")
+        for _, service in other.entries(found).values():
+            for node in (service, *(n for entry in other.entries(service).values() for n in entry)):
+                part.adopt(node, other, part.place_of(reference))
+        return found
 
     # --- nodes
 

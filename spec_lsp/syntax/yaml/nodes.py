@@ -185,6 +185,8 @@ class Part:
     """Where the text speaks of SGLang; None: it may anywhere."""
     _words: dict[int, Word] = field(default_factory=dict)
     _entries: dict[int, Mapping[str, tuple[Node, Node]]] = field(default_factory=dict)
+    _foreign: dict[int, tuple[Part, Place]] = field(default_factory=dict)
+    """Nodes of other files, and where this one brings them in."""
 
     def place(self, start: int, end: int) -> Place:
         return Place(self.document, self.base + start, self.base + max(start, end))
@@ -238,7 +240,7 @@ class Part:
 
     def speaks(self, node: Node) -> bool:
         """Whether something in a node speaks of SGLang."""
-        if self.signs is None:
+        if self.signs is None or id(node) in self._foreign:
             return True
         at = bisect_left(self.signs, node.start_mark.index)
         return at < len(self.signs) and self.signs[at] < node.end_mark.index
@@ -259,11 +261,26 @@ class Part:
         return start, end
 
     def place_of(self, node: Node) -> Place:
-        return self.place(*self.span(node))
+        foreign = self._foreign.get(id(node))
+        return foreign[1] if foreign is not None else self.place(*self.span(node))
+
+    def adopt(self, node: Node, part: Part, reference: Place) -> None:
+        """Takes a node of another part for one of this, with all that is below it: a reader sees it where it is brought in."""
+        nodes = [node]
+        while nodes:
+            one = nodes.pop()
+            if id(one) not in self._foreign and one is not None:
+                self._foreign[id(one)] = (part, reference)
+                if not isinstance(one, yaml.ScalarNode):
+                    nodes += [n for item in one.value for n in (item if isinstance(item, tuple) else (item,))]
 
     def word(self, node: Node) -> Word:
         """The text of a scalar; an unknown word for anything else."""
         known = self._words.get(id(node))
+        foreign = self._foreign.get(id(node)) if known is None else None
+        if foreign is not None:
+            known = brought_in(foreign[0].word(node), foreign[1])
+            self._words[id(node)] = known
         if known is None:
             start, end = self.span(node)
             if isinstance(node, yaml.ScalarNode):
@@ -282,6 +299,9 @@ class Part:
     def entries(self, node: Node) -> Mapping[str, tuple[Node, Node]]:
         """A mapping's keys and values, those of merged mappings (`<<`) last; empty for anything else."""
         found = self._entries.get(id(node))
+        foreign = self._foreign.get(id(node)) if found is None else None
+        if foreign is not None:
+            return foreign[0].entries(node)
         if found is None:
             self._entries[id(node)] = {}  # an alias may lead here again
             found = dict(self._pairs(node)) if isinstance(node, yaml.MappingNode) else {}
@@ -317,6 +337,12 @@ class Part:
         """The text of the scalar at a path, None if there is none or it is not known."""
         found = self.get(node, *path)
         return self.word(found).text if isinstance(found, yaml.ScalarNode) else None
+
+
+def brought_in(word: Word, reference: Place) -> Word:
+    """A word that is written in another file, and read where a reference to that stands."""
+    fragments = tuple(f._replace(via=(reference, *f.via)) for f in word.fragments)
+    return word._replace(fragments=fragments, place=reference)
 
 
 def is_scalar(node: Node) -> bool:

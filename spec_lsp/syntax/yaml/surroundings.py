@@ -75,6 +75,8 @@ class Frame:
     matrix: Mapping[str, Sequence[Word]] = field(default_factory=dict)
     """The values of each dimension of a workflow's matrix."""
     compose: bool = False
+    data: Mapping[str, Mapping[str, Word]] = field(default_factory=dict)
+    """What the ConfigMaps of the file hold, by their names."""
     lookup: Lookup = lambda name: None
     """The variable that Compose puts in place of a name."""
 
@@ -116,6 +118,10 @@ class Frame:
 
 def own_env(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]]:
     """The variables that a mapping sets for what is below it."""
+    for source in items(part.get(node, "envFrom")):
+        prefix = part.text_at(source, "prefix") or ""
+        for name, word in frame.data.get(part.text_at(source, "configMapRef", "name") or "", {}).items():
+            yield prefix + name, word
     for key in ENV_KEYS:
         found = part.get(node, key)
         if found is not None:
@@ -137,15 +143,20 @@ def variables(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]
             named = part.text_at(item, "name")
             if named:
                 value = part.get(item, "value")
-                yield (
-                    named,
-                    _value(part, value, frame) if value is not None else unknown(part.place_of(item), NOT_SET_HERE),
-                )
+                yield named, _value(part, value, frame) if value is not None else _referred(part, item, frame)
         elif is_scalar(item):
             word = frame.value(part, item)
             m = ASSIGNMENT.match(word.known_start)
             if m:
                 yield m[1], word.split(m.end())[1] if m[2] else unknown(word.place, FROM_ENVIRONMENT)
+
+
+def _referred(part: Part, item: Node, frame: Frame) -> Word:
+    """`valueFrom: {configMapKeyRef: {name: …, key: …}}`."""
+    reference = part.get(item, "valueFrom", "configMapKeyRef")
+    owner, key = part.text_at(reference, "name"), part.text_at(reference, "key")
+    found = frame.data.get(owner or "", {}).get(key or "")
+    return found if found is not None else unknown(part.place_of(item), NOT_SET_HERE)
 
 
 def _value(part: Part, node: Node, frame: Frame) -> Word:
