@@ -205,6 +205,7 @@ MAPS = [
     ("type: SGLang\nconfig: {tp-size: 2, page-size: 1}", ["--tp-size 2 --page-size 1"]),
     ("type: SGLang\nconfig: {page-size: 1}", ["--page-size 1"]),
     ("type: SGLang\nconfig: {mem-fraction-static: 1}", ["--mem-fraction-static 1"]),
+    ("type: SGLang\nconfig: {page-size: 1, tp: '', x: a}", ["--page-size 1 --tp --x a"]),
     ("type: SGLang\nconfig: {host: a, replicas: 2}", []),
     ("type: vLLM\nconfig: {tp-size: 2, page-size: 1}", []),
     ("image: lmsysorg/sglang-router\nconfig: {page-size: 1, tp-size: 2}", []),

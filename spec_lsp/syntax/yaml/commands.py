@@ -420,7 +420,12 @@ class Reader:
             return False  # another schema's: keys in snake or camel case
         if not self.are_ours(frozenset(entries), frame):
             return False
-        argv = [w for name, entry in entries.items() for w in entry_words(self.part, name, entry)]
+        argv: list[Word] = []
+        for name, entry in entries.items():
+            words = entry_words(self.part, name, entry)
+            argv += (
+                words[:1] if key in CONFIG_KEYS and words[1:] and words[1].text == "" else words
+            )  # kthena's switches
         self.flag_launch(at, argv, frame, "yaml-mapping", "config")
         return True
 
