@@ -91,7 +91,8 @@ def _directed(directives: Sequence[Directive], launch: Launch) -> tuple[Named[Re
     release: Named[Release] | None = None
     hardware: Named[Hardware] | None = None
     for directive in directives:
-        if directive.place.start < launch.extent.end:
+        reaches = directive.within is None or directive.within.contains(launch.extent)
+        if reaches and directive.place.start < launch.extent.end:
             values = directive_values(directive.text)
             said, device = Release.read(values.get("sglang", "")), find(values.get("gpu", ""))
             release = Named(said, "directive", directive.place) if said else release

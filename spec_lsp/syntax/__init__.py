@@ -13,7 +13,6 @@ from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.makefile import read_makefile
-from spec_lsp.syntax.manifests import with_manifests
 from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
 from spec_lsp.syntax.python import read_python
@@ -21,6 +20,7 @@ from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.shell_template import read_shell_template
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.systemd import read_systemd
+from spec_lsp.syntax.written import with_written_files
 from spec_lsp.syntax.yaml import read_yaml
 
 __all__ = ["may_hold_launches", "may_launch", "parse"]
@@ -73,7 +73,7 @@ def parse(
                 return read_notebook(name, text, read, nested)
             reader = READERS.get(kind)
             document = reader(name, text, read) if reader is not None else Document(name, text)
-            return with_manifests(document, FileSource(name, 0, text), nested) if kind == "shell" else document
+            return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document
     except (RecursionError, UnicodeError):  # too deep; half a surrogate pair
         pass
     return Document(name, text)

@@ -130,12 +130,14 @@ class Directive:
 
     `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the
     comment stands on its line. `scope` is what an ignore speaks for, where that is more than its line and the next command.
+    `within` is the part of the document beyond which the comment says nothing (a code block of a page); None for all of it.
     """
 
     text: str
     place: Place
     own_line: bool
     scope: Place | None = None
+    within: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Markdown, MDX and reStructuredText: the commands and files in their code blocks.
 
-A block is read alone: what one exports is not known to the next, for a reader may type them into different shells. What people put where
+A block is read alone: what one exports, or a comment to spec-lsp in it says, is not known to the next, for a reader may type them into
+different shells. What stands in an HTML comment is not on the page. What people put where
 a reader must put something of his own (`<your-model>`, `{path}`, `...`) is unknown.
 """
 
@@ -12,12 +13,12 @@ from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.directives import directives_in
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
-from spec_lsp.syntax.manifests import Nested, with_manifests
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.commands import PIN
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.written import Nested, with_written_files
 
 Read = Callable[[str], str | None]
 FENCE = re.compile(
@@ -30,6 +31,8 @@ INFO = re.compile(r"[{.\s]*(?:(?:code-block|code-cell|code|sourcecode)\}?[ \t]+)
 SHELLS = frozenset(("bash", "sh", "shell", "zsh", "ksh", "shellscript", "slurm", "sbatch", "terminal"))
 CONSOLES = frozenset(("console", "shell-session", "shellsession", "bash-session", "sh-session", "session"))
 PLAIN = frozenset(("", "text", "txt", "plaintext", "none", "plain"))
+INI = frozenset(("ini", "conf", "cfg", "config", "unit", "properties"))
+SERVICE = re.compile(r"^[ \t]*\[Service\][ \t]*\r?$", re.M)
 NESTED = {
     "yaml": "yaml", "yml": "yaml", "dockerfile": "dockerfile", "docker": "dockerfile", "containerfile": "dockerfile",
     "python": "python", "py": "python", "python3": "python", "ipython": "python", "systemd": "systemd", "service": "systemd",
@@ -42,11 +45,12 @@ PROMPT = re.compile(
     r"[ \t]*(?:\([\w.\-/ ]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[:~ ][^\s$#%]*[ \t]*)?(?P<mark>[$%❯➜#])[ \t]+(?=\S)"
 )
 CONTINUES = re.compile(r"\\[ \t]*\r?\n?\Z")
+ENTRY = r"(?:\S*python[\d.]*[ \t]+-m[ \t]+(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang[ \t]+serve\b)"
 STARTS = re.compile(
-    r"^[ \t]*(?:[$#%][ \t]+)?(?:[A-Za-z_]\w*=\S*[ \t]+)*(?:(?:nohup|exec|time|sudo|env|uv[ \t]+run)[ \t]+)*"
-    r"(?:\S*python[\d.]*[ \t]+-m[ \t]+(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang[ \t]+serve\b)",
-    re.M,
+    rf"[ \t]*(?:[$#%][ \t]+)?(?:[A-Za-z_]\w*=\S*[ \t]+)*(?:(?:nohup|exec|time|sudo|env|uv[ \t]+run)[ \t]+)*{ENTRY}"
+    rf"|[ \t]*(?:[$#%][ \t]+)?(?:sudo[ \t]+)?(?:nsys|ncu|rocprofv3|numactl|srun|docker|podman|singularity|apptainer)[ \t].*[ \t]{ENTRY}"
 )
+THEN = re.compile(r"&&|\|\||;")
 PLACEHOLDER = re.compile(
     r"(?<![<$\w])<[A-Za-z](?:[^<>\n|;&]*[^<>\s|;&])?>(?!>)"  # <your-model>
     r"|\{\{[^{}\n]*\}\}"  # {{ model }}
@@ -58,6 +62,8 @@ PLACEHOLDER = re.compile(
 ANGLED = re.compile(r"(?<![<$\w])<[A-Za-z][\w ./:-]*>")
 ELISION = re.compile(r"^[ \t]*[\[(]?(?:\.{3}|…)[\])]?[ \t]*\\?[ \t]*\r?$", re.M)
 A_PLACEHOLDER = "a placeholder"
+HIDDEN = re.compile(r"^ {0,3}<!--", re.M)
+"""An HTML comment that starts a line (CommonMark's second kind of HTML block)."""
 COMMENT = re.compile(
     r"<!--[ \t]*spec-lsp:(?P<html>[^\n<]*?)-->|\{/\*[ \t]*spec-lsp:(?P<mdx>[^\n{]*?)\*/\}|^[ \t]*\.\.[ \t]+spec-lsp:(?P<rst>[^\n\r]*)",
     re.M,
@@ -89,7 +95,7 @@ def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
             continue
         found += inner.launches
         problems += inner.problems
-        directives += inner.directives
+        directives += [replace(d, within=block.extent) for d in inner.directives]
         asked |= inner.depends_on
     directives += _comments(name, text, every)
     pin = _pin(name, text, every)
@@ -101,12 +107,14 @@ def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
 
 def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
     language = NESTED.get(block.language)
+    if block.language in INI | PLAIN and SERVICE.search(block.body.text or ""):
+        language = "systemd"
     if language is not None:
         body = _with_holes(block.body, ANGLED) if language != "python" else block.body
         source = embedded(body)
         return remap(nested(name, source.whole, language=language), source)
     text = block.body.text or ""
-    if block.language in PLAIN and not STARTS.search(text):
+    if block.language in PLAIN and not starts_sglang(text):
         return None
     if block.language not in PLAIN and block.language not in SHELLS and block.language not in CONSOLES:
         return None
@@ -116,7 +124,13 @@ def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document
     if ELISION.search(text):
         script = replace(script, problems=())
     document = Document(name, text, script.launches, script.problems, tuple(comments), script.depends_on)
-    return with_manifests(document, embedded(filled), nested)
+    return with_written_files(document, embedded(filled), nested)
+
+
+def starts_sglang(text: str) -> bool:
+    """Whether a line of a block that says no language is a command that starts SGLang; a log names it, too."""
+    lines = (line for line in text.splitlines() if "sglang" in line)
+    return any(STARTS.match(command) for line in lines for command in THEN.split(line))
 
 
 # --- blocks ------------------------------------------------------------------------------------------------------------
@@ -131,6 +145,12 @@ def blocks(name: str, text: str) -> Iterator[Block]:
         if fence is not None and fence.start() < at:
             fence = FENCE.search(text, at)
         m = RST_BLOCK.search(text, at, fence.start() if fence else len(text)) or fence
+        hidden = HIDDEN.search(text, at, m.start() if m else len(text))
+        if hidden is not None:
+            yield from _indented(name, text, at, hidden.start())
+            end = text.find("-->", hidden.end())
+            at = len(text) if end < 0 else end + 3
+            continue
         if m is None:
             break
         count += 1
@@ -179,7 +199,7 @@ def _indented(name: str, text: str, start: int, end: int) -> Iterator[Block]:
         if "sglang" in m.group() and (not above.strip() or re.search(r"\n[ \t]*\n\Z", above)):
             first = re.search(r"^[ \t]+(?=\S)", m.group("lines"), re.M)
             body = _dedented(name, text, m.start("lines"), m.end(), 0, len(first.group()) if first else 4)
-            if STARTS.search(body.text or ""):
+            if starts_sglang(body.text or ""):
                 yield Block("", body, Place(name, m.start("lines"), m.end()))
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
-from spec_lsp.syntax.manifests import Nested
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.embedding import Around, Found, read_script
 from spec_lsp.syntax.source import FileSource, embedded
 from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.written import Nested
 
 Read = Callable[[str], str | None]
 

@@ -78,4 +78,5 @@ class _Moved:
 
     def directive(self, directive: Directive) -> Directive:
         scope = self.place(directive.scope) if directive.scope is not None else None
-        return replace(directive, place=self.place(directive.place), scope=scope)
+        within = self.place(directive.within) if directive.within is not None else None
+        return replace(directive, place=self.place(directive.place), scope=scope, within=within)

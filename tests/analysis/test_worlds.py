@@ -72,6 +72,12 @@ def test_each_launch_has_its_own_image() -> None:
     assert [str(report.worlds[0].release) for report in found.launches] == ["0.5.9", "0.5.12"]
 
 
+def test_a_directive_in_a_block_of_a_page_holds_for_the_block() -> None:
+    block = f"```bash\n# spec-lsp: sglang=0.5.16\n{SERVER}\n```\n"
+    found = check(f"{block}\n```bash\n{SERVER}\n```\n<!-- spec-lsp: sglang=0.5.16 -->\n{block}", name="a.md")
+    assert [report.worlds[0].release_from for report in found.launches] == ["directive", "not named", "directive"]
+
+
 def test_a_directive_holds_for_what_follows() -> None:
     text = f"{SERVER}\n# spec-lsp: sglang=0.5.9\n{SERVER}\n"
     found = check(text)

@@ -52,6 +52,26 @@ BLOCKS: list[tuple[str, list[list[str]]]] = [
         [["m", "--tp", "8"]],
     ),
     (".. code-block:: python\n\n   print('sglang serve m')\n", []),
+    # Blocks that say no language.
+    ("```\ncd x && sglang serve m\n```\n", [["m"]]),
+    ("```\n. venv/bin/activate; TP=2 sglang serve m\n```\n", [["m"]]),
+    ("```\nnsys profile -o x python3 -m sglang.bench_one_batch --tp 2\n```\n", [["--tp", "2"]]),
+    ("```\ndocker run --gpus all img sglang serve m\n```\n", [["m"]]),
+    ("```\nINFO: run sglang serve m\n```\n", []),
+    ("```\nusage: sglang serve [-h]\n```\n", []),
+    # A unit, whatever its block is called.
+    (
+        "```ini\n# a.service\n[Unit]\nx=y\n[Service]\nExecStart=/bin/sglang serve m \\\n  --tp 2\n```\n",
+        [["m", "--tp", "2"]],
+    ),
+    ("```\n[Service]\nExecStart=docker run img sglang serve m\n```\n", [["m"]]),
+    ("```ini\n[run]\ncommand=sglang serve m\n```\n", []),
+    # What is not on the page.
+    ("<!--\n```bash\nsglang serve m\n```\n-->\n```bash\nsglang serve n\n```\n", [["n"]]),
+    ("<!-- old: ```bash\nsglang serve m\n``` -->\n\n    sglang serve n\n", [["n"]]),
+    ("<!-- never closed\n```bash\nsglang serve m\n```\n", []),
+    ("```bash\n# <!--\nsglang serve m\n```\n", [["m"]]),
+    ("a <!-- b\n```bash\nsglang serve m\n```\n", [["m"]]),
 ]
 
 
@@ -164,6 +184,13 @@ def test_comments(name: str, text: str, expected: list[tuple[str, bool, str | No
     text = text + "\nsglang\n"
     found = parse(name, text).directives
     assert [(d.text, d.own_line, text[d.scope.start : d.scope.end] if d.scope else None) for d in found] == expected
+
+
+def test_a_comment_in_a_block_speaks_for_the_block() -> None:
+    text = "```bash\n# spec-lsp: gpu=h100\nsglang serve m\n```\n```bash\nsglang serve n\n```\n"
+    (directive,) = parse("a.md", text).directives
+    assert directive.within is not None
+    assert [directive.within.contains(launch.extent) for launch in parse("a.md", text).launches] == [True, False]
 
 
 def test_blocks_stand_where_they_are_written() -> None:

@@ -97,6 +97,40 @@ def test_manifests_in_scripts(name: str, text: str, tp: str) -> None:
     assert [argv(launch.variants[0]) for launch in document.launches] == [["m", "--tp", tp, "--x", "a"], ["n"]]
 
 
+WRITTEN: list[tuple[str, list[list[str]]]] = [
+    # Files that are for others to run.
+    ("cat > run.sh <<'EOF'\nT=2\nsglang serve m --tp $T\nEOF\nscp run.sh h:\n", [["m", "--tp", "2"]]),
+    ('cat <<"EOF" > "$D/run.sh"\nsglang serve m \\\n  --tp 2\nEOF\n', [["m", "--tp", "2"]]),
+    (
+        "sudo tee /opt/run.sh >/dev/null <<EOF\nA=1\nsglang serve $M --tp 2 --x \\$A\nEOF\n",
+        [["?+", "--tp", "2", "--x", "1"]],
+    ),
+    ("cat > serve <<-EOF\n\t#!/bin/bash\n\tsglang serve m\n\tEOF\n", [["m"]]),
+    ('cat > Dockerfile <<EOF\nFROM x\nCMD ["sglang", "serve", "m", "--tp", "2"]\nEOF\n', [["m", "--tp", "2"]]),
+    ("tee a.service <<EOF\n[Service]\nExecStart=/bin/sglang serve m --tp $TP\nEOF\n", [["m", "--tp", "?"]]),
+    ("cat << 'EOF' > Makefile\nT = 2\nrun:\n\tsglang serve m --tp $(T)\nEOF\n", [["m", "--tp", "2"]]),
+    ("cat > a.sh <<'A'\nsglang serve m\nA\ncat > b.sh <<'B'\nsglang serve n\nB\n", [["m"], ["n"]]),
+    # What the script itself runs is told once, with what it knows.
+    ("TP=2\ncat > run.sh <<EOF\nsglang serve m --tp $TP\nEOF\nbash run.sh\n", [["m", "--tp", "2"]]),
+    ("ssh h bash <<EOF\nsglang serve m\nEOF\n", [["m"]]),
+    # What is only printed, written to a page or a log, or commented out.
+    ("cat <<EOF\nsglang serve m\nEOF\n", []),
+    ("cat > notes.txt <<EOF\nsglang serve m\nEOF\n", []),
+    ("cat <<EOF | tee run.log\nsglang serve m\nEOF\n", []),
+    ("cat >&2 <<EOF\nsglang serve m\nEOF\n", []),
+    ("# cat > run.sh <<EOF\n# sglang serve m\n# EOF\n", []),
+    ("read x <<< word\ncat > run.txt\nsglang serve m\nword\n", [["m"]]),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), WRITTEN, ids=range(len(WRITTEN)))
+@pytest.mark.parametrize("page", [False, True])
+def test_files_that_a_script_writes(text: str, expected: list[list[str]], page: bool) -> None:
+    document = parse("a.md", f"```bash\n{text}```\n") if page else parse("run.sh", text)
+    check_maps(document)
+    assert [argv(launch.variants[0]) for launch in document.launches] == expected
+
+
 def test_directives() -> None:
     text = f"# spec-lsp: sglang=0.5.19\n{START} \\\n  --a  # spec-lsp: ignore[x] why\nif x; then\n  #spec-lsp: y\n  z\nfi\necho '# spec-lsp: no'\ncat <<EOF\n# spec-lsp: no\nEOF\n# spec-lsp: end"
     found = parse("run.sh", text).directives

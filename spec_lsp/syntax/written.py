@@ -1,0 +1,106 @@
+"""Files that a script writes in here-documents for others to run: a manifest (`kubectl apply -f - <<EOF`, `cat > compose.yaml <<EOF`), a
+Dockerfile, a unit, a Makefile, another script.
+
+What the script itself runs of them, the shell's reader tells; this one reads the others, each by the name it is written to.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from spec_lsp.syntax.kinds import kind_of
+from spec_lsp.syntax.launch import Document, Launch
+from spec_lsp.syntax.remap import remap
+from spec_lsp.syntax.shell.embedding import read_script
+from spec_lsp.syntax.source import Source, embedded
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+HERE_DOCUMENT = re.compile(
+    r"^(?P<line>[^\n]*(?<!<))<<(?!<)(?P<dash>-?)[ \t]*(?P<quote>[\"']?)(?P<word>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n",
+    re.M,
+)
+MANIFEST = re.compile(r"^(?:apiVersion|services)[ \t]*:", re.M)
+WRITTEN_TO = re.compile(
+    r"(?:(?<![0-9&])>{1,2}\|?|\btee(?:[ \t]+-\S+)*)[ \t]*(?P<path>\"[^\"\n]+\"|'[^'\n]+'|[^\s<>|&;\"'()]+)"
+)
+EXPANSION = re.compile(r"\\(?P<kept>[$`\\])|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\$[A-Za-z_]\w*")
+EXPANDED = "the shell fills it in"
+LANGUAGES = {"dockerfile": "dockerfile", "systemd": "systemd", "makefile": "makefile", "justfile": "just"}
+
+
+class Nested(Protocol):
+    """Reads a text that a document holds as a document of its own, in a language."""
+
+    def __call__(self, name: str, text: str, *, language: str) -> Document: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A here-document: the kind of file it is (as `kind_of` has it), and its text without what the shell fills in."""
+
+    kind: str
+    body: Word
+
+
+def with_written_files(document: Document, source: Source, nested: Nested) -> Document:
+    """The document with what the files start that its script writes and does not run; `source` is the script's text."""
+    if "<<" not in source.text:
+        return document
+    launches = list(document.launches)
+    problems = list(document.problems)
+    for written in _written(document.name, source):
+        if _told(launches, written.body.place):
+            continue
+        if written.kind == "shell":
+            script = read_script(document.name, written.body)
+            launches += script.launches
+            problems += script.problems
+        else:
+            inner = embedded(written.body)
+            language = LANGUAGES.get(written.kind, written.kind)
+            launches += remap(nested(document.name, inner.whole, language=language), inner).launches
+    launches.sort(key=lambda one: one.extent.start)
+    return replace(document, launches=tuple(launches), problems=tuple(problems))
+
+
+def _told(launches: Sequence[Launch], place: Place) -> bool:
+    """Whether a launch is known that stands there: the script runs what it writes."""
+    return any(place.contains(launch.place) for launch in launches)
+
+
+def _written(name: str, source: Source) -> Iterator[Written]:
+    """The files written in here-documents that may start SGLang."""
+    text = source.text
+    at = 0
+    while (m := HERE_DOCUMENT.search(text, at)) is not None:
+        tabs = r"\t*" if m.group("dash") else ""
+        end = re.compile(rf"^{tabs}{m.group('word')}\r?$", re.M).search(text, m.end())
+        stop = end.start() if end else len(text)
+        at = end.end() if end else len(text)
+        if m.group("line").lstrip().startswith("#") or "sglang" not in text[m.end() : stop]:
+            continue
+        kind = "yaml" if MANIFEST.search(text, m.end(), stop) else _kind(m, text[m.end() : stop])
+        if kind:
+            yield Written(kind, _body(name, source, m.end(), stop, expands=not m.group("quote")))
+
+
+def _kind(opening: re.Match[str], body: str) -> str:
+    """What kind of file a here-document is written to, "" for one that nothing is known to start."""
+    path = WRITTEN_TO.search(opening.group("rest")) or WRITTEN_TO.search(opening.group("line"))
+    kind = kind_of(path.group("path").strip("\"'"), body, None) if path else ""
+    return kind if kind == "shell" or kind in LANGUAGES else ""
+
+
+def _body(name: str, source: Source, start: int, stop: int, *, expands: bool) -> Word:
+    fragments: list[Fragment] = []
+    at = start
+    for gap in EXPANSION.finditer(source.text, start, stop) if expands else ():
+        fragments.extend(source.fragments(at, gap.start()))
+        kept = gap.group("kept")
+        fragments.append(Fragment(kept, source.place(*gap.span()), False, "" if kept else EXPANDED))
+        at = gap.end()
+    fragments.extend(source.fragments(at, stop))
+    return Word(tuple(fragments), Place(name, source.place(start, stop).start, source.place(start, stop).end))
