@@ -184,7 +184,12 @@ def _judged(
     entry = cache.get(key)
     if entry is not None:
         return entry, False
-    entry = Entry(judge(launch, assumed.worlds, models, configs, release_named=assumed.release_named))
+    entry = Entry(
+        judge(
+            launch, assumed.worlds, models, configs,
+            release_named=assumed.release_named, unreleased=assumed.unreleased,
+        )
+    )  # fmt: skip
     cache.put(key, entry)
     return entry, True
 
@@ -231,6 +236,7 @@ def launch_key(launch: Launch, assumed: Assumed, configs: ConfigSource) -> Hasha
         launch.program,
         assumed.worlds,
         assumed.release_named,
+        assumed.unreleased,
         tuple(_variant_key(v, configs) for v in launch.variants),
     )
 

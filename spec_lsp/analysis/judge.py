@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.rules import (
+    AMBIGUOUS_FLAG,
     DEPRECATED_FLAG,
     INVALID_CHOICE,
     OVERRIDDEN_VALUE,
@@ -355,18 +356,36 @@ def judge(
     configs: ConfigSource,
     *,
     release_named: bool = True,
+    unreleased: bool = False,
 ) -> Verdict:
-    """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses."""
+    """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses;
+    a build that is no release (`unreleased`) may know flags and choices that no release has."""
     if len(worlds) * len(launch.variants) > MAX_WORLDS:
         worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
     bound = Bound(launch, configs)
     runs = _run_all(launch, worlds, models, bound)
+    since: Mapping[tuple[str, str], Release] = {}
     if not release_named and all(r.refused for r in runs):
         older = _older(launch, runs, worlds, models, bound)
-        if not all(r.refused for r in older):
-            return _verdict(runs, accepted_elsewhere=_since(launch, runs, older, worlds, models, bound))
+        accepted = not all(r.refused for r in older)
+        if accepted or frozenset.union(*map(_reasons, runs)) - frozenset.intersection(*map(_reasons, older)):
+            since = _since(launch, runs, older, worlds, models, bound)
+        if accepted:
+            return _verdict(runs, accepted_elsewhere=since)
     verdict = _verdict(runs)
-    return replace(verdict, findings=tuple(_with_effect(m, launch, models) for m in verdict.findings))
+    found = [_with_effect(m, launch, models) for m in verdict.findings]
+    return replace(verdict, findings=tuple(_as_far_as_known(m, since.get(m.found.identity), unreleased) for m in found))
+
+
+def _as_far_as_known(merged: Merged, since: Release | None, unreleased: bool) -> Merged:
+    """A flag that older releases take, or that the image's own build may take, as a warning that says so."""
+    if merged.severity != "error" or merged.found.error is None:
+        return merged
+    if since is not None and merged.found.rule in (AMBIGUOUS_FLAG, UNKNOWN_FLAG):
+        return replace(merged, severity="warning", where=f"since {since}")
+    if unreleased and merged.found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
+        return replace(merged, severity="warning", where="unless the image's own build takes it")
+    return merged
 
 
 def _with_effect(merged: Merged, launch: Launch, models: ModelSource) -> Merged:

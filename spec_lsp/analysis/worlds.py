@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 from spec_lsp.analysis.report import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import nearest, releases
-from spec_lsp.facts.clues import families_of, hardware_of, hint_of, release_of
+from spec_lsp.facts.clues import families_of, hardware_of, hint_of, is_unreleased, release_of
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.syntax.launch import Clue, Directive, Launch
 from spec_lsp.syntax.word import Place
@@ -41,6 +41,8 @@ class Assumed:
     release_named: bool
     hardware_named: bool
     releases: tuple[Named[Release], ...] = ()
+    unreleased: bool = False
+    """Whether the launch may run a build that is no release: nobody names one, and the image says so."""
 
 
 def newest() -> Release:
@@ -67,11 +69,13 @@ def assume(
         devices = [Named(device.value, device.source)] if device else _possible(launch, document)
         for release in chosen or (Named(newest(), NOT_NAMED),):
             worlds += [World(release.value, d.value, release.source, d.source) for d in devices]
+    release_named = all(w.release_from != NOT_NAMED for w in worlds)
     return Assumed(
         tuple(dict.fromkeys(worlds)),
-        all(w.release_from != NOT_NAMED for w in worlds),
+        release_named,
         all(w.hardware_from not in (NOT_NAMED, FILE_NAME) for w in worlds),
         tuple(dict.fromkeys(named)),
+        not release_named and any(map(is_unreleased, launch.clues)),
     )
 
 

@@ -69,6 +69,18 @@ def _from_image(image: str) -> Release | None:
     return release
 
 
+def is_unreleased(clue: Clue) -> bool:
+    """Whether an image of SGLang's may hold what no release is: a nightly build, one for a model, one with somebody's own patches."""
+    if (
+        clue.kind != "image"
+        or not re.search(r"sglang|sgl-dev", clue.text, re.IGNORECASE)
+        or release_of(clue) is not None
+    ):
+        return False
+    repository, tag = image_parts(clue.text.strip())
+    return not _OFFICIAL.search(repository) or not (not tag or tag.startswith("latest"))
+
+
 def image_parts(image: str) -> tuple[str, str]:
     """Repository and tag of an image reference, both without scheme and digest; a registry's port is no tag."""
     text = re.sub(r"^[a-z]+://", "", image).partition("@")[0].replace("#", "/")

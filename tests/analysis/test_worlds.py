@@ -216,6 +216,42 @@ def test_on_a_newer_release_unknown_names_are_warnings(words: str) -> None:
     assert any(d.severity == "error" for d in check(text.replace("0.5.99", "0.5.23")).diagnostics)
 
 
+@pytest.mark.parametrize("words", ["--flag-of-a-fork 3", "--attention-backend backend_of_a_fork"])
+@pytest.mark.parametrize(
+    ("image", "severity"),
+    [
+        ("me/sglang-fork:latest", "warning"),
+        ("registry.me:5000/sglang:cu130", "warning"),
+        ("lmsysorg/sglang:nightly-dev-20260901-0a1b2c3d", "warning"),
+        ("rocm/sgl-dev:20260901", "warning"),
+        ("lmsysorg/sglang:latest", "error"),
+        ("docker.io/lmsysorg/sglang", "error"),
+        ("me/sglang:v0.5.21", "error"),
+        ("python:3.12", "error"),
+    ],
+)
+def test_in_a_build_that_is_no_release_unknown_names_are_warnings(image: str, severity: str, words: str) -> None:
+    text = f"docker run {image} python3 -m sglang.launch_server --model-path llama-3.1-8b {words}\n"
+    (found,) = [d for d in check(text).diagnostics if d.severity in ("error", "warning")]
+    assert (found.severity, "build" in found.message) == (severity, severity == "warning")
+    directed = check("# spec-lsp: sglang=0.5.23\n" + text)
+    assert [d.severity for d in directed.diagnostics if d.severity in ("error", "warning")] == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("flags", "severities"),
+    [
+        ("--cuda-graph-max-bs 8 --kv-cache-dtype none_such", ["warning", "error"]),
+        ("--disable-piecewise-cuda-graph --kv-cache-dtype none_such", ["warning", "error"]),
+        ("--cuda-graph-backend-prefill none_such --kv-cache-dtype none_such", ["error", "error"]),
+        ("--none-such --disable-piecewise-cuda-graph", ["error", "error"]),
+    ],
+)
+def test_a_flag_that_older_releases_take_is_a_warning_beside_an_error_of_all(flags: str, severities: list[str]) -> None:
+    found = check(f"python3 -m sglang.launch_server --model-path llama-3.1-8b {flags}\n").diagnostics
+    assert [d.severity for d in found if d.severity in ("error", "warning")] == severities
+
+
 @pytest.mark.parametrize(
     "flags",
     [
