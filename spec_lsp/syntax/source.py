@@ -44,7 +44,7 @@ class FileSource:
 class WordSource:
     """A statement of a text that a word carries: offset 0 of its nodes is character `base` of `whole`. `text` is the statement's own."""
 
-    __slots__ = ("base", "starts", "text", "whole", "word", "written_out")
+    __slots__ = ("base", "level", "starts", "text", "whole", "word")
 
     def __init__(
         self,
@@ -53,18 +53,19 @@ class WordSource:
         base: int = 0,
         text: str | None = None,
         starts: list[int] | None = None,
-        written_out: bool | None = None,
+        level: int | None = None,
     ) -> None:
         self.word = word
         self.whole = whole
         self.base = base
         self.text = whole if text is None else text
         self.starts = _starts(word) if starts is None else starts
-        self.written_out = any(f.verbatim and not f.via for f in word.fragments) if written_out is None else written_out
+        self.level = _level(word) if level is None else level
+        """Through how many expansions the text comes as a whole: 0 for what is written out where it is passed on."""
 
     def statement(self, base: int, text: str) -> WordSource:
         """A statement of the same text that starts at character `base`."""
-        return WordSource(self.word, self.whole, base, text, self.starts, self.written_out)
+        return WordSource(self.word, self.whole, base, text, self.starts, self.level)
 
     def place(self, start: int, end: int) -> Place:
         if start == end:
@@ -80,9 +81,11 @@ class WordSource:
         return hull(self.seen(f) for f in found)
 
     def seen(self, fragment: Fragment) -> Place:
-        """Where a reader sees a fragment: in a text that is written out but for some names, at the name that brings it in."""
-        if not fragment.via or not self.written_out:
+        """Where a reader of the text sees a fragment: at the name that brings it in, if the rest of the text is written around that."""
+        if len(fragment.via) <= self.level:
             return fragment.place
+        if self.level:
+            return fragment.via[self.level]
         return next((v for v in fragment.via if self.word.place.contains(v)), fragment.place)
 
     def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
@@ -94,6 +97,10 @@ class WordSource:
         shift = self.starts[first] if self.starts else 0
         part = Word(self.word.fragments[first:last], self.word.place)
         return part.slice(start - shift, end - shift)
+
+
+def _level(word: Word) -> int:
+    return min((len(f.via) for f in word.fragments if f.verbatim), default=0)
 
 
 def _starts(word: Word) -> list[int]:

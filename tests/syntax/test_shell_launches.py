@@ -121,6 +121,9 @@ ONE: list[tuple[str, list[str]]] = [
     (f"tmux split-window -h '{P} a; bash'", ["a"]),
     (f"screen -dmS x bash -c '{P} a; exec bash'", ["a"]),
     (f"screen -L -dmS x {P} a", ["a"]),
+    (f"pm2 start '{P} a' --name x", ["a"]),
+    ("pm2 start python3 --name x -- -m sglang.launch_server a", ["a"]),
+    (f"pm2 start {P} a", ["a"]),
     (f"screen -S x -X stuff '{P} a\\n'", ["a"]),
     (f"screen -S x -p 0 -X stuff \"{P} a$(printf '\\r')\"", ["a"]),
     (f"cat list | xargs -I{{}} {P} --m {{}} --n=x{{}}y", ["--m", "?", "--n=x?y"]),
@@ -375,6 +378,47 @@ def test_choices_tell_the_ways() -> None:
     text = f"if [ $M = a ]; then X=1; else X=2; fi\n{P} $X\n"
     (launch,) = parse("run.sh", text).launches
     assert [[c.taken for c in v.choices] for v in launch.variants] == [["`[ $M = a ]` holds"], ["`[ $M = a ]` fails"]]
+
+
+SIZES = 'case "$1" in\n  s) T=1;;\n  b) T=8;;\n  *) exit 1;;\nesac\n'
+
+
+@pytest.mark.parametrize(
+    "launches",
+    [
+        "sglang serve m --tp $T\n",
+        "start() { sglang serve m --tp $T; }\nstart\n",
+        "start() { sglang serve m --tp $1; }\nstart $T\n",
+        'CMD="sglang serve m --tp $T"\neval "$CMD"\n',
+    ],
+)
+def test_ways_that_ended_the_script_are_not_told(launches: str) -> None:
+    (launch,) = parse("run.sh", SIZES + launches).launches
+    told = {v.words[-1].text: [c.taken for c in v.choices] for v in launch.variants}
+    assert told == {"1": ['`"$1"` is `s`'], "8": ['`"$1"` is `b`']}
+
+
+@pytest.mark.parametrize("run", ['eval "$C"', 'bash -c "$C"', 'ssh host "$C"', "$C", 'tmux send-keys "$C" Enter'])
+def test_a_text_put_together_in_several_ways_is_one_launch(run: str) -> None:
+    text = f'C="sglang serve $M --tp 2"\nif [ -n "$Q" ]; then C="$C --q $Q"; fi\n[ "$D" = 1 ] && C+=" --debug"\n{run}\n'
+    (launch,) = parse("run.sh", "if $X; then M=a; else M=b; fi\n" + text).launches
+    told = {argv(v)[0] for v in launch.variants}
+    assert told == {"a", "b"}
+    assert len(launch.variants) == 8
+
+
+def test_a_text_run_twice_is_two_launches() -> None:
+    text = 'C="sglang serve m"\nif $X; then C="$C --tp 2"; fi\neval "$C --port 1"\neval "$C --port 2"\n'
+    assert [len(one.variants) for one in parse("run.sh", text).launches] == [2, 2]
+
+
+def test_rounds_of_a_loop_tell_their_ways_alike() -> None:
+    """In the second round the script has taken a way already, and what is called does not depend on it again."""
+    text = SIZES + "start() { sglang serve m --tp $T --port $1; }\nfor i in 1 2; do start $((i * T)) & done\n"
+    (launch,) = parse("run.sh", text).launches
+    assert {tuple(c.taken for c in v.choices) for v in launch.variants} == {
+        (f"`i` is `{i}`", f'`"$1"` is `{size}`') for i in (1, 2) for size in "sb"
+    }
 
 
 @pytest.mark.parametrize(

@@ -371,6 +371,17 @@ class _Reader:
                 return Embedded(_typed(words[i + 1]), (), False, around)
         return self.last_text(words, around)
 
+    def pm2(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`pm2 start 'command' --name x`, `pm2 start python3 --name x -- -m module`."""
+        start = next((i for i, w in enumerate(words) if w.text == "start"), None)
+        if start is None or start + 1 >= len(words):
+            return None
+        program = words[start + 1]
+        if " " in program.known_start.strip():
+            return Embedded(program, (), False, around)
+        dashes = next((i for i, w in enumerate(words) if w.text == "--"), len(words))
+        return self.read([program, *words[dashes + 1 :]], around) or self.scan(words, start + 1, around, True)
+
     def last_text(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         """A wrapper that takes a command, or the text of one as its last word."""
         found = self.scan(words, 1, around, True)
@@ -517,6 +528,7 @@ HANDLERS: dict[str, Handler] = {
     "ssh": _Reader.ssh,
     "tmux": _Reader.tmux,
     "screen": _Reader.screen,
+    "pm2": _Reader.pm2,
     "xargs": _Reader.xargs,
     "parallel": _Reader.parallel,
     "enroot": _Reader.enroot,

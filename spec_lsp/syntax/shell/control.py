@@ -24,7 +24,6 @@ from spec_lsp.syntax.shell.values import (
     UNSET,
     Array,
     Fork,
-    Point,
     Scalar,
     World,
     join,
@@ -201,7 +200,6 @@ class ControlFlow(Streams):
         whole = any(p.literal == "*" for arm in node.arms for p in arm.patterns)
         place = source.place(node.subject.start, node.subject.end)
         labels.append(f"`{shown(source, node.subject.start, node.subject.end)}` is none of those listed")
-        point: list[Point] = []
 
         def choose(x: Expander) -> Any:
             text = x.text(node.subject, source)
@@ -220,20 +218,21 @@ class ControlFlow(Streams):
 
         decision = self.evaluate(choose, limit=MAX_VARIANTS, defaults=True)
 
-        def spread(leaf: Any) -> Any:
-            if not isinstance(leaf, tuple):
-                return leaf
-            if not point:
-                point.append(self.new_point(place, labels))
-                self.priority.add(point[0])
-            return Fork(point[0], tuple(i if i in leaf else NOWHERE for i in range(len(labels))))
-
         if decision is NOWHERE:
             self.state.alive = False
             return
-        decision = transform(decision, spread)
-        if point:
-            self.priority.update(points_of(decision))
+        open_leaves = [leaf for leaf in parts(decision) if isinstance(leaf, tuple)]
+        if open_leaves:
+            ways = sorted(set().union(*open_leaves))
+            point = self.new_point(place, [labels[way] for way in ways])
+
+            def spread(leaf: Any) -> Any:
+                if not isinstance(leaf, tuple):
+                    return leaf
+                return Fork(point, tuple(way if way in leaf else NOWHERE for way in ways))
+
+            decision = transform(decision, spread)
+            self.priority.update((point, *points_of(decision)))
         arms = [partial(self.run_case_arm, node, i, source) for i in range(len(node.arms))]
         self.branch(without_nowhere(decision), [*arms, lambda: None])
 

@@ -75,6 +75,7 @@ class Interpreter(ControlFlow):
         self.embedded_characters = 0
         self.embedded = 0
         self.around: tuple[Clue, ...] = ()
+        self.carrier: Place | None = None
 
     def run_simple(self, node: ast.Simple, source: Source) -> None:
         name = name_of(node)
@@ -119,11 +120,14 @@ class Interpreter(ControlFlow):
             return
         if all(isinstance(leaf.action, commands.Started) for _, leaf in seen):
             for pins, leaf in seen:
-                self.note(node, source, pins, leaf)
+                if self.reached(pins):
+                    self.note(node, source, pins, leaf)
             self.print_unknown(node, source, "")
             self.set_status(None)
         else:
-            numbers = {id(leaf): i for i, (_, leaf) in enumerate(seen)}
+            numbers: dict[int, int] = {}
+            for i, (_, leaf) in enumerate(seen):
+                numbers.setdefault(id(leaf), i)
             decision = transform(mapping, lambda leaf: numbers[id(leaf)])
             self.branch(decision, [partial(self.act, node, source, leaf, pins) for pins, leaf in seen])
         if name == "exec":
@@ -246,16 +250,21 @@ class Interpreter(ControlFlow):
     ) -> None:
         """Notes one variant of the launch whose words stand in `extent`."""
         assert isinstance(seen.action, commands.Started)
-        place = written_at_words(seen.action.entry, extent)
+        carrier = self.carrier if isinstance(source, WordSource) and source.level else None
+        entry = seen.action.entry
+        place = written_at_words([w.place for w in entry] if carrier is None else written_places(entry), extent)
         clues = (*self.around, *seen.action.around.clues)
         devices = next((word for name, word in seen.env if name == "CUDA_VISIBLE_DEVICES"), None)
         if devices is not None and devices.text:
             clues = (*clues, Clue("gpu-count", f"CUDA_VISIBLE_DEVICES={devices.text}", devices.place))
-        ways = sorted(pins.items(), key=lambda item: order_of(item[0])) if pins else ()
-        choices = (*self.context, *(Choice(point.place, point.labels[way]) for point, way in ways))
-        if len(choices) > 1:
-            choices = tuple(dict.fromkeys(choices))
-        self.notes.append(Note(seen.action.program, place, extent, node, source, clues, seen, choices))
+        choices = (*self.context, *chosen(pins))
+        implied = chosen(self.turns_left(pins)) if node is not None else ()
+        self.notes.append(
+            Note(
+                seen.action.program, place, extent, node, source, clues, seen, tuple(dict.fromkeys(choices)), implied,
+                carrier,
+            )
+        )  # fmt: skip
 
     @property
     def launches(self) -> dict[Key, Found]:
@@ -348,6 +357,9 @@ class Interpreter(ControlFlow):
         self.embedded += 1
         self.calls += 1
         outer_clues, self.around = self.around, (*self.around, *around.clues, *text_clues(inner))
+        outer_carrier = self.carrier
+        if outer_carrier is None and inner.level:
+            self.carrier = source.place(node.start, node.end)
         if same:
             self.run_text(inner)
         else:
@@ -359,7 +371,7 @@ class Interpreter(ControlFlow):
                 if args:
                     self.state.vars["0"] = Scalar(args[0].fragments)
                 self.run_text(inner)
-        self.around = outer_clues
+        self.around, self.carrier = outer_clues, outer_carrier
         self.calls -= 1
         self.embedded -= 1
 
@@ -419,15 +431,28 @@ class Interpreter(ControlFlow):
         self.state.functions = {}
 
 
-def written_at_words(words: Sequence[Word], extent: Place) -> Place:
+def written_at_words(places: Sequence[Place], extent: Place) -> Place:
     """Where a reader sees the words that start a command: in the command itself, or else where they are written."""
-    places = [w.place for w in words]
     seen = [p for p in places if extent.contains(p)] or places
     if not seen or any(p.document != seen[0].document for p in seen):
         return extent
     return hull(seen)
 
 
+def written_places(words: Sequence[Word]) -> list[Place]:
+    """Where the characters of words are written, through whatever variables they come."""
+    return [fragment.place for word in words for fragment in word.fragments]
+
+
 def is_shell_script(start: str) -> bool:
     """Whether a text that begins like this is one for a shell, if it says so at all."""
     return not start.startswith("#!") or re.match(r"#!.*?\b(?:ba|z|da|k|a)?sh\b", start) is not None
+
+
+def chosen(pins: dict[Point, int]) -> tuple[Choice, ...]:
+    """Turns as they are told, in the order in which they stand in the document."""
+    return tuple(Choice(point.place, point.labels[way]) for point, way in sorted(pins.items(), key=_document_order))
+
+
+def _document_order(turn: tuple[Point, int]) -> Any:
+    return order_of(turn[0])

@@ -50,10 +50,17 @@ class Note(NamedTuple):
     clues: tuple[Clue, ...]
     seen: Seen
     choices: Choices
+    """What it depends on."""
+    implied: Choices = ()
+    """What the script had decided before; told where another visit came on another way."""
+    carrier: Place | None = None
+    """The statement that runs a text which comes through variables: where such a text stands depends on the way taken."""
 
     @property
     def key(self) -> Key:
         """What tells launches apart: where the command stands, and where its first words are written if that is elsewhere."""
+        if self.carrier is not None:
+            return self.place, self.carrier
         return (self.extent if self.extent.contains(self.place) else self.place, self.extent)
 
 
@@ -70,16 +77,23 @@ class Found:
 
 def gather(notes: Iterable[Note]) -> dict[Key, Found]:
     """The launches that a run came to, in the order in which it did."""
-    launches: dict[Key, Found] = {}
+    visits: dict[Key, list[Note]] = {}
     for note in notes:
-        found = launches.get(note.key)
-        if found is None:
-            found = launches[note.key] = Found(note.program, note.place, note.extent)
-        for clue in note.clues:
-            found.clues[clue] = None
-        if len(found.visits) < MAX_VARIANTS:
-            found.visits.append((note.seen, note.choices))
-    return launches
+        visits.setdefault(note.key, []).append(note)
+    return {key: _gathered(own) for key, own in visits.items()}
+
+
+def _gathered(notes: Sequence[Note]) -> Found:
+    found = Found(notes[0].program, notes[0].place, notes[0].extent)
+    ways: dict[Place, set[str]] = {}
+    for note in notes:
+        found.clues.update(dict.fromkeys(note.clues))
+        for choice in (*note.choices, *note.implied):
+            ways.setdefault(choice.place, set()).add(choice.taken)
+    for note in notes[:MAX_VARIANTS]:
+        implied = (choice for choice in note.implied if len(ways[choice.place]) > 1)
+        found.visits.append((note.seen, tuple(dict.fromkeys((*note.choices, *implied)))))
+    return found
 
 
 @dataclass(slots=True, eq=False)

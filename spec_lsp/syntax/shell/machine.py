@@ -31,6 +31,7 @@ from spec_lsp.syntax.shell.values import (
     negated,
     order_of,
     outcomes,
+    points_of,
     transform,
 )
 from spec_lsp.syntax.source import FileSource, Source
@@ -42,6 +43,7 @@ VARIABLES_OF_A_STEP = 500
 MAX_CALLS = 24
 MAX_EVALUATIONS = 12_000
 MAX_ASSIGNED_WAYS = 32
+MAX_TURNS_LEFT = 16
 
 
 class Machine(ABC):
@@ -286,6 +288,22 @@ class Machine(ABC):
         """Goes on only in worlds that lead here; pins what is then certain."""
         for tree, allowed in self.state.constraints:
             self.hold(tree, allowed, world)
+
+    def reached(self, pins: dict[Point, int]) -> bool:
+        """Whether the script comes to the present state on some way with these turns."""
+        return all(leads(tree, allowed, pins) for tree, allowed in self.state.constraints)
+
+    def turns_left(self, pins: dict[Point, int]) -> dict[Point, int]:
+        """The turns beside `pins` about which the present state leaves no choice; none where it came by more than a person could read."""
+        points = {point for tree, _ in self.state.constraints for point in points_of(tree)}
+        if len(points) > MAX_TURNS_LEFT:
+            return {}
+        left: dict[Point, int] = {}
+        for point in sorted(points - pins.keys(), key=order_of):
+            ways = [way for way in range(len(point.labels)) if self.reached({**pins, point: way})]
+            if len(ways) == 1:
+                left[point] = ways[0]
+        return left
 
     def hold(self, tree: Any, allowed: frozenset[int], world: World) -> None:
         """Pins the ways that the constraint leaves no choice about."""

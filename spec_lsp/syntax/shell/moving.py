@@ -126,7 +126,9 @@ class Move:
         return tuple([Clue(c.kind, c.text, self.place(c.place)) for c in clues])
 
     def note(self, note: Note) -> Note:
-        choices = tuple([Choice(self.place(c.place), c.taken) for c in note.choices])
+        choices, implied = (
+            tuple([Choice(self.place(c.place), c.taken) for c in each]) for each in (note.choices, note.implied)
+        )
         return Note(
             note.program,
             self.place(note.place),
@@ -136,6 +138,8 @@ class Move:
             self.clues(note.clues),
             self.seen(note.seen),
             choices,
+            implied,
+            None if note.carrier is None else self.place(note.carrier),
         )
 
     def seen(self, seen: Seen) -> Seen:
