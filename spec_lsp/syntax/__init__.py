@@ -17,7 +17,7 @@ from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
-from spec_lsp.syntax.shell_template import read_shell_template
+from spec_lsp.syntax.shell_template import read_shell_template, read_systemd_template
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.systemd import read_systemd
 from spec_lsp.syntax.written import with_written_files
@@ -37,6 +37,7 @@ READERS: dict[str, Reader] = {
     "dockerfile": read_dockerfile,
     "python": read_python,
     "systemd": read_systemd,
+    "systemd-template": read_systemd_template,
     "makefile": read_makefile,
     "justfile": read_justfile,
 }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 Kind = str
-"""The name of a reader: "shell", "shell-template", "yaml", "dockerfile", "systemd", "makefile", "justfile", "markdown", "python",
-"notebook"; "" for none."""
+"""The name of a reader: "shell", "shell-template", "yaml", "dockerfile", "systemd", "systemd-template", "makefile", "justfile", "markdown",
+"python", "notebook"; "" for none."""
 
 LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), "shell"),
@@ -26,7 +26,8 @@ NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     for pattern, kind in (
         (r"\.ya?ml(?:\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template|in|dist|example|sample))?$", "yaml"),
         (r"(?:^|[/\\])(?:Dockerfile|Containerfile)(?:[.\-_][^/\\]*)?$|\.(?:dockerfile|containerfile)$", "dockerfile"),
-        (r"\.service$|\.service\.d[/\\][^/\\]+\.conf$", "systemd"),
+        (r"\.service(?:\.(?:in|dist|example|sample))?$|\.service\.d[/\\][^/\\]+\.conf$", "systemd"),
+        (r"\.service\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template)$", "systemd-template"),
         (r"(?:^|[/\\])(?:GNUmakefile|Makefile)(?:[.\-_][^/\\]*)?$|\.(?:mk|mak)$", "makefile"),
         (r"(?:^|[/\\])\.?justfile$|\.just$", "justfile"),
         (r"\.(?:md|mdx|markdown|rst|qmd)$", "markdown"),

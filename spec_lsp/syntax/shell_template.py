@@ -1,4 +1,5 @@
-"""Shell scripts that Helm, Go or Jinja print (`serve.sh.j2`, `_helpers.tpl`), in each of the ways that they can be rendered."""
+"""Shell scripts and systemd units that Helm, Go or Jinja print (`serve.sh.j2`, `_helpers.tpl`, `x.service.j2`), in each of the ways that
+they can be rendered."""
 
 from __future__ import annotations
 
@@ -8,7 +9,8 @@ from functools import partial
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
-from spec_lsp.syntax.shell.embedding import Around, read_script
+from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.systemd import read_unit
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Hole, Template, read_template, stretches
@@ -17,15 +19,26 @@ from spec_lsp.syntax.yaml.worlds import Way, together
 
 Stretch = tuple[int, int]
 Printer = Callable[[Hole], "Printed | None"]
+Read = Callable[[str], "str | None"]
+ReadWord = Callable[[str, Word, Read], Found]
 MATTERS = re.compile(r"sglang|--[a-z]|=")
 """What arms of a template must hold to be told apart."""
 
 
-def read_shell_template(name: str, text: str, read: Callable[[str], str | None]) -> Document:
+def read_shell_template(name: str, text: str, read: Read) -> Document:
     """All launches of a template of a script, in each of the ways that it can be rendered.
 
     What it defines for others to include (`define`) is a script of its own: nobody knows what runs before it.
     """
+    return _read_template(name, text, read, lambda name, word, read: read_script(name, word, Around(read=read)))
+
+
+def read_systemd_template(name: str, text: str, read: Read) -> Document:
+    """All launches of a template of a unit."""
+    return _read_template(name, text, read, read_unit)
+
+
+def _read_template(name: str, text: str, read: Read, read_word: ReadWord) -> Document:
     template = read_template(text)
     chart = Chart(name, read)
     values = Values(text, name, chart.value)
@@ -37,7 +50,7 @@ def read_shell_template(name: str, text: str, read: Callable[[str], str | None])
         for way in template.ways(start, end, MATTERS):
             printer = partial(values.printed, world=dict(way.world))
             word = _rendered(name, text, template, [*way.left_out, *way.dropped, *outside], printer)
-            found = read_script(name, word, Around(read=read))
+            found = read_word(name, word, read)
             choices = tuple(Choice(Place(name, at, at), what) for at, what in way.taken)
             problems += found.problems if not ways else ()
             depends_on |= found.depends_on

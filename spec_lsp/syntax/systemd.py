@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem
-from spec_lsp.syntax.shell.embedding import Around, read_arguments
-from spec_lsp.syntax.source import WordSource, embedded
+from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments
+from spec_lsp.syntax.source import HOLE, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 Read = Callable[[str], str | None]
@@ -41,10 +41,17 @@ class Entry:
 
 def read_systemd(name: str, text: str, read: Read) -> Document:
     """All launches of a unit or a drop-in."""
+    place = Place(name, 0, len(text))
+    found = read_unit(name, Word((Fragment(text, place),), place), read)
+    return Document(name, text, found.launches, found.problems, directives_of(name, text), found.depends_on)
+
+
+def read_unit(name: str, unit: Word, read: Read) -> Found:
+    """The launches of a unit that a word holds; unknown parts of it (what a template prints) are unknown in the commands."""
     env: dict[str, Word] = {}
     commands: list[Word] = []
     asked: set[str] = set()
-    for entry in entries(name, text):
+    for entry in entries(name, embedded(unit)):
         if entry.section not in ("Service", ""):
             continue
         if entry.key == "Environment":
@@ -54,7 +61,7 @@ def read_systemd(name: str, text: str, read: Read) -> Document:
             asked.add(path)
             env.update(_file(path, read(path) or ""))
         elif entry.key in COMMANDS:
-            if not (entry.value.text or "").strip():
+            if not embedded(entry.value).whole.strip():
                 commands = []
             else:
                 commands.append(entry.value)
@@ -65,7 +72,7 @@ def read_systemd(name: str, text: str, read: Read) -> Document:
             found = read_arguments(name, words, Around(env, read=read))
             launches += [_as_shell(one) for one in found.launches]
             problems += found.problems
-    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
+    return Found(tuple(launches), tuple(problems), frozenset(asked))
 
 
 def _as_shell(launch: Launch) -> Launch:
@@ -75,16 +82,16 @@ def _as_shell(launch: Launch) -> Launch:
 # --- lines -------------------------------------------------------------------------------------------------------------
 
 
-def entries(name: str, text: str) -> Iterator[Entry]:
+def entries(name: str, source: WordSource) -> Iterator[Entry]:
     """The assignments of a unit in order; comments between the lines of one are left out."""
     section = ""
     at = 0
-    while at < len(text):
-        pieces, start, at = _logical_line(name, text, at)
+    while at < len(source.whole):
+        pieces, at = _logical_line(source, at)
         if not pieces:
             continue
-        word = Word(tuple(pieces), Place(name, start, pieces[-1].place.end))
-        line = word.text or ""
+        word = Word(tuple(pieces), Place(name, pieces[0].place.start, pieces[-1].place.end))
+        line = embedded(word).whole
         head = SECTION.match(line)
         if head:
             section = head.group(1)
@@ -95,10 +102,10 @@ def entries(name: str, text: str) -> Iterator[Entry]:
             yield Entry(section, assignment.group(1), Word(value, word.place))
 
 
-def _logical_line(name: str, text: str, at: int) -> tuple[list[Fragment], int, int]:
-    """The pieces of the line at an offset with those that continue it, where it starts, and where the next one does."""
+def _logical_line(source: WordSource, at: int) -> tuple[list[Fragment], int]:
+    """The pieces of the line at an offset with those that continue it, and where the next one starts."""
+    text = source.whole
     pieces: list[Fragment] = []
-    start = at
     while at < len(text):
         newline = text.find("\n", at)
         after = len(text) if newline < 0 else newline + 1
@@ -107,18 +114,17 @@ def _logical_line(name: str, text: str, at: int) -> tuple[list[Fragment], int, i
             at = after
             if pieces:
                 continue
-            return [], start, at
+            return [], at
         end = at + len(line)
         goes_on = line.endswith("\\")
         stop = end - 1 if goes_on else end
-        if stop > at:
-            pieces.append(Fragment(text[at:stop], Place(name, at, stop)))
+        pieces += source.fragments(at, stop) if stop > at else ()
         if goes_on:
-            pieces.append(Fragment(" ", Place(name, stop, end), False, fixed=True))
+            pieces.append(Fragment(" ", source.place(stop, end), False, fixed=True))
         at = after
         if not goes_on:
             break
-    return pieces, start, at
+    return pieces, at
 
 
 # --- words -------------------------------------------------------------------------------------------------------------
@@ -152,6 +158,8 @@ def expanded(source: WordSource, start: int, end: int, env: Mapping[str, Word] |
     """What one word becomes: `$VAR` alone the words of its value, anything else one word. `env` is None where nothing is expanded."""
     whole = WHOLE_VARIABLE.match(source.whole[start:end])
     place = source.place(start, end)
+    if source.whole[start:end] == HOLE and all(f.text is None for f in source.fragments(start, end)):
+        return [Word(source.fragments(start, end), place, True, True)]
     if whole and env is not None:
         value = env.get(whole.group(1))
         if value is None or value.text is None:

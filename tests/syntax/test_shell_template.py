@@ -57,3 +57,31 @@ def test_a_template_of_something_else_is_left_alone() -> None:
 def test_the_length_of_an_array_is_no_comment() -> None:
     text = "A=(1 2)\necho ${#A[@]} {{ x }}\nsglang serve m --tp ${#A[@]}\n"
     assert ways(text) == [["m", "--tp", "2"]]
+
+
+UNIT = "[Service]\nEnvironment=PORT=1 TP={{ tp }}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        (
+            "ExecStart=/usr/bin/python3 -m sglang.launch_server \\\n  --model {{ model }} \\\n  --tp=${TP} --port $PORT {{ extra }}\n",
+            [["--model", "?+", "--tp=?", "--port", "1", "?+"]],
+        ),
+        (
+            "ExecStart=sglang serve m \\\n{% if eagle %}\n  --speculative-algorithm EAGLE \\\n{% endif %}\n  --port 1\n",
+            [["m", "--speculative-algorithm", "EAGLE", "--port", "1"], ["m", "--port", "1"]],
+        ),
+        ("ExecStart={{ venv }}/bin/sglang serve m\n", [["m"]]),
+        ("{# ExecStart=sglang serve m #}\nExecStart=\nExecStart={{ command }}\n# sglang\n", []),
+        ("[Install]\nExecStart=sglang serve {{ m }}\n", []),
+    ],
+)
+def test_templates_of_units(text: str, found: list[list[str]]) -> None:
+    assert ways(UNIT + text, "sglang@.service.j2") == found
+
+
+@pytest.mark.parametrize("name", ["a.service", "a.service.in", "a.service.example", "a.service.tmpl", "a.service.j2"])
+def test_names_of_units(name: str) -> None:
+    assert ways("[Service]\nExecStart=sglang serve m --tp 2\n", name) == [["m", "--tp", "2"]]
