@@ -420,13 +420,12 @@ class Reader:
             return False  # another schema's: keys in snake or camel case
         if not self.are_ours(frozenset(entries), frame):
             return False
-        argv: list[Word] = []
+        flags: list[Word] = []
         for name, entry in entries.items():
             words = entry_words(self.part, name, entry)
-            argv += (
-                words[:1] if key in CONFIG_KEYS and words[1:] and words[1].text == "" else words
-            )  # kthena's switches
-        self.flag_launch(at, argv, frame, "yaml-mapping", "config")
+            switch = key in CONFIG_KEYS and len(words) == 2 and words[1].text == ""  # as kthena writes it
+            flags += words[:1] if switch else words
+        self.flag_launch(at, flags, frame, "yaml-mapping", "config")
         return True
 
     def are_ours(self, names: frozenset[str], frame: Frame) -> bool:

@@ -18,6 +18,7 @@ from spec_lsp.syntax.word import Place, Word
 from spec_lsp.syntax.yaml.scalars import scalar_word
 
 PROPERTIES = re.compile(r"(?:[&!]\S*(?:[ \t\r\n]+|\Z))+")
+BRACKETS = re.compile(r"[\[\]{}]")
 MAX_REPAIRS = 6
 MAX_NESTING = 100
 MAX_LENGTH = 2_000_000
@@ -226,11 +227,11 @@ class _Values:
 def nests_too_deep(text: str) -> bool:
     """Whether brackets or dashes nest deeper than any configuration; libyaml recurses without looking."""
     depth = deepest = 0
-    for char in text if text.count("[") + text.count("{") > MAX_NESTING else "":
-        if char in "[{":
+    for bracket in BRACKETS.findall(text) if text.count("[") + text.count("{") > MAX_NESTING else ():
+        if bracket in "[{":
             depth += 1
             deepest = max(deepest, depth)
-        elif char in "]}":
+        else:
             depth = max(depth - 1, 0)
     return deepest > MAX_NESTING or "- " * MAX_NESTING in text or "? " * MAX_NESTING in text
 

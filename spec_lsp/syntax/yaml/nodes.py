@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import Any
 
 import yaml
@@ -30,7 +31,33 @@ MAX_REMEMBERED = 256
 MARGIN = re.compile(r"(?: |-(?= ))*")
 SEPARATOR = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 
-_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Plain: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+
+
+@lru_cache(maxsize=20_000)
+def _tag(value: str) -> str:
+    """What a plain scalar is (`tag:yaml.org,2002:int`). Texts are read again and again, with nearly the same scalars in them."""
+    return str(_resolver.resolve(yaml.ScalarNode, value, (True, False)))  # type: ignore[no-untyped-call]
+
+
+_resolver = yaml.resolver.Resolver()
+
+
+class _Loader(_Plain):  # type: ignore[misc]
+    """PyYAML's loader without what documents of ours do not need: it asks at each node whether a path of nodes has a tag of its own."""
+
+    def descend_resolver(self, parent: Node, index: Node) -> None:
+        pass
+
+    def ascend_resolver(self) -> None:
+        pass
+
+    def resolve(self, kind: type, value: Any, implicit: Any) -> str:
+        if kind is yaml.ScalarNode and implicit[0]:
+            return _tag(value)
+        return str(_Plain.resolve(self, kind, value, implicit))
+
+
 _roots: OrderedDict[str, Any] = OrderedDict()
 Node = Any
 
@@ -283,7 +310,11 @@ class Part:
             self._words[id(node)] = known
         if known is None:
             start, end = self.span(node)
-            if isinstance(node, yaml.ScalarNode):
+            if isinstance(node, yaml.ScalarNode) and self.is_as_written(node, start, end):
+                quotes = 1 if node.style else 0
+                fragment = Fragment(node.value, self.place(start + quotes, end - quotes))
+                known = Word((fragment,), self.place(start, end))
+            elif isinstance(node, yaml.ScalarNode):
                 low = bisect_right(self.hidden, self.base + start, key=lambda h: h[1])
                 high = bisect_left(self.hidden, self.base + node.end_mark.index, low, key=lambda h: h[0])
                 moved = [(a - self.base, b - self.base) for a, b in self.hidden[low:high]]
@@ -295,6 +326,13 @@ class Part:
                 known = Word((Fragment(None, place, False, "not one value"),), place)
             self._words[id(node)] = known
         return known
+
+    def is_as_written(self, node: Node, start: int, end: int) -> bool:
+        """Whether the characters of a scalar are its text, but for quotes around it."""
+        if self.holes or self.hidden or not node.value or node.style in ("|", ">"):
+            return False
+        quotes = 1 if node.style else 0
+        return bool(self.text[start + quotes : end - quotes] == node.value)
 
     def entries(self, node: Node) -> Mapping[str, tuple[Node, Node]]:
         """A mapping's keys and values, those of merged mappings (`<<`) last; empty for anything else."""

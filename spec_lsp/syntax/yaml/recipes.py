@@ -16,7 +16,7 @@ from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word, hull, unknown
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
-from spec_lsp.syntax.yaml.surroundings import Frame, clues_of, fixed, variables
+from spec_lsp.syntax.yaml.surroundings import Frame, clues_of, fixed, image_of, variables
 from spec_lsp.syntax.yaml.words import parameters
 from spec_lsp.syntax.yaml.worlds import Way, together
 
@@ -221,7 +221,8 @@ class _Recipe:
             for path in (("model",), ("resources",), ()):
                 node = self.part.get(layer.node, *path)
                 if is_mapping(node):
-                    found += (c for c in clues_of(self.part, node, Frame()) if c.kind not in {f.kind for f in found})
+                    told = clues_of(self.part, node, Frame(), image_of(self.part, node, Frame()))
+                    found += (c for c in told if c.kind not in {f.kind for f in found})
         return found
 
 

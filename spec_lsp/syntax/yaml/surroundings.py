@@ -19,6 +19,7 @@ from spec_lsp.syntax.yaml.words import Lookup, compose
 ENV_KEYS = (
     "variables", "envs", "environment_variables", "environmentVariables", "environment", "env_vars", "envVars", "env",
 )  # fmt: skip
+SETS_VARIABLES = frozenset((*ENV_KEYS, "envFrom", "runtime_env"))
 IMAGE_KEYS = frozenset(
     ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
 )
@@ -82,10 +83,9 @@ class Frame:
 
     def inside(self, part: Part, node: Node, key: str) -> Frame:
         """What holds inside a mapping that stands at `key`."""
-        env = dict(self.env)
-        env.update(own_env(part, node, self))
+        env = {**self.env, **dict(own_env(part, node, self))}
         image = image_of(part, node, self)
-        clues = tuple(clues_of(part, node, self))
+        clues = tuple(clues_of(part, node, self, image))
         kinds = {c.kind for c in clues}
         kept = tuple(c for c in self.clues if c.kind not in kinds)
         name = part.text_at(node, "name") or ""
@@ -118,6 +118,8 @@ class Frame:
 
 def own_env(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]]:
     """The variables that a mapping sets for what is below it."""
+    if not part.entries(node).keys() & SETS_VARIABLES:
+        return
     for source in items(part.get(node, "envFrom")):
         prefix = part.text_at(source, "prefix") or ""
         for name, word in frame.data.get(part.text_at(source, "configMapRef", "name") or "", {}).items():
@@ -215,9 +217,8 @@ def is_server_image(image: str) -> bool:
     return bool(SERVER_IMAGE.search(image)) and not NOT_THE_SERVER.search(image)
 
 
-def clues_of(part: Part, node: Node, frame: Frame) -> Iterator[Clue]:
-    """What a mapping itself tells of release and hardware."""
-    image = image_of(part, node, frame)
+def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Iterator[Clue]:
+    """What a mapping itself, which names `image`, tells of release and hardware."""
     if image is not None and image.text:
         yield Clue("image", image.text, image.place)
     for key, (_, value) in part.entries(node).items():
