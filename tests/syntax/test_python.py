@@ -125,7 +125,7 @@ def test_engines(text: str, expected: list[list[str]]) -> None:
     assert words(text + "\n") == expected
 
 
-IMPORT = "from sglang.test.test_utils import popen_launch_server, run_bench_one_batch\n"
+IMPORT = "from sglang.test.test_utils import ModelLaunchSettings, popen_launch_server, run_bench_one_batch\n"
 HELPERS: list[tuple[str, list[list[str]]]] = [
     ("popen_launch_server('m', url, 600, other_args=['--tp', 8])", [["--model-path", "m", "--tp", "8"]]),
     ("popen_launch_server(model='m', base_url=url, timeout=600)", [["--model-path", "m"]]),
@@ -134,6 +134,9 @@ HELPERS: list[tuple[str, list[list[str]]]] = [
     ("popen_launch_server('m', url, 600, num_replicas=2)", []),
     ("popen_launch_server('m', url, 600, pd_separated=True)", []),
     ("run_bench_one_batch('m', ['--tp', '2'])", [["--model-path", "m", "--tp", "2"]]),
+    ("ModelLaunchSettings('m', tp_size=8, extra_args=['--a'])", [["--model-path", "m", "--a", "--tp", "8"]]),
+    ("ModelLaunchSettings('m', 8, ['--tp=4'])", [["--model-path", "m", "--tp=4"]]),
+    ("ModelLaunchSettings('m', tp_size=1)", [["--model-path", "m"]]),
 ]
 
 
@@ -411,6 +414,19 @@ BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
         ["m --tp-size 8 --yes"],
     ),
     ("d = {'a': 1, 'b': 2}\nrun(['sglang', 'serve', 'm', *[x for k, v in d.items() if v > 1 for x in (f'--{k}', str(v))]])\n", ["m --b 2"]),
+    ("c = load()\nrun(['sglang', 'serve', 'm', '--tp', str(c.get('tp', 2)), '--x', c.pop('x', 'y'), c.get('z')])\n", ["m --tp 2 --x y ?"]),
+    ("@dataclass\nclass Spec:\n    cmd: list\nqueue.put(Spec(['sglang', 'serve', 'm']))\n", ["m"]),
+    ("def later(c):\n    queue.put(c)\nlater(['sglang', 'serve', 'm'])\n", ["m"]),
+    ("run([venv() or sys.executable, '-m', 'sglang.launch_server', '--a'])\n", ["--a"]),
+    (
+        "kw = {'model_path': 'm'}\nif 'x' in inspect.signature(sgl.ServerArgs).parameters:\n    kw['x'] = 1\nsgl.Engine(**kw)\n",
+        ["model_path 'm' ?*", "model_path 'm'"],
+    ),
+    (
+        "kw = {'model_path': 'm'}\nif 'x' in [f.name for f in dataclasses.fields(ServerArgs)]:\n    kw['x'] = 1\nsgl.Engine(**kw)\n",
+        ["model_path 'm' ?*", "model_path 'm'"],
+    ),
+    ("kw = {'model_path': 'm'}\nif 'x' in settings:\n    kw['x'] = 1\nsgl.Engine(**kw)\n", ["model_path 'm' x 1", "model_path 'm'"]),
     ("def f(**kw):\n    sgl.Engine(model_path='m', **kw)\nf(tp_size=2)\n", ["model_path 'm' tp_size 2"]),
     (CMD + "cmd.insert(1, 'x')\ncmd.insert(3, '--a')\nrun(['sglang', 'serve', *cmd[3:3], 'm'])\n", ["?* m"]),
 ]  # fmt: skip
@@ -418,7 +434,7 @@ BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("text", "expected"), BUILT_BY_FUNCTIONS, ids=range(len(BUILT_BY_FUNCTIONS)))
 def test_what_functions_and_options_bring(text: str, expected: list[str]) -> None:
-    head = "import argparse, asyncio\nfrom subprocess import run\nfrom dataclasses import dataclass\n"
+    head = "import argparse, asyncio, dataclasses, inspect\nfrom subprocess import run\nfrom dataclasses import dataclass\n"
     assert [" ".join(found) for found in words(head + text)] == expected
 
 

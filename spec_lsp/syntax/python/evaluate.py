@@ -51,6 +51,11 @@ MAX_DEPTH = 60
 MAX_ROUNDS = 64
 """Rounds of a loop over known items that are gone through one by one."""
 OUTSIDE = object()
+RELEASE = "it depends on the release"
+INSPECTS = frozenset(
+    ("inspect.signature", "signature", "dataclasses.fields", "fields", "dir", "vars", "inspect.getfullargspec")
+)
+OF_SGLANG = re.compile(r"\Asglang\.|(?:\A|\.)(?:ServerArgs|Engine)\Z")
 PROPERTIES = frozenset(("property", "cached_property"))
 COPIES = frozenset((
     "list", "tuple", "copy.copy", "copy.deepcopy", "copy", "deepcopy", "dict", "textwrap.dedent", "dedent", "os.path.expanduser",
@@ -260,6 +265,21 @@ class Evaluator:
         turn, (turned, _) = self.questions[asked]
         return turn, turned != one.turned
 
+    def asked_of_release(self, node: ast.expr) -> str:
+        """The name in a test whether this release of SGLang has it (`"x" in inspect.signature(ServerArgs).parameters`, `hasattr`)."""
+        if isinstance(node, ast.Call) and self.name_of(node.func) == "hasattr" and len(node.args) == 2:
+            of, name = node.args[0], node.args[1]
+            return str(name.value) if isinstance(name, ast.Constant) and OF_SGLANG.search(self.name_of(of)) else ""
+        if (
+            not isinstance(node, ast.Compare)
+            or not isinstance(node.ops[0], ast.In)
+            or not isinstance(node.left, ast.Constant)
+        ):
+            return ""
+        found = self.evaluate(node.comparators[0])
+        last = found.items[-1] if isinstance(found, Items) and found.items else found
+        return str(node.left.value) if getattr(last, "reason", "") == RELEASE else ""
+
     def compare(self, node: ast.Compare) -> Value:
         """A comparison as a value, where its sides are known."""
         values = [self.evaluate(n) for n in (node.left, *node.comparators)]
@@ -366,6 +386,8 @@ class Evaluator:
             owner = self.evaluate(node.value)
             if is_open(owner):
                 raise Waits
+            if isinstance(owner, Opaque) and owner.reason == RELEASE:
+                return self.opaque(node, RELEASE)
             found = owner.fields.get(node.attr) if isinstance(owner, Record) else None
             if found is not None:
                 return seen_at(found if self.world is None else plain(found, self.world), self.place(node))
@@ -493,7 +515,7 @@ class Evaluator:
         if is_open(source):
             raise Waits
         if not isinstance(source, Items) or len(source.items) > MAX_ROUNDS:
-            return (More(place),)
+            return (More(place, getattr(source, "reason", COMPUTED)),)
         found: tuple[Value, ...] = ()
         for item in source.items:
             if isinstance(item, Spread):
@@ -584,6 +606,8 @@ class Evaluator:
             for more in given.rest:
                 found = merged(found, more)
             return found
+        if name in INSPECTS and node.args and OF_SGLANG.search(self.name_of(node.args[0])):
+            return self.opaque(node, RELEASE)
         if first is None or isinstance(first, More | Spread):
             return Items((), place) if name in ("list", "tuple") and first is None else None
         if name in COPIES:
@@ -681,6 +705,14 @@ class Evaluator:
                 return owner
             changed = changed_items(owner, verb, given, place)
             return self.keep(node.func.value, changed) if changed is not None else None
+        if (
+            verb in ("get", "pop")
+            and self.name_of(node.func.value) != ENVIRON
+            and (isinstance(owner, Opaque) or (isinstance(owner, Table) and owner.open))
+        ):
+            found = self.or_default(node, owner, given)
+            if found is not None:
+                return found
         if isinstance(owner, Record) and verb == "model_dump":
             return fields_table(owner, place)
         if isinstance(owner, Table):
@@ -693,6 +725,24 @@ class Evaluator:
             changed_table = changed_entries(owner, verb, node, given, self)
             return self.keep(node.func.value, changed_table) if changed_table is not None else None
         return None
+
+    def or_default(self, node: ast.Call, owner: Value, given: Arguments) -> Value | None:
+        """`settings.get("tp", 8)` of a dictionary that nobody knows: the default where nothing is given."""
+        name, default = given.get(0), given.get(1, "default")
+        if not isinstance(name, Text) or name.word.text is None or not isinstance(default, Text | Plain):
+            return None
+        if isinstance(owner, Table) and any(e.name == name.word.text for e in owner.entries):
+            return None
+        if isinstance(default, Plain) and default.value is None:
+            return None
+        key = ("given", name.word.text, self.key_of(node.func))
+        unknown = self.opaque(node)
+        if key not in self.questions:
+            shown = conditions.shown(ast.unparse(node.args[0]))
+            labels = f"{shown} is not given", f"{shown} is given"
+            self.questions[key] = Turn(unknown.place, labels), (False, None)
+        found = Either(self.questions[key][0], (default, unknown), unknown.place, 0)
+        return found if self.world is None else plain(found, self.world)
 
     def keep(self, target: ast.expr, value: Value) -> Value:
         key = self.key_of(target)

@@ -127,8 +127,12 @@ class Reader:
         self.frames: list[Frame] = []
         self.path: list[Way] = []
         self.options: dict[str, Value] = {}
+        self.guards: list[str] = []
+        """Names of arguments that the release is asked for where the file is being read."""
         self.pending: list[tuple[Place, Found]] = []
-        """Commands that functions return to callers of the file, which may add to them."""
+        """Commands that functions return to callers of the file, which may add to them, or that the file's own functions are given."""
+        self.waiting = False
+        """Whether what is found now is such a command."""
         self.kinds: dict[str, Kind] = {}
         self.defined: set[str] = set()
         self.globals: set[str] = set()
@@ -259,7 +263,7 @@ class Reader:
         owner = self.state.get(key)
         name = self.evaluate(target.slice)
         if isinstance(owner, Table) or (owner is not None and is_open(owner)):
-            if isinstance(name, Text) and name.word.text is not None:
+            if isinstance(name, Text) and name.word.text is not None and name.word.text not in self.guards:
                 self.state[key] = merged(owner, Table((Entry(name.word, value),), place_of(owner)))
             else:
                 self.state[key] = merged(owner, Table((), place_of(owner), True))
@@ -272,7 +276,15 @@ class Reader:
         if isinstance(turn, bool):
             self.evaluate(node.test)
             return self.block(node.body if turn else node.orelse)
-        return self.ways([lambda: self.block(node.body), lambda: self.block(node.orelse)], turn)
+        asked = self.evaluator.asked_of_release(node.test)
+        return self.ways([lambda: self.guarded(asked, node.body), lambda: self.block(node.orelse)], turn)
+
+    def guarded(self, name: str, body: Sequence[ast.stmt]) -> bool:
+        """Reads what is done where the release has an argument of this name: nobody here knows whether it has."""
+        self.guards.append(name)
+        reached = self.block(body)
+        self.guards.pop()
+        return reached
 
     def ways(self, arms: Sequence[Callable[[], bool]], turn: Turn) -> bool:
         """Reads each arm from the present state, and joins what those leave that reach their end."""
@@ -443,15 +455,12 @@ class Reader:
     def start_returned(self, node: ast.expr, value: Value) -> None:
         """A list of words that a function returns is a command; the file's own callers may add to it first."""
         called = self.frames[-1].called if self.frames else False
+        self.waiting = called
         for (one,) in self.each_way(value) if mentions(value) else ():
-            if not isinstance(one, Items):
-                continue
-            place = one.place if isinstance(node, ast.Name) else self.positions.place(node)
-            found = self.commands_of(one, self.environment(None))
-            if found is not None and called:
-                self.pending.append((place, self.told(found)))
-            elif found is not None:
-                self.note(place, found, "list-words")
+            if isinstance(one, Items):
+                place = one.place if isinstance(node, ast.Name) else self.positions.place(node)
+                self.start_arguments(place, one, self.environment(None))
+        self.waiting = False
 
     def told(self, found: Found) -> Found:
         """What was found, with what is chosen where the file is being read."""
@@ -628,12 +637,14 @@ class Reader:
         self.note_clues(last, given)
         place = self.positions.place(node) if self.evaluator.within is None else self.evaluator.within
         own = self.own_call(node, last, given, place)
-        if own is not None or self.quiet:
+        if self.quiet:
             return own
         if self.may_start(name, last, given):
+            outer, self.waiting = self.waiting, own is not None
             for one in self.each_way_given(given):
                 self.start(node, name, last, one, place)
-        return None
+            self.waiting = outer
+        return own
 
     def may_start(self, name: str, last: str, given: Arguments) -> bool:
         if ENGINES.match(name) or last in HELPERS or last in PARSERS:
@@ -940,7 +951,12 @@ class Reader:
         start = Place(self.document, place.start, place.start)
         env = next((given.keywords[n] for n in helper.env if n in given.keywords), None)
         first = as_text(model) if model is not None else unknown(start, PARAMETER)
-        words = (Word((Fragment("--model-path", start, False, fixed=True),), start), first, *map(as_text, given_items))
+        words = (
+            _fixed("--model-path", start),
+            first,
+            *map(as_text, given_items),
+            *self.helpers_tp(helper, given, start),
+        )
         self.add(
             helper.program,
             place,
@@ -948,6 +964,15 @@ class Reader:
             self.environment(env) if env is not None else self.environment(None),
             "list-words",
         )
+
+    @staticmethod
+    def helpers_tp(helper: Helper, given: Arguments, start: Place) -> tuple[Word, ...]:
+        """`--tp` as a helper adds it."""
+        size = given.get(helper.tp[0], *helper.tp[1]) if helper.tp is not None else None
+        args = given.get(helper.args[0], *helper.args[1])
+        there = isinstance(args, Items) and any(as_text(v).known_start.startswith("--tp") for v in args.items)
+        alone = isinstance(size, Plain) and size.value == 1
+        return () if size is None or there or alone else (_fixed("--tp", start), as_text(size))
 
     def start_words(self, value: Items, place: Place) -> None:
         words = tuple(map(as_text, value.items))
@@ -1004,10 +1029,13 @@ class Reader:
 
     def note(self, call: Place, found: Found, syntax: str, new: bool = False) -> None:
         """Notes what a command starts; with `new`, only what nothing else has noted."""
+        if self.waiting:
+            self.pending.append((call, self.told(found)))
+            return
         known = set(self.noted) if new else set()
         for launch in found.launches:
             own = replace(launch, syntax=syntax) if launch.syntax == "yaml-words" else launch  # type: ignore[arg-type]
-            if (launch.place, launch.program) not in known:
+            if _key(launch) not in known:
                 self.keep(own)
         for problem in found.problems:
             self.problems.setdefault(problem.place, problem)
@@ -1017,7 +1045,7 @@ class Reader:
         """Notes a launch; one that is noted already gets the variants that are new."""
         if self.quiet:
             return
-        key = (launch.place, launch.program)
+        key = _key(launch)
         noted = self.noted.get(key)
         if noted is None:
             if len(self.noted) >= MAX_CALLS:
@@ -1048,6 +1076,11 @@ def _distinct(variants: list[Variant]) -> tuple[Variant, ...]:
     """The variants without choices that all of them share."""
     shared = set(variants[0].choices).intersection(*(v.choices for v in variants))
     return tuple(replace(v, choices=tuple(c for c in dict.fromkeys(v.choices) if c not in shared)) for v in variants)
+
+
+def _key(launch: Launch) -> object:
+    """What tells launches apart: the last word of the entry point, for the first may be one of several (`venv or sys.executable`)."""
+    return launch.place.document, launch.place.end, launch.program
 
 
 def _told(variant: Variant) -> object:

@@ -16,13 +16,14 @@ NOT_OURS = frozenset(("launch_timeout", "server_args"))
 class Helper:
     """A function of `sglang.test.test_utils` (the release with `def NAME` there) that starts `program` with `--model-path MODEL ARGS…`.
 
-    `model` and `args` are the position and the names of these arguments.
+    `model` and `args` are the position and the names of these arguments; `tp` are those of one that becomes `--tp` unless `args` have it.
     """
 
     program: Program
     model: tuple[int, tuple[str, ...]]
     args: tuple[int, tuple[str, ...]]
     env: tuple[str, ...] = ("env",)
+    tp: tuple[int, tuple[str, ...]] | None = None
 
 
 _LAUNCH = Helper("launch_server", (0, ("model",)), (4, ("other_args",)))
@@ -30,6 +31,7 @@ HELPERS: dict[str, Helper] = {
     "popen_launch_server": _LAUNCH,
     "popen_launch_pd_server": _LAUNCH,
     "run_bench_serving": Helper("launch_server", (0, ("model",)), (3, ("other_server_args",))),
+    "ModelLaunchSettings": Helper("launch_server", (0, ("model_path",)), (2, ("extra_args",)), tp=(1, ("tp_size",))),
     "run_bench_one_batch": Helper("bench", (0, ("model",)), (1, ("other_args",))),
     "run_bench_offline_throughput": Helper("bench", (0, ("model",)), (1, ("other_args",))),
 }

@@ -18,7 +18,7 @@ T = TypeVar("T")
 
 MAX_WAYS = 16
 """Ways that are all gone through; of more, enough to go each way at each turn once."""
-MAX_SHOWN = 32
+MAX_SHOWN = 64
 MAX_RUNS = 200
 MAX_STARTS = 4
 
@@ -149,7 +149,7 @@ def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> b
 
 
 def _some_ways(evaluate: Callable[[World], T], starts: list[dict[Turn, int]]) -> Iterator[tuple[World, T]]:
-    """Each way at each turn at least once, beside the last way at all others; and the first way at all of them."""
+    """Each way at each turn at least once, where the turn is met beside the last way at all others; and the first way at all of them."""
     met: set[tuple[Turn, int]] = set()
     gone: set[frozenset[tuple[Turn, int]]] = set()
     waiting = [(pins, lean) for pins in starts for lean in (_first, _last)]
@@ -162,11 +162,13 @@ def _some_ways(evaluate: Callable[[World], T], starts: list[dict[Turn, int]]) ->
             result = evaluate(world)
         except Impossible:
             continue
-        for turn in world.pins:
+        before: dict[Turn, int] = {}
+        for turn, taken in world.pins.items() if lean is _last else ():
             for way in range(len(turn.labels)):
-                if (turn, way) not in met and possible(pins, turn, way):
+                if way != taken and (turn, way) not in met and possible(before, turn, way):
                     met.add((turn, way))
-                    waiting += [({**start, turn: way}, _last) for start in starts if turn not in start]
+                    waiting.append(({**before, turn: way}, _last))
+            before[turn] = taken
         key = frozenset(world.pins.items())
         if key not in gone:
             gone.add(key)
