@@ -17,17 +17,17 @@ from spec_lsp.resolution.engine import Handler, in_release
 ORDER_0_5_15 = """
 parallel.handle_deprecated_dp_attention since 0.5.22
 mega_moe.handle_mega_moe since 0.5.19
-moe.handle_moe_runner_backend_alias since 0.5.18 until 0.5.19
+expert_exchange.handle_moe_runner_backend_alias since 0.5.18 until 0.5.19
 serving.handle_return_hidden_states_mode since 0.5.17
 serving.handle_media_url_security since 0.5.18
 serving.handle_watermark_config since 0.5.22
 hicache.handle_hicache_ratio_default since 0.5.18
 memory.handle_offload_compatibility since 0.5.20
-validation.validate_prefill_decode_interval since 0.5.19
-validation.validate_response_store since 0.5.20
-validation.validate_sampling_mask_max_tokens since 0.5.20
-validation.handle_aux_hidden_state_capture since 0.5.23
-parallel.validate_prefill_cp_platform since 0.5.20
+early_validation.validate_prefill_decode_interval since 0.5.19
+early_validation.validate_response_store since 0.5.20
+early_validation.validate_sampling_mask_max_tokens since 0.5.20
+early_validation.handle_aux_hidden_state_capture since 0.5.23
+context_parallel.validate_prefill_cp_platform since 0.5.20
 platform.handle_hardware_runtime_validation since 0.5.19
 model_path.handle_model_source_paths
 model.apply_muse_spark_env_defaults since 0.5.23
@@ -41,10 +41,10 @@ platform.find_device
 serving.handle_missing_default_values
 model_path.handle_expert_pack since 0.5.19
 disaggregation.handle_pd_disaggregation
-parallel.handle_legacy_cp_arguments until 0.5.20
+context_parallel.handle_legacy_cp_arguments until 0.5.20
 kv_cache.validate_prefill_only_disable_kv_cache_args
-parallel.handle_dcp_validation until 0.5.20
-parallel.handle_decode_context_parallelism since 0.5.20
+context_parallel.handle_dcp_validation until 0.5.20
+context_parallel.handle_decode_context_parallelism since 0.5.20
 model.build_model_config
 cuda_graph.apply_inkling_prefill_cuda_graph_default since 0.5.16
 cuda_graph.apply_muse_glimmer_prefill_cuda_graph_max_bs_default since 0.5.18
@@ -60,7 +60,7 @@ platform.handle_symm_mem_device_support since 0.5.19
 platform.handle_platform_defaults
 memory.handle_gpu_memory_settings
 model.handle_model_specific_adjustments
-validation.default_unset_prefill_decode_interval since 0.5.20
+early_validation.default_unset_prefill_decode_interval since 0.5.20
 memory.handle_offload_compatibility since 0.5.20
 attention.sampling_backend_default
 attention.handle_deterministic_inference
@@ -82,24 +82,24 @@ kv_cache.handle_prefill_only_disable_kv_cache
 hicache.handle_hicache
 parallel.handle_data_parallelism
 serving.handle_load_balance_method
-parallel.handle_legacy_cp_arguments until 0.5.20
-parallel.handle_context_parallelism
+context_parallel.handle_legacy_cp_arguments until 0.5.20
+context_parallel.handle_context_parallelism
 cuda_graph.apply_prefill_cp_cuda_graph_default since 0.5.23
 kv_sharding.handle_kv_cache_sharding since 0.5.22
 moe.handle_moe_kernel_config
-moe.handle_a2a_moe
-parallel.handle_shared_experts_tp since 0.5.21
-parallel.handle_eplb_and_dispatch
-parallel.handle_expert_distribution_metrics
-parallel.handle_elastic_ep
-validation.validate_experimental_sgl_marlin since 0.5.16
+expert_exchange.handle_a2a_moe
+expert_parallel.handle_shared_experts_tp since 0.5.21
+expert_parallel.handle_eplb_and_dispatch
+expert_parallel.handle_expert_distribution_metrics
+expert_parallel.handle_elastic_ep
+early_validation.validate_experimental_sgl_marlin since 0.5.16
 parallel.pipeline_parallel_overlap_disable
 speculative.handle_speculative_decoding
 speculative.resolve_boundary_reduction since 0.5.21
 parallel.handle_layernorm_sp since 0.5.19
 linear_attention.validate_gdn_replayssm_spec_ring since 0.5.16 until 0.5.17
-moe.validate_cutedsl_a2a_token_budget until 0.5.22
-moe.validate_flashinfer_a2a_token_budget since 0.5.22
+expert_exchange.validate_cutedsl_a2a_token_budget until 0.5.22
+expert_exchange.validate_flashinfer_a2a_token_budget since 0.5.22
 mega_moe.validate_mega_moe_token_budget_for_model since 0.5.21
 model_path.handle_load_format
 disaggregation.handle_encoder_disaggregation
@@ -111,14 +111,14 @@ unified_memory.handle_unified_memory_pool
 serving.handle_dllm_inference
 serving.handle_crash_dump_env
 serving.handle_debug_utils
-validation.handle_other_validations
+early_validation.handle_other_validations
 model.handle_model_capability_adjustments since 0.5.16
 platform.handle_nvidia_megakernel since 0.5.23
 platform.handle_amd_monokernel since 0.5.23
 cuda_graph.finalize_cuda_graph_prefill_max_context since 0.5.21
 kv_sharding.handle_kv_cache_sharding since 0.5.22
-moe.validate_deepep_v2_speculative_draft since 0.5.19
-moe.validate_deepep_v2_dispatch_token_budget since 0.5.19
+expert_exchange.validate_deepep_v2_speculative_draft since 0.5.19
+expert_exchange.validate_deepep_v2_dispatch_token_budget since 0.5.19
 validation.check_server_args
 model.fill_fallbacks since 0.5.20
 parallel.report_dp_attention since 0.5.22
@@ -132,7 +132,7 @@ serving.handle_multimodal
 serving.handle_ssl_validation
 serving.handle_asr_validation since 0.5.13
 disaggregation.handle_pd_disaggregation
-parallel.handle_legacy_cp_arguments since 0.5.14
+context_parallel.handle_legacy_cp_arguments since 0.5.14
 kv_cache.validate_prefill_only_disable_kv_cache_args since 0.5.12
 serving.handle_deprecated_args
 serving.handle_prefill_delayer_env_compat
@@ -167,16 +167,16 @@ attention.handle_multi_item_scoring
 kv_cache.handle_prefill_only_disable_kv_cache since 0.5.12
 hicache.handle_hicache
 parallel.handle_data_parallelism
-parallel.handle_legacy_cp_arguments since 0.5.14
-parallel.handle_context_parallelism
+context_parallel.handle_legacy_cp_arguments since 0.5.14
+context_parallel.handle_context_parallelism
 moe.handle_moe_kernel_config
-moe.handle_a2a_moe
-parallel.handle_eplb_and_dispatch
-parallel.handle_expert_distribution_metrics
-parallel.handle_elastic_ep
+expert_exchange.handle_a2a_moe
+expert_parallel.handle_eplb_and_dispatch
+expert_parallel.handle_expert_distribution_metrics
+expert_parallel.handle_elastic_ep
 parallel.pipeline_parallel_overlap_disable
 speculative.handle_speculative_decoding
-moe.validate_cutedsl_a2a_token_budget since 0.5.13
+expert_exchange.validate_cutedsl_a2a_token_budget since 0.5.13
 model_path.handle_load_format
 disaggregation.handle_encoder_disaggregation
 serving.handle_tokenizer_batching
@@ -185,7 +185,7 @@ kv_cache.handle_cache_compatibility
 serving.handle_dllm_inference
 serving.handle_crash_dump_env since 0.5.13
 serving.handle_debug_utils
-validation.handle_other_validations
+early_validation.handle_other_validations
 validation.check_server_args
 """
 """0.5.12 to 0.5.14: disaggregation and load balancing come first of all."""
@@ -223,12 +223,12 @@ platform.handle_nccl_pre_warm since 0.5.10
 serving.handle_grammar_backend
 hicache.handle_hicache
 parallel.handle_data_parallelism
-parallel.handle_context_parallelism since 0.5.9
+context_parallel.handle_context_parallelism since 0.5.9
 moe.handle_moe_kernel_config
-moe.handle_a2a_moe
-parallel.handle_eplb_and_dispatch
-parallel.handle_expert_distribution_metrics
-parallel.handle_elastic_ep
+expert_exchange.handle_a2a_moe
+expert_parallel.handle_eplb_and_dispatch
+expert_parallel.handle_expert_distribution_metrics
+expert_parallel.handle_elastic_ep
 parallel.pipeline_parallel_overlap_disable
 speculative.handle_speculative_decoding
 model_path.handle_load_format
@@ -240,7 +240,7 @@ kv_cache.handle_cache_compatibility
 attention.handle_deterministic_inference
 serving.handle_dllm_inference
 serving.handle_debug_utils
-validation.handle_other_validations
+early_validation.handle_other_validations
 validation.check_server_args
 """
 """0.5.8 to 0.5.10: disaggregation and deterministic inference come after speculative decoding."""
@@ -264,10 +264,10 @@ platform.handle_amd_specifics
 serving.handle_grammar_backend
 parallel.handle_data_parallelism
 moe.handle_moe_kernel_config
-moe.handle_a2a_moe
-parallel.handle_eplb_and_dispatch
-parallel.handle_expert_distribution_metrics
-parallel.handle_elastic_ep
+expert_exchange.handle_a2a_moe
+expert_parallel.handle_eplb_and_dispatch
+expert_parallel.handle_expert_distribution_metrics
+expert_parallel.handle_elastic_ep
 parallel.pipeline_parallel_overlap_disable
 speculative.handle_speculative_decoding
 model_path.handle_load_format
@@ -279,7 +279,7 @@ kv_cache.handle_cache_compatibility
 attention.handle_deterministic_inference
 serving.handle_dllm_inference
 serving.handle_debug_utils
-validation.handle_other_validations
+early_validation.handle_other_validations
 validation.check_server_args
 """
 """0.5.7: as 0.5.8, with the hierarchical cache before the attention backend."""
@@ -303,9 +303,9 @@ platform.handle_amd_specifics
 serving.handle_grammar_backend
 parallel.handle_data_parallelism
 moe.handle_moe_kernel_config
-moe.handle_a2a_moe
-parallel.handle_eplb_and_dispatch
-parallel.handle_expert_distribution_metrics
+expert_exchange.handle_a2a_moe
+expert_parallel.handle_eplb_and_dispatch
+expert_parallel.handle_expert_distribution_metrics
 parallel.pipeline_parallel_overlap_disable
 speculative.handle_speculative_decoding
 model_path.handle_load_format
@@ -317,8 +317,8 @@ serving.handle_metrics_labels
 attention.handle_deterministic_inference
 serving.handle_request_metrics_exporters
 serving.handle_dllm_inference
-validation.handle_other_validations
-parallel.handle_elastic_ep
+early_validation.handle_other_validations
+expert_parallel.handle_elastic_ep
 validation.check_server_args
 """
 """0.5.6: memory settings come before the device's own, elastic EP comes last."""

@@ -47,8 +47,8 @@ def test_order_within_a_release(release: str, first: str, second: str) -> None:
     [
         ("memory.handle_offload_compatibility", "0.5.20", 2),
         ("memory.handle_offload_compatibility", "0.5.19", 0),
-        ("parallel.handle_legacy_cp_arguments", "0.5.19", 2),
-        ("parallel.handle_legacy_cp_arguments", "0.5.20", 0),
+        ("context_parallel.handle_legacy_cp_arguments", "0.5.19", 2),
+        ("context_parallel.handle_legacy_cp_arguments", "0.5.20", 0),
         ("cuda_graph.handle_piecewise_cuda_graph", "0.5.13", 1),
         ("cuda_graph.handle_piecewise_cuda_graph", "0.5.14", 0),
         ("kv_sharding.handle_kv_cache_sharding", "0.5.22", 2),
