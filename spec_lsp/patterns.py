@@ -13,6 +13,9 @@ class Patterns:
     def __init__(self, patterns: Iterable[str]) -> None:
         self._rules = [rule for p in patterns if (rule := _rule(p)) is not None]
 
+    def __bool__(self) -> bool:
+        return bool(self._rules)
+
     def match(self, path: str) -> bool:
         """Whether a file (relative, `/` between folders) is left out, by itself or with a folder above it."""
         if not self._rules:

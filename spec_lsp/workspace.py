@@ -10,6 +10,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -131,12 +132,13 @@ class DiskWorkspace:
         return None
 
     def _pin_in(self, folder: Path) -> tuple[Release, str] | None:
-        try:
-            listed = [p for pattern in _REQUIREMENTS for p in sorted(folder.glob(pattern))]
-            files = [p for p in listed + [folder / n for n in _LOCKS] if p.is_file()]
-        except OSError:
-            return None
-        for file in files:
+        """The pin of one folder. One listing of its names is cheaper than a question for each that would count."""
+        names = _names_in(folder)
+        below = _names_in(folder / "requirements") if "requirements" in names else []
+        listed = [folder / n for n in names if fnmatchcase(n, "requirements*.txt")]
+        listed += [folder / "requirements" / n for n in below if n.endswith(".txt")]
+        listed += [folder / n for n in names if fnmatchcase(n, "constraints*.txt")]
+        for file in [*listed, *(folder / n for n in _LOCKS if n in names)]:
             found = pinned_release(self._text(file) or "")
             if found is not None:
                 return found, file.name
@@ -169,18 +171,26 @@ class DiskWorkspace:
 
     # --- settings
 
-    def settings(self, document: str) -> tuple[Mapping[str, Any], Path | None, str]:
+    def settings(self, document: str) -> SettingsFound:
         """The nearest `spec-lsp.toml` or `[tool.spec-lsp]`: its table, its path, and a sentence when it does not parse."""
         folder = Path(document).parent
-        for parent in (folder, *folder.parents):
-            for name in (SETTINGS_FILE, "pyproject.toml"):
-                table, problem = _toml_table(parent / name)
-                if table is not None or problem:
-                    return table or {}, parent / name, problem
-        return {}, None, ""
+        found = (settings_in(parent) for parent in (folder, *folder.parents))
+        return next(filter(None, found), NO_SETTINGS)
 
 
-_REQUIREMENTS = ("requirements*.txt", "requirements/*.txt", "constraints*.txt")
+SettingsFound = tuple[Mapping[str, Any], Path | None, str]
+NO_SETTINGS: SettingsFound = ({}, None, "")
+
+
+def settings_in(folder: Path) -> SettingsFound | None:
+    """The settings of one folder, as `DiskWorkspace.settings` gives them; None where it has none."""
+    for name in (SETTINGS_FILE, "pyproject.toml"):
+        table, problem = _toml_table(folder / name)
+        if table is not None or problem:
+            return table or {}, folder / name, problem
+    return None
+
+
 _LOCKS = (
     "uv.lock",
     "pylock.toml",
@@ -195,6 +205,13 @@ _PIN = re.compile(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.
 _COMMENT = re.compile(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
 _PIPFILE = re.compile(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
 _LOCKED = re.compile(r'name = "sglang"\s*\nversion = "([^"]+)"')
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return sorted(os.listdir(folder))
+    except OSError:
+        return []
 
 
 def pinned_release(text: str) -> Release | None:

@@ -115,16 +115,16 @@ def refused_keys(release: Release) -> dict[str, Flag]:
     catalog = load(release)
     if release < _REFUSES_KEYS:
         return {}
-    supported = [
-        f
-        for f in catalog.flags
-        if f.action in ("store", "store-true") or (release >= _ALL_SPELLINGS and f.nargs is None)
-    ]
-    usable = {k for f in supported for k in _keys(f, release)} if release >= _ALL_SPELLINGS else set()
+
+    def supported(flag: Flag) -> bool:
+        return flag.action in ("store", "store-true") or (release >= _ALL_SPELLINGS and flag.nargs is None)
+
+    takes = [f for f in catalog.flags if supported(f)]
+    usable = {k for f in takes for k in _keys(f, release)} if release >= _ALL_SPELLINGS else set()
     return {
         key: flag
         for flag in catalog.flags
-        if flag not in supported and flag.action != "help" and "--config" not in flag.spellings
+        if not supported(flag) and flag.action != "help" and "--config" not in flag.spellings
         for key in _keys(flag, release)
         if key not in usable
     }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import io
 import os
+import stat
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -19,6 +20,7 @@ from spec_lsp.cli.formats import Run, writer
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport, Found, Totals
+from spec_lsp.cli.sources import shown_name
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.walk import Candidate, candidates
@@ -100,17 +102,15 @@ def _reports(arguments: argparse.Namespace, task: Task, progress: Progress) -> I
             raise UsageError("`-` stands alone: standard input cannot be checked together with files")
         yield _standard_input(arguments, task)
         return
-    files = list(files_to_read(paths, arguments, task, progress))
-    for done, report in enumerate(check_all(task, files, arguments.jobs), 1):
-        yield report
-        progress.show(done, len(files), report.file)
+    yield from check_all(task, files_to_read(paths, arguments, task, progress), arguments.jobs, progress)
 
 
 def files_to_read(paths: Sequence[str], arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[str]:
     """The files to parse: named ones, and of those in folders the ones that may launch SGLang and are not excluded."""
     folders = Folders(Path(task.here))
     more = Patterns(arguments.exclude)
-    for number, candidate in enumerate(candidates(paths)):
+    found = candidates(paths, lambda folder: _tell_closed(shown_name(folder, task.here), progress))
+    for number, candidate in enumerate(found):
         progress.show(number, 0, "")
         if not candidate.named and not _may_launch(candidate):
             continue
@@ -119,28 +119,42 @@ def files_to_read(paths: Sequence[str], arguments: argparse.Namespace, task: Tas
             yield candidate.path
 
 
+def _tell_closed(folder: str, progress: Progress) -> None:
+    progress.clear()
+    print(f"spec-lsp: warning: `{folder}` may not be entered: nothing in it was checked", file=sys.stderr)
+
+
 def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
-    return folders.of(path).excludes(path) or more.match(Path(os.path.relpath(path, here)).as_posix())
+    return folders.of(path).excludes(path) or bool(more and more.match(Path(os.path.relpath(path, here)).as_posix()))
 
 
 def _may_launch(candidate: Candidate) -> bool:
     """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked."""
     if not may_hold_launches(candidate.path):
         return False
-    if os.path.exists(candidate.path) and not os.path.isfile(candidate.path):
-        return False  # a pipe or a socket: opening it may wait for ever
     try:
-        with open(candidate.path, "rb", buffering=0) as file:
-            data = file.read(MAX_FOUND_BYTES + 1) or b""
+        data = _glance(candidate.path)
     except PermissionError:
         return True
     except OSError:
         return False
-    if len(data) > MAX_FOUND_BYTES:
+    if data is None:
         return False
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = decode(data).encode()
     return may_launch(candidate.path, data)
+
+
+def _glance(path: str) -> bytes | None:
+    """A file's bytes; None for one that is too large, or no file at all. Opening a pipe does not wait for who may never write.
+
+    Raises OSError.
+    """
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    with open(descriptor, "rb", buffering=0) as file:
+        status = os.fstat(descriptor)
+        whole = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FOUND_BYTES
+        return file.read() if whole else None
 
 
 def _standard_input(arguments: argparse.Namespace, task: Task) -> FileReport:

@@ -11,7 +11,7 @@ from spec_lsp.analysis.report import Options
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.patterns import Patterns
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
-from spec_lsp.workspace import DiskWorkspace
+from spec_lsp.workspace import NO_SETTINGS, DiskWorkspace, SettingsFound, settings_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,8 @@ class Surroundings:
 
     def excludes(self, path: str) -> bool:
         """Whether the setting `exclude` leaves a file out."""
+        if not self.excluded:
+            return False
         try:
             relative = Path(path).relative_to(self.base).as_posix()
         except ValueError:
@@ -57,18 +59,19 @@ class Folders:
         self._models = tuple(Path(m) for m in models)
         self._by_folder: dict[str, Surroundings] = {}
         self._by_base: dict[tuple[Path, Path | None], Surroundings] = {}
+        self._settings: dict[Path, SettingsFound] = {}
+        self._checkouts: dict[Path, Path | None] = {}
 
     def of(self, document: str) -> Surroundings:
         """What holds for a document (an absolute path)."""
         folder = os.path.dirname(document)
         if folder not in self._by_folder:
-            self._by_folder[folder] = self._look(Path(document))
+            self._by_folder[folder] = self._look(Path(folder))
         return self._by_folder[folder]
 
-    def _look(self, document: Path) -> Surroundings:
-        root = self._root(document.parent)
-        finder = DiskWorkspace((root,))
-        table, file, problem = finder.settings(str(document))
+    def _look(self, folder: Path) -> Surroundings:
+        root = self._root(folder)
+        table, file, problem = self._settings_of(folder)
         key = (root, file)
         if key not in self._by_base:
             self._by_base[key] = self._read(root, dict(table), file, problem)
@@ -91,9 +94,23 @@ class Folders:
             f"{file}: {problem}" if problem else "",
         )
 
+    def _settings_of(self, folder: Path) -> SettingsFound:
+        """The settings of a folder or of the nearest above it that has some. Each folder is looked into once."""
+        if folder not in self._settings:
+            above = NO_SETTINGS if folder.parent == folder else self._settings_of(folder.parent)
+            self._settings[folder] = settings_in(folder) or above
+        return self._settings[folder]
+
     def _root(self, folder: Path) -> Path:
         """The workspace of a folder: its checkout, else the current folder where that is above it, else itself."""
-        for parent in (folder, *folder.parents):
-            if os.path.exists(parent / ".git"):
-                return parent
+        checkout = self._checkout_of(folder)
+        if checkout is not None:
+            return checkout
         return self._here if self._here in (folder, *folder.parents) else folder
+
+    def _checkout_of(self, folder: Path) -> Path | None:
+        if folder not in self._checkouts:
+            above = None if folder.parent == folder else folder.parent
+            own = folder if os.path.exists(folder / ".git") else None
+            self._checkouts[folder] = own or (self._checkout_of(above) if above else None)
+        return self._checkouts[folder]

@@ -82,7 +82,8 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
 
 
 def _by_name(name: str) -> Kind | None:
-    return next((kind for pattern, kind in NAMES if pattern.search(name)), None)
+    end = max(name.rfind("/", 0, name.rfind("/")), 0)  # a name and its folder tell
+    return next((kind for pattern, kind in NAMES if pattern.search(name, end)), None)
 
 
 def _interpreter(text: str) -> Kind:
@@ -101,16 +102,21 @@ def may_hold_launches(name: str) -> bool:
     return _by_name(name) is not None or not OTHER_NAMES.search(name)
 
 
-SIGNS = re.compile(rb"sglang|sgl-dev|srt-slurm", re.I)
+SIGNS = (b"sglang", b"sgl-dev", b"srt-slurm")
+"""In lower case. Looked for one by one: that is a hundred times faster than an expression without regard to case."""
 CONFIG_SIGNS = re.compile(
-    rb"^[\"']?(?:attention-backend|chunked-prefill|context-length|cuda-graph|disable-|disaggregation-|enable-|max-running-requests"
-    rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)", re.M
+    rb"\n[\"']?(?:attention-backend|chunked-prefill|context-length|cuda-graph|disable-|disaggregation-|enable-|max-running-requests"
+    rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)"
 )  # fmt: skip
-"""Keys at the top of a `--config` file of SGLang's, which need not name it."""
+"""Keys at the top of a `--config` file of SGLang's, which need not name it. The line feed before a key is found fast."""
 
 
 def may_launch(name: str, data: bytes) -> bool:
     """Whether a file with this content may launch SGLang, as a glance at its bytes tells; no file that does is missed, but in UTF-16."""
-    if not may_hold_launches(name):
+    kind = _by_name(name)
+    if kind is None and OTHER_NAMES.search(name):
         return False
-    return bool(SIGNS.search(data) or (_by_name(name) == "yaml" and CONFIG_SIGNS.search(data)))
+    lowered = data.lower()
+    if any(sign in lowered for sign in SIGNS):
+        return True
+    return kind == "yaml" and CONFIG_SIGNS.search(b"\n" + data) is not None

@@ -9,12 +9,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import pytest
 
 from spec_lsp.cli import check
+from spec_lsp.cli.checker import Task
+from spec_lsp.cli.progress import Progress
+from spec_lsp.cli.report import FileReport
 from tests.cli.conftest import CLEAN, REFUSED, UNKNOWN_FLAG, Ran
 
 Run = Callable[..., Ran]
@@ -76,9 +79,12 @@ def test_a_folder_is_walked_and_files_without_the_word_are_not_parsed(
     (folder / "image.png").write_text(UNKNOWN_FLAG)
     parsed: list[str] = []
     real = check.check_all
-    monkeypatch.setattr(
-        check, "check_all", lambda task, paths, jobs: (parsed.extend(paths), real(task, paths, jobs))[1]
-    )
+
+    def noted(task: Task, paths: Iterable[str], jobs: int | None, progress: Progress) -> Iterator[FileReport]:
+        parsed.extend(paths)
+        return real(task, parsed, jobs, progress)
+
+    monkeypatch.setattr(check, "check_all", noted)
     run("check", ".")
     assert {os.path.basename(p) for p in parsed} == {"clean.sh", "refused.sh", "unknown.sh"}
 

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import os
 import shutil
+import socket
 import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
 
+from spec_lsp.cli.check import _may_launch as may_launch
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.walk import candidates
 
@@ -91,6 +95,46 @@ def test_a_linked_folder_is_not_followed(tmp_path: Path) -> None:
     tree(tmp_path, "a/x.sh")
     (tmp_path / "a/loop").symlink_to(tmp_path / "a")
     assert relative(tmp_path) == ["a/x.sh"]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+@pytest.mark.parametrize("in_checkout", [False, pytest.param(True, marks=needs_git)])
+def test_what_is_no_file_is_left_out(in_checkout: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "a/x.sh")
+    (tmp_path / "gone.sh").symlink_to(tmp_path / "nowhere.sh")
+    (tmp_path / "one.sh").symlink_to(tmp_path / "other.sh")
+    (tmp_path / "other.sh").symlink_to(tmp_path / "one.sh")
+    (tmp_path / "a/up").symlink_to(tmp_path)
+    (tmp_path / "link.sh").symlink_to(tmp_path / "a/x.sh")
+    os.mkfifo(tmp_path / "pipe.sh")
+    monkeypatch.chdir(tmp_path)  # the names of sockets are short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind("listening.sh")
+    if in_checkout:
+        git(tmp_path, "init", "-q")
+    looked_at = [c.path for c in candidates([str(tmp_path)]) if may_launch(c)]
+    assert [os.path.relpath(p, tmp_path) for p in looked_at] == ["a/x.sh", "link.sh"]
+
+
+def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tree(tmp_path, "a.sh", "closed/b.sh", "z/c.sh")
+    closed = str(tmp_path / "closed")
+    monkeypatch.setattr(os, "scandir", refusing(closed))
+    told: list[str] = []
+    assert [c.path for c in candidates([str(tmp_path)], told.append)] == [str(tmp_path / n) for n in ("a.sh", "z/c.sh")]
+    assert told == [closed]
+
+
+def refusing(closed: str) -> Callable[[str], AbstractContextManager[Iterator[os.DirEntry[str]]]]:
+    """`os.scandir` for a person who may not read a folder: whoever runs the tests may be allowed everything."""
+    real = os.scandir
+
+    def scandir(path: str) -> AbstractContextManager[Iterator[os.DirEntry[str]]]:
+        if path == closed:
+            raise PermissionError
+        return real(path)
+
+    return scandir
 
 
 def test_a_path_that_does_not_exist_is_told(tmp_path: Path) -> None:
