@@ -20,6 +20,9 @@ ONE: list[tuple[str, list[str]]] = [
     ("$PY -m sglang.launch_server a", ["a"]),
     ("uv run --with x python -m sglang.launch_server a", ["a"]),
     ("uvx --from sglang==0.5.9 sglang serve m --tp 2", ["m", "--tp", "2"]),
+    ("uv run --with x -m sglang.launch_server --tp 2", ["--tp", "2"]),
+    ("sg render -c '$V/bin/python -m sglang.launch_server a'", ["a"]),
+    ('tmux new-session -d -s x "\nexport A=1\n$V/sglang/bin/python -m sglang.launch_server a\n"', ["a"]),
     ("sglang serve m", ["m"]),
     ("python -m sglang.bench_one_batch --model m", ["--model", "m"]),
     ("python -m dynamo.sglang --tp 2", ["--tp", "2"]),
@@ -243,6 +246,16 @@ SEVERAL: list[tuple[str, list[list[list[str]]]]] = [
     (f'while read -r m; do {P} --m "$m"; done < models\n', [[["--m", "?"]]]),
     (f"for i in 1 2; do if [ $i = 2 ]; then break; fi; {P} $i; done\n", [[["1"]]]),
     (f"for m in $MODELS; do {P} --m $m; done\n", [[["--m", "?+"]]]),
+    # Functions that nothing here calls, with arguments that nobody knows.
+    (f'T=2\nstart() {{ local m=$1; {P} $m --tp $T --p ${{2:-3}} "$@"; }}\n', [[["?+", "--tp", "2", "--p", "3", "?*"]]]),
+    (f"a() {{ {P} a; }}\nb() {{ {P} b; }}\nb\nexit 0\n", [[["b"]], [["a"]]]),
+    (f"a() {{ if [ \"$1\" = x ]; then {P} --x; return; fi; {P} --y; }}\na x\n", [[["--x"]]]),
+    (f"a() {{ X=1; }}\nb() {{ {P} $X; }}\nX=2\n", [[["2"]]]),
+    (f"a() {{ {P} $1; }}\nb() {{ a m; }}\n", [[["m"]]]),
+    # What hangs on a variable that may be empty.
+    (f'D="${{D:-}}"\n{P} ${{D:+--d "$D"}}\n', [[[], ["--d", "?"]]]),
+    (f'D=${{D:-cpu}}\n{P} ${{D:+--d $D}}\n', [[["--d", "cpu"]]]),
+    (f'Q=$(cmd)\n{P} ${{Q:+--q $Q}} ${{Q:+--x}}\n', [[[], ["--q", "?+", "--x"]]]),
 ]  # fmt: skip
 
 
@@ -263,7 +276,7 @@ NONE = [
     f"cat <<EOF\n{P} --tp 8\nEOF",
     f'printf "%s" "{P}"',
     f'CMD="{P} --tp 8"',
-    f"usage() {{ {P}; }}",
+    f"lib() {{ {P}; }}; lib() {{ :; }}",
     f"if false; then {P}; fi",
     f"exit 0\n{P}",
     "python -m sglang.bench_serving --model m",
@@ -281,7 +294,7 @@ NONE = [
     "python pretrain.py --attention-backend flash  # sglang",
     "sbatch serve_sglang.sh",
     "cat > notes.txt <<EOF\n{P}\nEOF\nless notes.txt",
-    "cat > s.sh <<EOF\n{P}\nEOF\nscp s.sh host:",
+    "cat > s.log <<EOF\n{P}\nEOF\nscp s.log host:",
     "cat > s.py <<EOF\n#!/usr/bin/env python3\n{P}\nEOF\n./s.py",
     "parallel < sglang-commands.txt",
     f"log '{P}'",

@@ -293,6 +293,10 @@ class _Reader:
             i += 1
         return None
 
+    def uv(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`uv run python -m …`, `uv run -m sglang.launch_server`."""
+        return self.scan(words, 1, around, True) or self.later_module(words, 1, _pins(words, around))
+
     def torchrun(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         return self.later_module(words, 1, around) or self.scan(words, 1, around, True) or trainer(words, 1, around)
 
@@ -385,7 +389,7 @@ class _Reader:
     def last_text(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         """A wrapper that takes a command, or the text of one as its last word."""
         found = self.scan(words, 1, around, True)
-        if found is not None or len(words) < 2 or "sglang" not in words[-1].known_start:
+        if found is not None or len(words) < 2 or not any("sglang" in (f.text or "") for f in words[-1].fragments):
             return found
         return Embedded(words[-1], (), False, around)
 
@@ -523,6 +527,7 @@ HANDLERS: dict[str, Handler] = {
     "sudo": _Reader.env,
     "doas": _Reader.env,
     "eval": _Reader.evaluation,
+    "uv": _Reader.uv,
     "torchrun": _Reader.torchrun,
     "accelerate": _Reader.torchrun,
     "ssh": _Reader.ssh,
@@ -538,6 +543,7 @@ HANDLERS: dict[str, Handler] = {
     "sbatch": _Reader.sbatch,
     "salloc": _Reader.slurm,
     "su": _Reader.dash_c,
+    "sg": _Reader.dash_c,
     "runuser": _Reader.dash_c,
     "script": _Reader.dash_c,
     "flock": _Reader.dash_c,

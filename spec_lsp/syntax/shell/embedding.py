@@ -60,6 +60,7 @@ def read_script(document: str, script: Word, around: Around = Around()) -> Found
         return Found()
     run = _Run(document, around, lambda: assigned_in(statements(source.whole)))
     run.interpreter.run_text(source)
+    run.interpreter.tell_uncalled()
     return run.found()
 
 

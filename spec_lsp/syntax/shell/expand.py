@@ -30,6 +30,7 @@ from spec_lsp.syntax.shell.values import (
     Value,
     World,
     parts,
+    transform,
 )
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
@@ -336,10 +337,12 @@ class Expander:
 
     # Parameters.
 
-    def leaf(self, name: str) -> Leaf:
-        """The value of a variable in this world."""
+    def leaf(self, name: str, splits: bool = False) -> Leaf:
+        """The value of a variable in this world. `splits`: something hangs on whether it is empty, so both are told."""
         tree = self.variables.lookup(name)
         if tree is not None:
+            if splits and _may_be_empty(tree):
+                tree = transform(tree, lambda leaf: leaf, harden=True)
             value: Any = self.world.follow(tree)
             if isinstance(value, Reference):
                 return self.leaf(value.name)
@@ -357,7 +360,7 @@ class Expander:
 
     def parameter_into(self, fields: Fields, p: Param, source: Source, join: bool) -> None:
         here = source.place(p.start, p.end)
-        leaf = self.leaf("@" if p.name == "*" else p.name)
+        leaf = self.leaf("@" if p.name == "*" else p.name, splits=p.op == ":+")
         if p.indirect:
             leaf = self.indirect(p, leaf, source)
         if p.index is not None and not p.indirect:
@@ -518,9 +521,13 @@ class Expander:
             if any(w.splat for w in leaf.words):
                 return True if any(not w.splat for w in leaf.words) else None
             return bool(leaf.words)
-        if not colon:
+        if not colon or not isinstance(leaf, Scalar):
             return True
-        return is_nonempty(leaf.fragments) if isinstance(leaf, Scalar) else True
+        if op == "+" and leaf.fragments and all(f.text is None for f in leaf.fragments):
+            either: Any = Fork(self.variables.point(p.name), (False, True))
+            told: bool | None = self.world.follow(either)
+            return told
+        return is_nonempty(leaf.fragments)
 
     def changed(self, p: Param, leaf: Leaf, source: Source, here: Place) -> Leaf:
         """`${X#…}`, `${X/a/b}`, `${X^^}`, `${X:1:2}`."""
@@ -651,6 +658,14 @@ def joined(array: Array, here: Place) -> tuple[Fragment, ...]:
             found.append(Fragment(" ", here, False, fixed=True))
         found.extend(through(word.fragments, here))
     return tuple(found)
+
+
+def _may_be_empty(tree: Any) -> bool:
+    """Whether it is the environment alone that says if a value is empty: `${X:-}`."""
+    every = list(parts(tree))
+    return all(not isinstance(p, Fork) or p.soft for p in every) and any(
+        isinstance(p, Unset) or (isinstance(p, Scalar) and is_nonempty(p.fragments) is False) for p in every
+    )
 
 
 def is_nonempty(fragments: Sequence[Fragment]) -> bool | None:

@@ -21,7 +21,7 @@ from spec_lsp.syntax.shell.launches import Found, Key, Note, Seen, gather
 from spec_lsp.syntax.shell.machine import MAX_CALLS, MAX_STEPS, VARIABLES_OF_A_STEP
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.questions import PIP, assigned_names, may_start, name_of, shown, without_escaped_blank
-from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, Frame
+from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, Frame, State
 from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.streams import path_key, plain_path
 from spec_lsp.syntax.shell.values import (
@@ -45,6 +45,7 @@ from spec_lsp.syntax.word import Place, Word, hull, unknown
 MAX_NAMED_CALLS = 24
 """Functions that one call with a half-known name is followed into."""
 MAX_EMBEDDED_CHARACTERS = 300_000
+FUNCTION_WORD = re.compile(r"[\w.-]+")
 MAX_EMBEDDED = 6
 
 FORKING_ENV = re.compile(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSHMEM|TORCH|FLASHINFER|TRITON|NCCL")
@@ -65,6 +66,12 @@ class Interpreter(ControlFlow):
         self.load = load
         self.builtins = builtins
         self.notes: list[Note] = []
+        self.uncalled: list[Note] = []
+        """What functions start that nothing in the document calls."""
+        self.entered: list[str] = []
+        """The functions called, in order."""
+        self.leading: list[str] = []
+        """The functions that may start SGLang, as the end of the run has them."""
         self.clues: list[Clue] = []
         self.sourced: list[str] = []
         self.env_names: frozenset[str] = frozenset()
@@ -269,13 +276,13 @@ class Interpreter(ControlFlow):
     @property
     def launches(self) -> dict[Key, Found]:
         """The launches found, in the order in which they are come to first."""
-        return gather(self.notes)
+        return gather([*self.notes, *self.uncalled])
 
     @property
     def starting(self) -> dict[Key, tuple[ast.Simple, Source]]:
         """The statements that start SGLang."""
         found: dict[Key, tuple[ast.Simple, Source]] = {}
-        for note in self.notes:
+        for note in (*self.notes, *self.uncalled):
             if note.node is not None and note.source is not None:
                 found.setdefault(note.key, (note.node, note.source))
         return found
@@ -293,8 +300,47 @@ class Interpreter(ControlFlow):
 
     # Functions and scripts within the script.
 
+    def tell_uncalled(self) -> None:
+        """Runs the functions that may start SGLang and that the run did not enter: another script sources them, or a reader calls one.
+
+        What they do is told apart from the run, whose end they start from. Those that call others come first.
+        """
+        told, told_clues, entered = len(self.notes), len(self.clues), len(self.entered)
+        end, cost = self.state, (self.steps, self.evaluations)
+        self.leading = self.starting_functions(end)
+        for name in reversed(self.leading):
+            if name in set(self.entered):
+                continue
+            function, home = end.functions[name]
+            self.state = end.fork()
+            self.state.constraints = ()
+            self.state.vars.pop(ARGUMENTS, None)
+            self.frames.append(Frame("function", 0))
+            self.context.append(Choice(home.place(function.start, function.end), f"`{name}` is called"))
+            self.calls += 1
+            self.execute(function.body, home)
+            self.calls -= 1
+            self.context.pop()
+            self.frames.pop()
+        self.uncalled = self.notes[told:]
+        del self.notes[told:], self.clues[told_clues:], self.entered[entered:]
+        self.state, (self.steps, self.evaluations) = end, cost
+
+    def starting_functions(self, state: State) -> list[str]:
+        """The functions of this document that name SGLang, and those that name such a function."""
+        words = {
+            name: frozenset(FUNCTION_WORD.findall(home.text[function.start : function.end]))
+            for name, (function, home) in state.functions.items()
+            if home.place(function.start, function.start).document == self.document
+        }
+        found = {name for name, said in words.items() if any("sglang" in word for word in said)}
+        while more := {name for name, said in words.items() if name not in found and said & found}:
+            found |= more
+        return [name for name in words if name in found]
+
     def call(self, node: ast.Simple, source: Source, action: commands.Called) -> None:
         function, home = self.state.functions[action.name]
+        self.entered.append(action.name)
         if self.calls >= MAX_CALLS or self.steps > MAX_STEPS:
             self.set_status(None)
             return

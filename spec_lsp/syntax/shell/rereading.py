@@ -40,6 +40,7 @@ class Checkpoint:
     notes: int
     clues: int
     sourced: int
+    entered: int
     points: int
     steps: int
     evaluations: int
@@ -84,15 +85,16 @@ def run_again(reading: Reading, last: Reading | None, restated: Restated, docume
         ):
             reading.checkpoints.append(checkpoint(run, index))
         if index == len(located):
-            return
+            break
         statement = located[index]
         run.run(statement.statement.script, FileSource(document, statement.start, statement.text))
         index += 1
         if not run.state.alive:
             reading.stopped = True
             if not reading.broken:
-                return
+                break
             run.state.alive = True
+    run.tell_uncalled()
 
 
 def usable(last: Reading, reading: Reading) -> bool:
@@ -130,6 +132,7 @@ def resume(reading: Reading, last: Reading, first: int) -> int:
     run.notes = last.run.notes[: start.notes]
     run.clues = last.run.clues[: start.clues]
     run.sourced = last.run.sourced[: start.sourced]
+    run.entered = last.run.entered[: start.entered]
     run.steps, run.evaluations = start.steps, start.evaluations
     run.embedded_characters = start.embedded_characters
     begin = last.located[start.index].start if start.index < len(last.located) else len(last.text)
@@ -153,6 +156,7 @@ def checkpoint(run: Interpreter, index: int) -> Checkpoint:
         len(run.notes),
         len(run.clues),
         len(run.sourced),
+        len(run.entered),
         len(run.memory_left.points),
         run.steps,
         run.evaluations,
@@ -167,6 +171,9 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, move: Move, index: 
     evaluations = run.evaluations + ran.evaluations - old.evaluations
     if max(steps / MAX_STEPS, evaluations / MAX_EVALUATIONS) > 1 or run.embedded_characters != old.embedded_characters:
         return False
+    leading = [*run.starting_functions(run.state), *ran.leading]
+    if not {*leading} <= {*run.entered, *ran.entered[old.entered :]}:
+        return False  # what calls nothing is told from the end of the run
     try:
         if not agrees(run, old, move):
             return False
@@ -179,6 +186,8 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, move: Move, index: 
     run.notes += notes
     run.clues += clues
     run.sourced += ran.sourced[old.sourced :]
+    run.entered += ran.entered[old.entered :]
+    run.leading = leading
     run.memory_left.points.update(points)
     run.steps, run.evaluations = steps, evaluations
     run.embedded_characters = ran.embedded_characters
