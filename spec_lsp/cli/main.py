@@ -61,6 +61,9 @@ def _run(words: list[str]) -> int:
             arguments.topic = rest.pop(0)
         if rest and arguments.command == "resolve":
             top.error("put `--` before the launch: spec-lsp resolve [OPTIONS] -- " + " ".join(rest))
+        if hasattr(arguments, "paths") and not any(word.startswith("-") for word in rest):
+            arguments.paths += rest  # argparse takes those behind an option for too many
+            rest = []
         if rest:
             top.error(f"unrecognized arguments: {' '.join(rest)}")
     except SystemExit as end:  # argparse has said why, or shown the help

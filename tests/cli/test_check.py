@@ -260,6 +260,12 @@ def test_options_that_exclude_each_other(options: list[str], says: str, run: Run
     assert says in ran.err
 
 
+def test_paths_may_stand_behind_options(run: Run) -> None:
+    ran = run("check", "unknown.sh", "--format", "json", "no-such-file.sh")
+    assert ran.code == 2
+    assert "no-such-file.sh" in ran.err
+
+
 def test_statistics(run: Run) -> None:
     assert run("check", "unknown.sh", "--statistics").out.startswith("1  error    unknown-flag[SPC001]\n")
 
