@@ -26,6 +26,7 @@ from spec_lsp.syntax.yaml.config import (
     read_embedded_config,
 )
 from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, items, root_of
+from spec_lsp.syntax.yaml.pipelines import argo_parameters
 from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
 from spec_lsp.syntax.yaml.shift import shift
 from spec_lsp.syntax.yaml.surroundings import Frame
@@ -196,7 +197,8 @@ class _File:
         loops = [h for h in template.loops if h[0] < end and start < h[1]]
         part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, loops, signs=signs)
         part.root = root_of(text)
-        part.printer = partial(self.values.printed, world=dict(way.world)) if holes else None
+        names = argo_parameters(part) if holes and ".parameters." in self.text else {}
+        part.printer = partial(self.values.printed, world=dict(way.world), names=names) if holes else None
         return part
 
     def nested(self, word: Word) -> Document:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise, product
+from itertools import pairwise
 
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues
@@ -21,8 +21,19 @@ from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 from spec_lsp.syntax.yaml import words as text
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items, root_of
+from spec_lsp.syntax.yaml.pipelines import (
+    SCRIPTS,
+    Combination,
+    filled,
+    gitlab_script,
+    inputs,
+    is_gitlab,
+    names_in,
+    take_over,
+    ways_of,
+)
 from spec_lsp.syntax.yaml.surroundings import NOT_THE_SERVER, Frame, fixed, is_server_image
-from spec_lsp.syntax.yaml.templates import FROM_BLOCK, FROM_TEMPLATE, FROM_WORKFLOW
+from spec_lsp.syntax.yaml.templates import FROM_BLOCK, FROM_TEMPLATE
 from spec_lsp.syntax.yaml.worlds import Way, together
 
 PARTS_OF_A_COMMAND = ("entrypoint", "command", "args")
@@ -44,7 +55,7 @@ SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
 STARTS_TEXT = re.compile(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
-HOLE_TEXT = re.compile(r"(?P<where>env|matrix)\.(?P<name>[\w-]+)\Z")
+VERSION_KEY = re.compile(r"sglang[-_]version\Z", re.I)
 MODEL_FLAG = re.compile(r"--(?:model(?:-p[ath]*)?|config)(?:=|\Z)")
 MAX_DEPTH = 60
 MAX_BETWEEN = 6
@@ -91,6 +102,10 @@ class Reader:
     """Reads a YAML text that a scalar holds."""
     used: set[str] = field(default_factory=set)
     """Files of ConfigMaps that a command names."""
+    jobs: set[int] = field(default_factory=set)
+    """The jobs of a GitLab pipeline."""
+    pinned: list[Clue] = field(default_factory=list)
+    """The releases that the scripts read so far install."""
     _open: list[int] = field(default_factory=list)
     _visits: dict[int, int] = field(default_factory=dict)
 
@@ -102,11 +117,16 @@ class Reader:
             return
         is_compose = part.is_compose
         lookup = self.settings() if is_compose else lambda name: None
-        frame = Frame(compose=is_compose, lookup=lookup, data=self.data)
+        frame = Frame(
+            compose=is_compose, lookup=lookup, data=self.data, inputs=inputs(part) if part.expressions else {}
+        )
+        if is_gitlab(part):
+            take_over(part)
+            self.jobs = {id(value) for _, value in part.entries(part.root).values()}
         if is_compose:
             self.extend(part)
-        for name, (_, value) in part.entries(part.root).items() if is_compose else ():
-            if name.startswith("x-"):
+        for name, (_, value) in part.entries(part.root).items():
+            if (is_compose and name.startswith("x-")) or (self.jobs and name.startswith(".")):
                 self._open.append(id(value))  # read where it is used
         self.node("", part.root, frame)
 
@@ -200,6 +220,9 @@ class Reader:
             inner = self.with_env_files(node, inner)
         inner = self.begun(node, inner)
         done = ("command",) if inner.begun and inner.begun is not frame.begun else self.command(node, inner)
+        if id(node) in self.jobs and "script" in self.part.entries(node):
+            self.script(text.joined_lines([self.part.word(n) for n in gitlab_script(self.part, node)]), inner)
+            done = (*done, *SCRIPTS)
         if OTHER_SHELLS.match(self.part.text_at(node, "shell") or ""):
             done = (*done, "run")  # a step of a workflow in another language
         if len(self._open) == 1 and self.part.text_at(node, "kind") == "ConfigMap":
@@ -226,9 +249,13 @@ class Reader:
             else:
                 self.script(text.joined_lines(found), frame)
             return
+        self.pinned, before = [], self.pinned
         for item in nodes:
             if not is_scalar(item):
-                self.node(key, item, frame)
+                later = replace(frame, clues=(*reversed(self.pinned), *frame.clues)) if key == "steps" else frame
+                self.node(key, item, later)
+                self.pinned += _asked_for(self.part, item) if key == "steps" else ()
+        self.pinned = before
 
     # --- commands
 
@@ -376,30 +403,26 @@ class Reader:
             self.problems += found.problems if not ways else ()
             self.depends_on |= found.depends_on
             ways.append((choices, found.launches))
+            self.pinned += [clue for clue in found.clues if clue.kind == "pin" and clue not in self.pinned]
         self.keep(Found(tuple(together(ways))), frame, None)
 
     def in_workflow(self, word: Word, frame: Frame) -> list[tuple[tuple[Choice, ...], Word, Mapping[str, Word]]]:
-        """The script and its variables, with what `${{ env.X }}` and `${{ matrix.x }}` stand for."""
-        holes = (h for h in self.part.holes if h.reason == FROM_WORKFLOW)
-        named = {hole.start: m for hole in holes if (m := HOLE_TEXT.match(hole.text))}
-        if not named:
+        """The script and its variables in each of the jobs of a matrix that differ for it."""
+        expressions = self.part.expressions
+        if not expressions and not frame.matrix:
             return [((), word, frame.env)]
         script = embedded(word).whole
         read = [word, *(value for name, value in frame.env.items() if name in script)]
-        asked = {m for w in read for f in w.fragments if f.text is None and (m := named.get(f.place.start))}
-        matrix = {m["name"] for m in asked if m["where"] == "matrix"} & frame.matrix.keys()
-        values = [[(name, w) for w in frame.matrix[name]] for name in sorted(matrix)]
-        ways = list(product(*values))
-        if len(ways) > MAX_WAYS:
-            ways = [()]
+        asked = [name for one in read for name in names_in(one, expressions)]
+        asked += [name for job in frame.matrix for name in job if not name.startswith("matrix.") and name in script]
         found: list[tuple[tuple[Choice, ...], Word, Mapping[str, Word]]] = []
-        for way in ways:
-            env = {name: _filled(value, named, dict(way), frame.env) for name, value in frame.env.items()}
-            found.append((self.taken(way), _filled(word, named, dict(way), env), env))
+        for job in ways_of(frame.matrix, list(dict.fromkeys(asked)), MAX_WAYS):
+            variables = {name: value for name, value in job.items() if not name.startswith("matrix.")}
+            env = {**frame.env, **variables}
+            env = {name: filled(value, expressions, _named(job, frame)) for name, value in env.items()}
+            choices = tuple(Choice(value.place, f"{name} is {value.text}") for name, value in job.items())
+            found.append((choices, filled(word, expressions, _named(job, replace(frame, env=env))), env))
         return found
-
-    def taken(self, way: Sequence[tuple[str, Word]]) -> tuple[Choice, ...]:
-        return tuple(Choice(word.place, f"matrix.{name} is {word.text}") for name, word in way)
 
     # --- flags without a command
 
@@ -519,15 +542,15 @@ def _slurm_clues(document: str, word: Word) -> list[Clue]:
     return [replace(c, place=text.place_in(word, c.place.start, c.place.end)) for c in found]
 
 
-def _filled(
-    word: Word, named: Mapping[int, re.Match[str]], matrix: Mapping[str, Word], env: Mapping[str, Word]
-) -> Word:
-    fragments: list[Fragment] = []
-    for fragment in word.fragments:
-        m = named.get(fragment.place.start) if fragment.text is None else None
-        value = (env if m["where"] == "env" else matrix).get(m["name"]) if m is not None else None
-        fragments += text.brought_in(value, fragment.place) if value is not None else (fragment,)
-    return word._replace(fragments=tuple(fragments))
+def _named(job: Combination, frame: Frame) -> Callable[[str], Word | None]:
+    return lambda name: job.get(name) or frame.named(name)
+
+
+def _asked_for(part: Part, step: Node) -> Iterator[Clue]:
+    """The release that a step of a workflow asks an action for: `with: {sglang-version: 0.5.9}`."""
+    for name, (_, value) in part.entries(part.get(step, "with")).items():
+        if is_scalar(value) and VERSION_KEY.match(name) and (written := part.word(value).text):
+            yield Clue("pin", f"sglang=={written.removeprefix('v')}", part.place_of(value))
 
 
 def _model_of_operator(argv: Sequence[Word], place: Place) -> list[Word]:

@@ -20,7 +20,7 @@ from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark
 from spec_lsp.syntax.yaml.scalars import scalar_word
-from spec_lsp.syntax.yaml.templates import Hole, stretches
+from spec_lsp.syntax.yaml.templates import FROM_WORKFLOW, Hole, stretches
 from spec_lsp.syntax.yaml.values import Printed
 
 Stretch = tuple[int, int]
@@ -212,6 +212,7 @@ class Part:
     """Where the text speaks of SGLang; None: it may anywhere."""
     _words: dict[int, Word] = field(default_factory=dict)
     _entries: dict[int, Mapping[str, tuple[Node, Node]]] = field(default_factory=dict)
+    _expressions: Mapping[int, str] | None = None
     _foreign: dict[int, tuple[Part, Place]] = field(default_factory=dict)
     """Nodes of other files, and where this one brings them in."""
 
@@ -249,6 +250,13 @@ class Part:
         if low < len(self.printed) and self.printed[low][0] < self.base + end:
             return Place(self.document, *self.printed[low])
         return None
+
+    @property
+    def expressions(self) -> Mapping[int, str]:
+        """Where `${{ … }}` of a workflow stand in the file, and what is in them."""
+        if self._expressions is None:
+            self._expressions = {hole.start: hole.text for hole in self.holes if hole.reason == FROM_WORKFLOW}
+        return self._expressions
 
     @property
     def is_compose(self) -> bool:

@@ -14,7 +14,8 @@ from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
-from spec_lsp.syntax.yaml.words import Lookup, compose
+from spec_lsp.syntax.yaml.pipelines import Combination, filled, github_matrix, gitlab_matrix
+from spec_lsp.syntax.yaml.words import Lookup, compose, with_variables
 
 ENV_KEYS = (
     "variables", "envs", "environment_variables", "environmentVariables", "environment", "env_vars", "envVars", "env",
@@ -73,8 +74,10 @@ class Frame:
     says_sglang: bool = False
     """Whether something says that SGLang's server runs what is below: the image, `type: SGLang`, `server_cls: …SGLangServer`."""
     volumes: Node = None
-    matrix: Mapping[str, Sequence[Word]] = field(default_factory=dict)
-    """The values of each dimension of a workflow's matrix."""
+    matrix: Sequence[Combination] = ()
+    """The jobs of a pipeline's matrix."""
+    inputs: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
+    """The defaults of a workflow's inputs."""
     compose: bool = False
     data: Mapping[str, Mapping[str, Word]] = field(default_factory=dict)
     """What the ConfigMaps of the file hold, by their names."""
@@ -84,7 +87,7 @@ class Frame:
     def inside(self, part: Part, node: Node, key: str) -> Frame:
         """What holds inside a mapping that stands at `key`."""
         env = {**self.env, **dict(own_env(part, node, self))}
-        image = image_of(part, node, self)
+        image = image_of(part, node, self, env)
         clues = tuple(clues_of(part, node, self, image))
         kinds = {c.kind for c in clues}
         kept = tuple(c for c in self.clues if c.kind not in kinds)
@@ -93,7 +96,7 @@ class Frame:
         named = (name, said if SAID_ROLE.match(said) else "", key)
         role = next((m.group().lower() for text in named if (m := ROLES.search(text))), self.role)
         volumes = part.get(node, "volumes")
-        strategy = part.get(node, "strategy", "matrix")
+        matrix = self.jobs(part, node)
         return replace(
             self,
             env=env or NOTHING,
@@ -103,14 +106,27 @@ class Frame:
             owner=part.place_of(node) if part.signs is None else None,
             name=name or key,
             says_sglang=says_sglang(part, node, image, self.says_sglang),
-            matrix=dict(_matrix(part, strategy)) if strategy is not None else self.matrix,
+            matrix=matrix,
             volumes=volumes if is_list(volumes) and not self.compose else self.volumes,
         )
 
+    def jobs(self, part: Part, node: Node) -> Sequence[Combination]:
+        """The jobs of the matrix that a mapping has, else of the one around it."""
+        entries = part.entries(node)
+        if "strategy" in entries:
+            return github_matrix(part, part.get(node, "strategy", "matrix"))
+        return gitlab_matrix(part, part.get(node, "parallel", "matrix")) if "parallel" in entries else self.matrix
+
     def value(self, part: Part, node: Node) -> Word:
-        """The text of a scalar, with Compose's variables replaced."""
+        """The text of a scalar, with Compose's variables and a workflow's inputs replaced."""
         word = part.word(node)
-        return compose(word, self.lookup) if self.compose else word
+        if self.compose:
+            return compose(word, self.lookup)
+        return filled(word, part.expressions, self.named) if part.expressions else word
+
+    def named(self, name: str) -> Word | None:
+        """What a workflow calls `env.X` and `inputs.x`."""
+        return self.env.get(name[4:]) if name.startswith("env.") else self.inputs.get(name)
 
 
 # --- variables ---------------------------------------------------------------------------------------------------------
@@ -167,13 +183,6 @@ def _value(part: Part, node: Node, frame: Frame) -> Word:
     return frame.value(part, node) if is_scalar(node) else unknown(part.place_of(node), NOT_SET_HERE)
 
 
-def _matrix(part: Part, node: Node) -> Iterator[tuple[str, Sequence[Word]]]:
-    for name, (_, values) in part.entries(node).items():
-        words = [part.word(v) for v in items(values)]
-        if words and all(w.text is not None for w in words):
-            yield name, words
-
-
 # --- clues -------------------------------------------------------------------------------------------------------------
 
 
@@ -183,18 +192,22 @@ class Image:
     place: Place
 
 
-def image_of(part: Part, node: Node, frame: Frame) -> Image | None:
-    """The image that a mapping names, `{repository, tag}` put together; its text is empty where nobody knows it."""
+def image_of(part: Part, node: Node, frame: Frame, env: Mapping[str, Word] = NOTHING) -> Image | None:
+    """The image that a mapping names, `{repository, tag}` put together; its text is empty where nobody knows it.
+
+    `env` are variables that may stand in it (GitLab's `image: lmsysorg/sglang:$TAG`).
+    """
     for key, (_, value) in part.entries(node).items():
         if key not in IMAGE_KEYS:
             continue
         if is_scalar(value) and not is_null(value):
-            word = frame.value(part, value)
+            word = with_variables(frame.value(part, value), {} if frame.compose else env)
             version = part.text_at(node, "version")
             if word.text and version and ":" not in word.text.rpartition("/")[2]:
                 return Image(f"{word.text}:{version}", part.place_of(part.get(node, "version")))
             return Image((word.text if word.text is not None else word.known_start) or "", word.place)
-        name = part.text_at(value, "repository") or part.text_at(value, "name") or part.text_at(value, "image")
+        parts = (part.get(value, name) for name in ("repository", "name", "image"))
+        name = next((text for one in parts if is_scalar(one) and (text := frame.value(part, one).text)), None)
         if is_mapping(value) and name:
             registry, tag = part.text_at(value, "registry"), part.get(value, "tag")
             name = f"{registry}/{name}" if registry else name

@@ -15,7 +15,7 @@ from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Hole
 
 STRING = r"\"[^\"\\{}]*\"|'[^'\\{}]*'|`[^`{}]*`"
 NUMBER = r"-?\d+(?:\.\d+)?"
-NAME = r"\$?\.?[A-Za-z_][\w.]*|\$?\."
+NAME = r"\$?\.?[A-Za-z_][\w.]*|(?:inputs|workflow)\.parameters\.[\w-]+|\$?\."
 ATOM = re.compile(rf"(?:{STRING}|{NUMBER}|{NAME})(?=[\s|(),]|\Z)")
 PIPE = re.compile(r"\s*\|\s*")
 DEFAULT = re.compile(r"default(?:\s+|\s*\(\s*)")
@@ -23,6 +23,7 @@ CLOSES = re.compile(r"\s*(?:,\s*(?:true|boolean\s*=\s*true)\s*)?\)")
 REQUIRED = re.compile(rf"required\s+(?:{STRING})\s+")
 SAME = re.compile(r"(?:int64|int|float64|toString|tostring|string|trim|str)\b")
 QUOTES = {"quote": '"', "squote": "'"}
+NO_NAMES: Mapping[str, Word] = {}
 World = Mapping[str, "str | bool | None"]
 """What a way of rendering knows of names: their value, whether they are set; None: a value other than all that is asked for."""
 EMPTY = frozenset(("", "0", "false", "False", "null"))
@@ -53,8 +54,8 @@ class Values:
     document: str
     chart: Callable[[Sequence[str]], Word | None]
 
-    def printed(self, hole: Hole, world: World) -> Printed | None:
-        """What a hole prints in a way in which `world` holds; None where nobody knows."""
+    def printed(self, hole: Hole, world: World, names: Mapping[str, Word] = NO_NAMES) -> Printed | None:
+        """What a hole prints in a way in which `world` holds; None where nobody knows. `names` are those of the document."""
         if hole.reason != FROM_TEMPLATE:
             return None
         place = Place(self.document, hole.start, hole.end)
@@ -65,7 +66,7 @@ class Values:
         quote = ""
         for what, start, end in stages:
             if what == "value" or (what == "default" and _is_missing(value)):
-                value = self.value(hole, start, end, world)
+                value = self.value(hole, start, end, world, names)
             elif what in QUOTES:
                 quote = QUOTES[what]
         if not isinstance(value, Word):
@@ -73,7 +74,7 @@ class Values:
         fragments = tuple(f._replace(via=(place, *f.via)) for f in value.fragments)
         return Printed(fragments, place, quote)
 
-    def value(self, hole: Hole, start: int, end: int, world: World) -> Word | bool | None:
+    def value(self, hole: Hole, start: int, end: int, world: World, names: Mapping[str, Word]) -> Word | bool | None:
         """What stands at [start, end) of a hole's text: True where it is set to something nobody knows, False where it is not set."""
         written = hole.text[start:end]
         place = Place(self.document, hole.at + start, hole.at + end)
@@ -83,7 +84,7 @@ class Values:
         if re.fullmatch(NUMBER, written):
             return Word((Fragment(written, place),), place)
         name = _name(written, hole.dot)
-        known = self.chart(name.split(".")[2:]) if name.startswith(".Values.") else None
+        known = self.chart(name.split(".")[2:]) if name.startswith(".Values.") else names.get(name)
         answer = world.get(name, known)
         if isinstance(answer, str):
             return Word((Fragment(answer, place, False, fixed=True),), place)

@@ -14,6 +14,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
 KUBERNETES = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
 COMPOSE = re.compile(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
+VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 PARAMETER = re.compile(r"\{(?P<name>[A-Za-z_]\w*)\}")
 FROM_OPERATOR = "set by what runs the container"
 FROM_SWEEP = "from the sweep"
@@ -66,6 +67,16 @@ def kubernetes(word: Word, env: Mapping[str, Word], is_script: bool) -> Word:
         return None if is_script else (Fragment(None, reference, False, FROM_OPERATOR),)
 
     return substituted(word, KUBERNETES, replace) if "$" in embedded(word).whole else word
+
+
+def with_variables(word: Word, env: Mapping[str, Word]) -> Word:
+    """`$NAME` and `${NAME}` replaced by what is known of them."""
+
+    def replace(m: re.Match[str]) -> tuple[Fragment, ...] | None:
+        value = env.get(m[1] or m[2])
+        return brought_in(value, place_in(word, m.start(), m.end())) if value is not None else None
+
+    return substituted(word, VARIABLE, replace) if env and "$" in embedded(word).whole else word
 
 
 def asked(text: str) -> dict[str, int]:
