@@ -22,12 +22,14 @@ from spec_lsp.syntax.python.sinks import (
     EXEC_FUNCTIONS,
     EXPECTS_FAILURE,
     HELPERS,
+    LOOKS,
     NOT_OURS,
     PARSERS,
     RUNS,
     SHELL_FUNCTIONS,
     SPEAKS,
     STARTS_TEXT,
+    TELLS,
     Helper,
 )
 from spec_lsp.syntax.python.values import (
@@ -453,13 +455,15 @@ class Reader:
     # Functions and classes.
 
     def start_returned(self, node: ast.expr, value: Value) -> None:
-        """A list of words that a function returns is a command; the file's own callers may add to it first."""
+        """A list of words that a function returns is a command, a text if its name says so; callers in the file may add to it first."""
         called = self.frames[-1].called if self.frames else False
         self.waiting = called
         for (one,) in self.each_way(value) if mentions(value) else ():
             if isinstance(one, Items):
                 place = one.place if isinstance(node, ast.Name) else self.positions.place(node)
                 self.start_arguments(place, one, self.environment(None))
+            elif isinstance(one, Text) and self.frames and returns_command(self.frames[-1].routine.node.name, one):
+                self.start_script(self.positions.place(node), one, self.environment(None))
         self.waiting = False
 
     def told(self, found: Found) -> Found:
@@ -650,7 +654,7 @@ class Reader:
         if ENGINES.match(name) or last in HELPERS or last in PARSERS:
             return True
         values = (*given.positional, *given.keywords.values())
-        return not SPEAKS.match(last) and any(map(mentions, values))
+        return not (SPEAKS.match(last) or LOOKS.match(last)) and any(map(mentions, values))
 
     def start(self, node: ast.Call, name: str, last: str, given: Arguments, place: Place) -> None:
         """What a call starts, in one way of the program."""
@@ -663,7 +667,7 @@ class Reader:
             last in PARSERS and last not in self.defined and given.positional and isinstance(given.positional[0], Items)
         ):
             self.start_words(given.positional[0], place)
-        elif not SPEAKS.match(last):
+        else:
             self.start_command(name, last, given, place)
 
     def each_way_given(self, given: Arguments) -> Iterator[Arguments]:
@@ -1033,9 +1037,11 @@ class Reader:
             self.pending.append((call, self.told(found)))
             return
         known = set(self.noted) if new else set()
+        written = _written(v for n in self.noted.values() for v in n.variants.values()) if new else set()
         for launch in found.launches:
             own = replace(launch, syntax=syntax) if launch.syntax == "yaml-words" else launch  # type: ignore[arg-type]
-            if _key(launch) not in known:
+            places = _written(launch.variants) if new else set()
+            if _key(launch) not in known and not (places and places <= written):
                 self.keep(own)
         for problem in found.problems:
             self.problems.setdefault(problem.place, problem)
@@ -1083,6 +1089,11 @@ def _key(launch: Launch) -> object:
     return launch.place.document, launch.place.end, launch.program
 
 
+def _written(variants: Iterable[Variant]) -> set[Place]:
+    """Where the words of launches are written."""
+    return {f.place for variant in variants for word in variant.words for f in word.fragments if f.verbatim}
+
+
 def _told(variant: Variant) -> object:
     words = tuple((w.text, w.splat, tuple(f.text for f in w.fragments)) for w in variant.words)
     return words, tuple((n, w.text) for n, w in variant.env.items())
@@ -1102,6 +1113,11 @@ def _fixed(text: str, place: Place) -> Word:
 def _name_length(text: str, call: Place) -> int:
     bracket = text.find("(", call.start, call.end)
     return (bracket if bracket >= 0 else call.end) - call.start
+
+
+def returns_command(name: str, value: Text) -> bool:
+    """Whether a function returns a text for a shell to run, not for people to read."""
+    return STARTS_TEXT.match(value.word.known_start) is not None and bool(RUNS.search(name)) and not TELLS.search(name)
 
 
 def _joined_states(turn: Turn, ends: Mapping[int, State], place: Place) -> State:

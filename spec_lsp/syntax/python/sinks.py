@@ -59,5 +59,17 @@ SPEAKS = re.compile(
 )
 """Names of functions that only look at or speak of what they are given."""
 
+LOOKS = re.compile(
+    r"_*(?:find|match|extract|parse|detect|is|has|get|replace|validate|check(?!_call\Z|_output\Z)|compare|normali[sz]e|render|format|sanitize|"
+    r"redact|quote|classify|infer|guess|looks?|count|split|tokenize|filter|strip|rewrite|read|save|store|describe|explain|summari[sz]e|"
+    r"estimate|expect|verify|show|test|mock|fake)(?:_|[A-Z]|\Z)|_*main\Z"
+)
+"""The same, by how they begin. (`main(["launch", "--", …])` is a program of its own that is tried.)"""
+
+TELLS = re.compile(
+    r"example|sample|hint|help|usage|message|instruction|docs?(?:_|\Z)|describe|explain|title|error", re.I
+)
+"""Functions of such names return a command for people to read."""
+
 EXPECTS_FAILURE = re.compile(r"(?:\A|[._])(?:assertRaises\w*|raises)\Z")
 EXEC_FUNCTIONS = re.compile(r"os\.(?:exec|spawn|posix_spawn)\w*\Z")
