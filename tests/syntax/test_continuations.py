@@ -50,6 +50,43 @@ def test_broken(text: str, rule: str, at: str, before: list[str], after: list[st
     assert fixed.count("#") == text.count("#")
 
 
+MISTAKES = {
+    "comment line": " \\\n    # why\n",
+    "comment at the end": " # why\n",
+    "comment behind the backslash": " \\ # why\n",
+    "blank": " \\ \n",
+    "empty line": " \\\n\n",
+    "empty line and a comment": " \\\n\n    # why\n",
+    "nothing": "\n",
+    "none": " \\\n",
+}
+
+
+@pytest.mark.parametrize("first", [name for name in MISTAKES if name != "none"])
+@pytest.mark.parametrize("second", MISTAKES)
+@pytest.mark.parametrize("third", ["none", "blank", "comment line"])
+def test_all_mistakes_of_a_command_are_mended_at_once(first: str, second: str, third: str) -> None:
+    lines = (
+        "    --b 2",
+        MISTAKES[first],
+        "    --c '# 3'",
+        MISTAKES[second],
+        "    --d 4",
+        MISTAKES[third],
+        "    --e 5\nfi\n",
+    )
+    text = HEAD + "".join(lines)
+    (problem,) = parse("run.sh", text).problems
+    assert all(flag in problem.message for flag in ("--c", "--d", "--e"))
+    fixed = apply_edits(text, "run.sh", problem.edits)
+    assert fixed is not None
+    again = parse("run.sh", fixed)
+    assert again.problems == ()
+    words = [w.text for w in again.launches[0].variants[0].words]
+    assert words == ["--a", "1", "--b", "2", "--c", "# 3", "--d", "4", "--e", "5"]
+    assert fixed.count("# why") == text.count("# why")
+
+
 FINE = [
     f'A=(\n  # why\n  --a 1\n\n  --b\n)\n{START} "${{A[@]}}"\n',
     f"{START} \\\n  --a 1 \\\n  # the end\n\necho\n",

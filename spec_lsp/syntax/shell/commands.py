@@ -54,7 +54,7 @@ PREFIXES = frozenset({
     "apptainer", "enroot", "screen", "xargs", "flock", "proxychains", "proxychains4", "tini", "dumb-init",
     "catatonit", "s6-setuidgid", "gosu", "su-exec", "kubectl", "oc", "ray", "podman", "docker", "nerdctl",
     "docker-compose", "bash", "sh", "zsh", "dash", "ksh", "ssh", "tmux", "sbatch", "salloc", "su", "runuser",
-    "script", "tsp", "pm2", "parallel", "watch", "caffeinate",
+    "script", "tsp", "pm2", "parallel", "watch", "caffeinate", "sg",
 })  # fmt: skip
 SHELLS = frozenset({"bash", "sh", "zsh", "dash", "ksh", "ash"})
 CONTAINERS = frozenset({"docker", "podman", "nerdctl"})

@@ -6,7 +6,7 @@ Bash's reading counts for the launch; what it loses is told here, with the edits
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from spec_lsp.syntax.launch import Edit, Problem
@@ -37,6 +37,8 @@ class Lost:
     """The lines below a broken continuation: the flags on them, and the comments and empty lines between."""
 
     flags: list[str] = field(default_factory=list)
+    lines: list[Span] = field(default_factory=list)
+    """The lines of flags, without line ends."""
     between: list[Span] = field(default_factory=list)
     """Lines with their line ends that stand before or between lines of flags."""
     end: int = 0
@@ -110,8 +112,8 @@ def find_break(text: str, start: int, end: int, hidden: int | None = None) -> Br
         return None
     line = text.rfind("\n", 0, at) + 1
     if "\\" in m.group():
-        return _empty_line_break(text, line, at)
-    return _missing_break(text, end, at)
+        return _empty_line_break(text, start, line, at)
+    return _missing_break(text, start, end, at)
 
 
 def _escaped_blank(text: str, start: int, end: int) -> Span | None:
@@ -142,9 +144,9 @@ def _blank_break(text: str, start: int, span: Span) -> Break:
             "Remove the backslash",
         )
     if comment:
-        changes = _moved_above(text, start, [(comment.group(), (backslash + 1, line_end))], lost)
+        changes = _mended(text, start, [comment.group()], [(backslash + 1, line_end, "")], lost)
         return Break(BLANK_AFTER_BACKSLASH, span, lost, changes, "Move the comment above the command")
-    changes = [(backslash + 1, behind, ""), *((a, b, "") for a, b in _empty(text, lost))]
+    changes = _mended(text, start, [], [(backslash + 1, behind, "")], lost)
     return Break(BLANK_AFTER_BACKSLASH, span, lost, changes, "Remove the blanks behind the backslash")
 
 
@@ -158,37 +160,33 @@ def _comment_break(text: str, start: int, end: int, at: int) -> Break | None:
     if own_line:
         line = text.rfind("\n", 0, at) + 1
         newline = NEWLINE.match(text, comment.end())
-        first = (comment.group(), (line, newline.end() if newline else comment.end()))
-        changes = _moved_above(text, start, [first], lost)
+        own = (line, newline.end() if newline else comment.end(), "")
     else:
-        before = len(text[:at].rstrip(" \t"))
-        changes = _moved_above(text, start, [(comment.group(), (before, comment.end()))], lost)
-        if changes:
-            changes.append((before, before, " \\"))
+        own = (len(text[:at].rstrip(" \t")), comment.end(), " \\")
+    changes = _mended(text, start, [comment.group()], [own], lost)
     return Break(FLAGS_AFTER_COMMENT, comment.span(), lost, changes, "Move the comment above the command")
 
 
-def _empty_line_break(text: str, line: int, at: int) -> Break | None:
+def _empty_line_break(text: str, start: int, line: int, at: int) -> Break | None:
     newline = NEWLINE.match(text, at)
     assert newline is not None
     lost = lost_lines(text, at)
     if not lost.flags:
         return None
     backslash = text.rfind("\\", 0, line)
-    changes = [(line, newline.end(), ""), *((a, b, "") for a, b in _empty(text, lost))]
-    if any(text[a:b].strip() for a, b in lost.between):
-        changes = []
+    changes = _mended(text, start, [], [(line, newline.end(), "")], lost)
     return Break(EMPTY_LINE_IN_COMMAND, (backslash, line), lost, changes, "Remove the empty line")
 
 
-def _missing_break(text: str, end: int, at: int) -> Break | None:
+def _missing_break(text: str, start: int, end: int, at: int) -> Break | None:
     newline = NEWLINE.match(text, at)
     assert newline is not None
     if not FLAG_LINE.match(text, newline.end()):
         return None
     lost = lost_lines(text, at)
     last = max(text.rfind(" ", 0, end), text.rfind("\t", 0, end), text.rfind("\n", 0, end)) + 1
-    return Break(MISSING_BACKSLASH, (last, end), lost, [(end, at, " \\")], "Add the backslash")
+    changes = _mended(text, start, [], [(end, at, " \\")], lost)
+    return Break(MISSING_BACKSLASH, (last, end), lost, changes, "Add the backslash")
 
 
 def lost_lines(text: str, end: int) -> Lost:
@@ -206,6 +204,7 @@ def lost_lines(text: str, end: int) -> Lost:
         line = text[position:line_end].rstrip("\r")
         if FLAG_LINE.match(line):
             lost.flags.extend(FLAG.findall(line.split(" #")[0]))
+            lost.lines.append((position, position + len(line)))
             lost.between.extend(pending)
             pending = []
             lost.end = position + len(line)
@@ -219,28 +218,42 @@ def lost_lines(text: str, end: int) -> Lost:
     return lost
 
 
-def _empty(text: str, lost: Lost) -> Iterator[Span]:
-    for start, end in lost.between:
-        if not text[start:end].strip():
-            yield start, end
+def _mended(text: str, start: int, comments: list[str], own: list[Change], lost: Lost) -> list[Change]:
+    """`own` changes with those that make the lines below go on, too: their comments go above the line on which the command starts.
 
-
-def _moved_above(text: str, start: int, comments: list[tuple[str, Span]], lost: Lost) -> list[Change]:
-    """Moves comments above the line on which the command starts; no change where that line goes on another."""
+    No change where comments cannot go there, for that line goes on another.
+    """
+    moved = list(comments)
+    changes = list(own)
+    for a, b in lost.between:
+        content = text[a:b].strip()
+        changes.append((a, b, ""))
+        moved += [content] if content else []
+    for a, b in lost.lines[:-1]:
+        comment = _comment_at(text, a, b)
+        body = len(text[a:comment].rstrip(" \t")) + a
+        moved += [text[comment:b]] if comment < b else []
+        if text[body - 1] != "\\":
+            changes.append((body, b, " \\"))
+        elif body < b:
+            changes.append((body, b, ""))
+    if not moved:
+        return changes
     line = text.rfind("\n", 0, start) + 1
     if text[:line].rstrip("\r\n").endswith("\\"):
         return []
     indent = text[line : line + len(text[line:start]) - len(text[line:start].lstrip(" \t"))]
     eol = "\r\n" if "\r\n" in text else "\n"
-    moved = [comment for comment, _ in comments]
-    changes: list[Change] = [(a, b, "") for _, (a, b) in comments]
-    for a, b in lost.between:
-        content = text[a:b].strip()
-        changes.append((a, b, ""))
-        if content:
-            moved.append(content)
-    changes.insert(0, (line, line, "".join(f"{indent}{comment}{eol}" for comment in moved)))
-    return changes
+    return [(line, line, "".join(f"{indent}{comment}{eol}" for comment in moved)), *changes]
+
+
+def _comment_at(text: str, start: int, end: int) -> int:
+    """Where the comment on a line of flags starts, `end` without one."""
+    for m in re.compile(r"(?<=[ \t])#").finditer(text, start, end):
+        before = text[start : m.start()]
+        if before.count("'") % 2 == 0 and before.count('"') % 2 == 0:
+            return m.start()
+    return end
 
 
 def _problem(broken: Break, placed: _Placed) -> Problem:
