@@ -281,6 +281,9 @@ CLUES = [
     ("nodeSelector: {gpu.nvidia.com/class: H100_NVLINK_80GB}", ["gpu: H100_NVLINK_80GB"]),
     ("resources: {instance_type: g6e.12xlarge}", ["gpu: g6e.12xlarge"]),
     ("gpu: true", []),
+    ("sglang_image: lmsysorg/sglang:v0.5.9", ["image: lmsysorg/sglang:v0.5.9"]),
+    ("router_image: lmsysorg/sglang-router:v0.3.1", []),
+    ("initImage: busybox", []),
 ]
 
 

@@ -24,6 +24,8 @@ SETS_VARIABLES = frozenset((*ENV_KEYS, "envFrom", "runtime_env"))
 IMAGE_KEYS = frozenset(
     ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
 )
+NAMED_IMAGE = re.compile(r"(?:_i|I)mage\Z")
+"""Keys that name one image of several (`sglang_image`, `workerImage`): it tells of the release, but not what runs below."""
 GPU_KEYS = frozenset(
     (
         "gpu_type",
@@ -251,6 +253,10 @@ def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Itera
                     yield Clue("platform", item.value.partition(":")[0], part.place_of(item))
         elif key == "runtime" and is_scalar(value) and value.value == "nvidia":
             yield Clue("platform", "nvidia", part.place_of(value))
+        elif NAMED_IMAGE.search(key) and key not in IMAGE_KEYS and is_scalar(value):
+            word = frame.value(part, value)
+            if word.text and is_server_image(word.text):
+                yield Clue("image", word.text, word.place)
 
 
 def _gpus(part: Part, node: Node) -> Iterator[Clue]:
