@@ -141,7 +141,12 @@ FILE_NAME = "file name"
 
 
 def _hardware(clues: Iterable[Clue], options: Options) -> Named[Hardware] | None:
-    sources = {"platform": "--device", "gpu": "scheduler or selector", "image": "image tag"}
+    sources = {
+        "platform": "--device",
+        "gpu": "scheduler or selector",
+        "runner": "pipeline's runner",
+        "image": "image tag",
+    }
     for kind, source in sources.items():
         for clue in clues:
             if clue.kind == kind and (device := hardware_of(clue)) is not None:

@@ -119,7 +119,7 @@ def hardware_of(clue: Clue) -> Hardware | None:
         return _from_platform(clue.text)
     if clue.kind == "gpu":
         return _from_scheduler(clue.text)
-    return None
+    return _from_runner(clue.text) if clue.kind == "runner" else None
 
 
 def families_of(clue: Clue) -> tuple[Hardware, ...]:
@@ -176,6 +176,25 @@ def _from_scheduler(text: str) -> Hardware | None:
         named = list(dict.fromkeys(filter(None, map(_named, re.split(r"[,&\[\]()*+\s]+", either)))))
         found.add(named[0] if len(named) == 1 else None)
     return found.pop() if len(found) == 1 else None
+
+
+def _from_runner(text: str) -> Hardware | None:
+    """The only device among a pipeline's labels (`8-gpu-b200`, `self-hosted,h200`), the same in each of several jobs (`|`)."""
+    found: set[Hardware | None] = set()
+    for labels in text.lower().replace("_", "-").split("|"):
+        named = {DEVICES[m[1]] for m in _IN_NAME.finditer(labels) if m[1] not in _NO_HINT or _says_gpu(labels, m)}
+        named |= {
+            FAMILIES.get(name) or DEVICES[name]
+            for pattern, name in _TAG_HARDWARE
+            if name.startswith("mi") and not named and re.search(rf"(?<![a-z0-9])(?:{pattern})(?![a-z0-9])", labels)
+        }
+        found.add(next(iter(named)) if len(named) == 1 else None)
+    return found.pop() if len(found) == 1 else None
+
+
+def _says_gpu(labels: str, found: re.Match[str]) -> bool:
+    """Whether a short name is said to be a GPU's: `1-gpu-l4`."""
+    return found[1] != "cpu" and re.search(r"gpu-?\Z", labels[: found.start()]) is not None
 
 
 def _named(text: str) -> Hardware | None:

@@ -43,7 +43,7 @@ class Variant:
     files: tuple[EmbeddedFile, ...] = ()
 
 
-ClueKind = Literal["image", "pin", "gpu", "gpu-count", "platform", "nodes"]
+ClueKind = Literal["image", "pin", "gpu", "runner", "gpu-count", "platform", "nodes"]
 
 
 @dataclass(frozen=True, slots=True)

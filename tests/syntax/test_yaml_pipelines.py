@@ -93,7 +93,7 @@ PINS = [
     ("- run: pip install sglang", []),
     ("- {uses: ./setup, with: {sglang-version: v0.5.9}}", ["sglang==0.5.9"]),
     ("- {uses: ./setup, with: {version: v0.5.9}}", []),
-    ("- run: pip install sglang==0.5.8\n    - run: pip install sglang==0.5.9", ["sglang==0.5.9", "sglang==0.5.8"]),
+    ("- run: pip install sglang==0.5.8\n    - run: pip install sglang==0.5.9", ["sglang==0.5.9"]),
 ]
 
 
@@ -172,3 +172,27 @@ def test_the_parameters_of_argo(expression: str, expected: str) -> None:
     )
     (launch,) = read(text).launches
     assert [told(w) for w in launch.variants[0].words] == ["m", f"--a={expected}"]
+
+
+RUNNERS = [
+    ("runs-on: 1-gpu-h100", "1-gpu-h100"),
+    ("runs-on: [self-hosted, h200]", "self-hosted,h200"),
+    ("runs-on: {group: gpus, labels: [8-gpu-b200]}", "8-gpu-b200"),
+    ("runs-on: '${{ inputs.runner }}'", "l40s"),
+    ("strategy: {matrix: {r: [1-gpu-h100, 8-gpu-b200]}}\n    runs-on: '${{ matrix.r }}'", "1-gpu-h100|8-gpu-b200"),
+    ("strategy: {matrix: {r: [1-gpu-h100], a: [1, 2]}}\n    runs-on: '${{ matrix.r }}'", "1-gpu-h100"),
+    ("runs-on: '${{ matrix.r }}'", "?"),
+    ("tags: [h100]", None),
+]
+
+
+@pytest.mark.parametrize(("text", "labels"), RUNNERS, ids=range(len(RUNNERS)))
+def test_the_runners_of_workflows(text: str, labels: str | None) -> None:
+    whole = f"on: {{workflow_call: {{inputs: {{runner: {{default: l40s}}}}}}}}\njobs:\n  x:\n    {text}\n    steps: [{{run: sglang serve m}}]\n"
+    (launch,) = read(whole).launches
+    assert [c.text for c in launch.clues if c.kind == "runner"] == ([labels] if labels else [])
+
+
+def test_the_tags_of_gitlab() -> None:
+    (launch,) = read("default: {tags: [gpu, h100]}\nx: {script: [sglang serve m]}\n").launches
+    assert [(c.kind, c.text) for c in launch.clues] == [("runner", "gpu,h100")]

@@ -122,6 +122,7 @@ class Reader:
         )
         if is_gitlab(part):
             take_over(part)
+            frame = replace(frame, runners="tags")
             self.jobs = {id(value) for _, value in part.entries(part.root).values()}
         if is_compose:
             self.extend(part)
@@ -252,9 +253,10 @@ class Reader:
         self.pinned, before = [], self.pinned
         for item in nodes:
             if not is_scalar(item):
-                later = replace(frame, clues=(*reversed(self.pinned), *frame.clues)) if key == "steps" else frame
-                self.node(key, item, later)
+                later, self.pinned = self.pinned, []
+                self.node(key, item, replace(frame, clues=(*later, *frame.clues)) if key == "steps" else frame)
                 self.pinned += _asked_for(self.part, item) if key == "steps" else ()
+                self.pinned = self.pinned or later
         self.pinned = before
 
     # --- commands

@@ -14,7 +14,7 @@ from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
-from spec_lsp.syntax.yaml.pipelines import Combination, filled, github_matrix, gitlab_matrix
+from spec_lsp.syntax.yaml.pipelines import Combination, filled, github_matrix, gitlab_matrix, names_in, ways_of
 from spec_lsp.syntax.yaml.words import Lookup, compose, with_variables
 
 ENV_KEYS = (
@@ -57,6 +57,7 @@ ENGINE_KEYS = ("engine", "backend", "type", "runtime", "framework", "backendName
 SAYS_SGLANG = re.compile(r"(?<![a-z])sglang", re.I)
 SAID_ROLE = re.compile(r"prefill|decode|leader|worker", re.I)
 ASSIGNMENT = re.compile(r"([A-Za-z_][\w.-]*)(=?)")
+MAX_RUNNERS = 16
 NOT_SET_HERE = "its value is not in the file"
 
 
@@ -78,6 +79,8 @@ class Frame:
     volumes: Node = None
     matrix: Sequence[Combination] = ()
     """The jobs of a pipeline's matrix."""
+    runners: str = "runs-on"
+    """The key of the labels of the machine that a pipeline's job runs on."""
     inputs: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
     """The defaults of a workflow's inputs."""
     compose: bool = False
@@ -239,6 +242,8 @@ def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Itera
     for key, (_, value) in part.entries(node).items():
         if key in GPU_KEYS:
             yield from _gpus(part, value)
+        elif key == frame.runners:
+            yield from _runner(part, value, frame, frame.jobs(part, node))
         elif key == "resources" and is_mapping(value):
             yield from _resources(part, value)
         elif key == "nodeSelector":
@@ -315,6 +320,18 @@ def _affinity(part: Part, node: Node) -> Iterator[Clue]:
             if SELECTORS.search(name) and how == "In" and values:
                 place = part.place_of(part.get(expression, "values"))
                 yield Clue("gpu", "|".join(part.word(v).text or "?" for v in values), place)
+
+
+def _runner(part: Part, node: Node, frame: Frame, matrix: Sequence[Combination]) -> Iterator[Clue]:
+    """The labels of `runs-on: [self-hosted, h200]`, `|` between those of different jobs of a matrix."""
+    labels = part.get(node, "labels") if is_mapping(node) else node
+    words = [frame.value(part, label) for label in (items(labels) or [labels]) if is_scalar(label)]
+    asked = list(dict.fromkeys(name for word in words for name in names_in(word, part.expressions)))
+    jobs = ways_of(matrix, asked, MAX_RUNNERS)
+    told = (",".join(filled(w, part.expressions, job.get).text or "?" for w in words) for job in jobs)
+    text = "|".join(dict.fromkeys(told))
+    if words and text:
+        yield Clue("runner", text, part.place_of(labels))
 
 
 def _devices(part: Part, node: Node) -> Iterator[Clue]:
