@@ -25,8 +25,11 @@ FENCE = re.compile(
     r"^(?P<lead>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)", re.M
 )
 RST_BLOCK = re.compile(
-    r"^(?P<indent>[ \t]*)\.\.[ \t]+(?:code-block|sourcecode|code|prompt)::[ \t]*(?P<language>[\w+-]*)[^\n]*\n", re.M
+    r"^(?P<indent>[ \t]*)(?:\.\.[ \t]+(?:code-block|sourcecode|code|prompt)::[ \t]*(?P<language>[\w+-]*)[^\n]*\n"
+    r"|(?!\.\.[ \t])[^\n]*::[ \t]*\r?\n(?=[ \t]*\r?\n))",
+    re.M,
 )
+"""A directive that shows code, or a paragraph that ends with `::` and has a literal block below."""
 INFO = re.compile(r"[{.\s]*(?:(?:code-block|code-cell|code|sourcecode)\}?[ \t]+)?[{.]*([A-Za-z][\w+-]*)?")
 SHELLS = frozenset(("bash", "sh", "shell", "zsh", "ksh", "shellscript", "slurm", "sbatch", "terminal"))
 CONSOLES = frozenset(("console", "shell-session", "shellsession", "bash-session", "sh-session", "session"))
@@ -180,14 +183,14 @@ def _fenced(text: str, m: re.Match[str]) -> tuple[str, int, int, int]:
 
 
 def _directive_body(text: str, m: re.Match[str]) -> tuple[str, int, int, str]:
-    """The body of `.. code-block::`: the lines below that are indented more, without its options."""
+    """The body of `.. code-block::` or of a literal block: the lines below that are indented more, without its options."""
     margin = len(m.group("indent"))
     lines = re.compile(rf"(?:[ \t]*\r?\n|[ \t]{{{margin + 1},}}[^\n]*(?:\n|\Z))*").match(text, m.end())
     end = lines.end() if lines else m.end()
     options = re.compile(r"(?:[ \t]+:[\w-]+:[^\n]*\n)*").match(text, m.end())
     start = options.end() if options else m.end()
     first = re.compile(r"(?:[ \t]*\r?\n)*([ \t]*)\S").match(text, start, end)
-    return m.group("language").lower(), start, end, first.group(1) if first else ""
+    return (m.group("language") or "").lower(), start, end, first.group(1) if first else ""
 
 
 def _indented(name: str, text: str, start: int, end: int) -> Iterator[Block]:

@@ -52,6 +52,11 @@ BLOCKS: list[tuple[str, list[list[str]]]] = [
         [["m", "--tp", "8"]],
     ),
     (".. code-block:: python\n\n   print('sglang serve m')\n", []),
+    ("Run it::\n\n  sglang serve m \\\n    --tp 8\n\nThen wait.\n", [["m", "--tp", "8"]]),
+    ("Run it: ::\n\n  $ sglang serve m\n  INFO\n", [["m"]]),
+    ("- Run it\n\n  ::\n\n    sglang serve m\n\n  and wait\n", [["m"]]),
+    ("Run it::\n\nsglang serve m\n", []),
+    ("Run it::\n  sglang serve m\n", []),
     # Blocks that say no language.
     ("```\ncd x && sglang serve m\n```\n", [["m"]]),
     ("```\n. venv/bin/activate; TP=2 sglang serve m\n```\n", [["m"]]),
