@@ -33,7 +33,7 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import RULES, Change, Refusal, Resolution, Rule, Severity
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.pipeline import pipeline
-from spec_lsp.resolution.replay import Given, resolve_by_difference
+from spec_lsp.resolution.replay import Given, Kind, resolve_by_difference
 from spec_lsp.syntax.launch import Launch, Variant
 from spec_lsp.syntax.yaml import ConfigFile, read_embedded_config
 
@@ -91,13 +91,11 @@ class Judged:
 
 
 @cache
-def _fields(release: Release) -> tuple[Mapping[str, Any], frozenset[str]]:
-    """The release's fields with their defaults, and the names that only other releases have."""
+def _kind(release: Release, open_: bool) -> Kind:
+    """The release's handlers and fields with their defaults, and the names that only other releases have."""
     defaults = {**INTERNAL, **load(release).defaults}
-    every: set[str] = set(INTERNAL)
-    for other in releases():
-        every.update(load(other).defaults)
-    return defaults, frozenset(every - defaults.keys())
+    every = frozenset(INTERNAL).union(*(load(other).defaults for other in releases()))
+    return Kind(pipeline(release), release, defaults, every - defaults.keys(), open_)
 
 
 def environment(variant: Variant) -> Environment:
@@ -125,20 +123,17 @@ def run(
 ) -> Judged:
     """Resolve one bound variant in one world. `values`: those of the binding, where they are at hand."""
     release = binding.catalog.release
-    judged = Judged(index, world, binding, None, release >= OLDEST_MODELLED, bare)
-    defaults, others = _fields(release)
     values = values or Values(binding)
-    typed, unknown = values.given.typed, dict(values.unknown)
+    given, unknown = values.given, values.unknown
     meant = _meant(binding)
     open_ = meant is None or (not bare and is_open(launch, binding))
-    untold = frozenset(defaults.keys() - typed.keys() - unknown.keys()) if open_ else frozenset(meant or ())
-    unknown.update(dict.fromkeys(untold, OPEN))
-    given = values.without(untold)
+    kind = _kind(release, open_)
+    untold = frozenset(kind.defaults.keys() - given.typed.keys() - unknown.keys()) if open_ else meant or frozenset()
+    if untold:
+        given, unknown = values.without(untold), {**unknown, **dict.fromkeys(untold, OPEN)}
     path = given.typed.get("model_path")
     resolution = resolve_by_difference(
-        pipeline(release),
-        release,
-        defaults,
+        kind,
         given,
         unknown=unknown,
         untold=untold,
@@ -146,10 +141,8 @@ def run(
         model=models(path) if isinstance(path, str) else None,
         draft=models,
         env=environment(launch.variants[index]),
-        other_fields=others,
-        open_=open_,
     )
-    return replace(judged, resolution=resolution)
+    return Judged(index, world, binding, resolution, release >= OLDEST_MODELLED, bare)
 
 
 OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
@@ -157,6 +150,8 @@ OPEN = "words that the file does not tell, or that SGLang does not take, may be 
 
 def _meant(binding: Binding) -> frozenset[str] | None:
     """The fields that words which do not bind were probably meant to set; None when that cannot be told of one of them."""
+    if not binding.errors:
+        return frozenset()
     fields = []
     for error in binding.errors:
         spelling = error.suggestion if error.kind in ("unknown-flag", "config-ignored") else None

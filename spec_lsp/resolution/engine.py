@@ -392,6 +392,7 @@ class Config:
         self._base = NO_FIELDS
         self._known: dict[str, Any] = {**defaults, **typed}
         self._lacking: dict[str, Any] = {}
+        """Of fields that are not known; what else is in it no longer counts."""
         for name, why in unknown.items():
             self._known.pop(name, None)
             self._lacking[name] = _lacking(why, name in untold)
@@ -427,20 +428,21 @@ class Config:
 
     def snapshot(self) -> Fields:
         """All fields as they are now."""
-        return Fields(dict(self._known), dict(self._lacking))
+        return Fields(dict(self._known), {n: state for n, state in self._lacking.items() if n not in self._known})
 
-    def put(self, name: str, state: Any) -> None:
-        """Make this the field's state (not ABSENT), unlogged: for replay.py, not for steps."""
-        now, before = (self._lacking, self._known) if type(state) is Lacking else (self._known, self._lacking)
-        before.pop(name, None)
-        now[name] = state
+    def update(self, fields: Fields) -> None:
+        """Leave these fields so, unlogged: for replay.py, not for steps."""
+        self._known.update(fields.known)
+        for name, lacking in fields.lacking.items():
+            self._known.pop(name, None)
+            self._lacking[name] = lacking
 
     def finish(self, base: Fields, own: Iterable[str], log: Callable[[], Iterable[tuple[str, Decision]]]) -> None:
         """End resolution, and share what is the same for others: all fields but `own` are as in `base`. `log` gives the decisions."""
         known, lacking = self._known, self._lacking
         self._base, self._log, self.log = base, log, []
         self._known = self.__dict__ = {name: known[name] for name in own if name in known}
-        self._lacking = {n: lacking.get(n, ABSENT) for n in own if n in lacking or (n not in known and n in base)}
+        self._lacking = {n: lacking.get(n, ABSENT) for n in own if n not in known and (n in lacking or n in base)}
 
     # facts
 
@@ -517,21 +519,21 @@ class Config:
                     before = None if previous is ABSENT or type(previous) is Lacking else previous
                     self.log.append((name, Decision(step, before, value)))
             self._known[name] = value
-            self._lacking.pop(name, None)
             self.touched.add(name)
 
     def forget(self, fields: Iterable[str], why: str, *, untold: bool = False) -> None:
         """Make fields unknown; `untold`: see NotTold."""
         lacking = _lacking(why, untold)
         for name in fields:
-            self.put(name, lacking)
+            self._lacking[name] = lacking
+            self._known.pop(name, None)
             self.touched.add(name)
 
     def fields(self) -> dict[str, Any]:
         """All fields whose values are known."""
         self.reads.add(EVERYTHING)
         found = {**self._base.known, **self._known}
-        for name in self._lacking:
+        for name in self._lacking.keys() - self._known.keys():
             found.pop(name, None)
         return found
 

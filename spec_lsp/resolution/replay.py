@@ -9,12 +9,13 @@ from one that is known. The result is that of `engine.resolve`, which tests/reso
 
 from __future__ import annotations
 
-from bisect import bisect_right
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from bisect import bisect_left, bisect_right
+from collections import ChainMap, OrderedDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
@@ -48,8 +49,8 @@ MAX_BARE = 128
 MAX_SHAPES = 128
 """How many others are kept."""
 
-MAX_MET = 2000
-"""Sets of given fields that are remembered to have been met."""
+MAX_LEFT = 500
+"""Stretches of parts of which a launch remembers what they left."""
 
 MODEL_PATH = "model_path"
 """The field that the bare launch gives too."""
@@ -65,14 +66,13 @@ class Given(NamedTuple):
 # --- parts and what comes of them --------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Outcome:
+class Outcome(NamedTuple):
     """All that a part did: the fields it left otherwise, its decisions, what it said; of a guard, whether its steps are to run."""
 
-    states: Mapping[str, Any] = field(default_factory=dict)
+    states: Mapping[str, Any] = MappingProxyType({})
     log: tuple[tuple[str, Decision], ...] = ()
     findings: tuple[Finding, ...] = ()
-    undecided: Mapping[str, str] = field(default_factory=dict)
+    undecided: Mapping[str, str] = MappingProxyType({})
     faults: tuple[str, ...] = ()
     goes: bool = False
 
@@ -101,9 +101,8 @@ class Part:
     concerns: frozenset[str] = frozenset({EVERYTHING})
     bare: Outcome = NOTHING
 
-    def run(self, c: Config) -> Outcome:
-        """Run it over `c`, and write down what comes of it."""
-        result = Resolution(c)
+    def run(self, c: Config, result: Resolution) -> Outcome:
+        """Run it over `c`, and write down what comes of it. `result`, of `c`, is empty before and after."""
         if self.step is not None:
             run_step(self.step, c, result)
             went = False
@@ -115,6 +114,7 @@ class Part:
         outcome = Outcome(states, tuple(c.log), tuple(result.findings), result.undecided, tuple(result.faults), went)
         c.touched.clear()
         c.log.clear()
+        result.findings, result.undecided, result.faults = [], {}, []
         return outcome
 
     def _goes(self, c: Config, result: Resolution) -> bool:
@@ -156,17 +156,19 @@ class Known(NamedTuple):
 
     def apart(self, other: Known) -> set[str]:
         """What a part may read that is not the same in both: facts, variables, given fields and how they are written."""
-        names = {f"${n}" for n in self.env.keys() | other.env.keys() if self.env.get(n, ...) != other.env.get(n, ...)}
+        names: set[str] = set()
+        if self.env != other.env:
+            variables = self.env.keys() | other.env.keys()
+            names.update(f"${name}" for name in variables if self.env.get(name, ...) != other.env.get(name, ...))
         if self.gpu != other.gpu:
             names.add(GPU)
         if self.model is not other.model:
             names.add(MODEL)
-        (typed, spelled), (other_typed, other_spelled) = self.given, other.given
-        for name in typed.keys() | other_typed.keys():
-            if not same_state(typed.get(name, ABSENT), other_typed.get(name, ABSENT)):
-                names.add(name)
-            elif spelled.get(name) != other_spelled.get(name):
-                names.add(spelling_of(name))
+        (typed, spelled), (others, others_spelled) = self.given, other.given
+        names.update(name for name, value in typed.items() if not same_state(value, others.get(name, ABSENT)))
+        names.update(others.keys() - typed.keys())
+        if spelled != others_spelled:
+            names.update(spelling_of(n) for n in typed if n not in names and spelled.get(n) != others_spelled.get(n))
         return names
 
 
@@ -178,6 +180,7 @@ class Baseline:
         self.known, self.parts, self.start, self.readers = known, parts, start, readers
         self.writers = [n for n, part in enumerate(parts) if part.bare.states]
         """The parts that leave a field otherwise."""
+        self._left: dict[tuple[int, int], Fields | None] = {}
         self.logging = [n for n in self.writers if parts[n].bare.log]
         self.saying = [n for n, part in enumerate(parts) if part.bare.says]
         self.going = frozenset(part.guard for part in parts if part.bare.goes)
@@ -199,6 +202,17 @@ class Baseline:
             if at >= 0:
                 return states[at]
         return self.start.state(name)
+
+    def left(self, first: int, end: int) -> Fields | None:
+        """What the parts from one up to another (this not included) left otherwise; None: nothing."""
+        key = (first, end)
+        if key not in self._left:
+            if len(self._left) >= MAX_LEFT:
+                self._left.clear()
+            writers = self.writers[bisect_left(self.writers, first) : bisect_left(self.writers, end)]
+            states = [self.parts[number].bare.states for number in writers]
+            self._left[key] = _with(NO_FIELDS, dict(ChainMap(*reversed(states)))) if states else None
+        return self._left[key]
 
     def outcomes(self, telling: list[int], others: Mapping[int, Outcome]) -> Iterator[Outcome]:
         """What came of these parts and of the `others`, in order, in a launch in which the others came to something else."""
@@ -225,15 +239,16 @@ def _with(fields: Fields, states: Mapping[str, Any]) -> Fields:
 
 
 class Difference:
-    """A launch that is resolved by difference. `differing` names what is not, at this point, as in the bare launch. What is `given`
-    never counts as the same: a step may ask whether it was given. `others` are the parts that came to something else, in order."""
+    """A launch that is resolved by difference. `differing` names what is not, at this point, as in the other launch. What is `given`
+    otherwise never counts as the same: a step may ask how it was given. `others` are the parts that came to something else, in order."""
 
     def __init__(self, baseline: Baseline, c: Config, given: set[str]) -> None:
         self.baseline, self.c, self.given = baseline, c, given
         self.differing = {EVERYTHING, *given}
         self.others: dict[int, Outcome] = {}
-        self._applied = 0
-        """How many of the bare launch's writers are behind."""
+        self._result = Resolution(c)
+        self._behind = 0
+        """Up to which part the fields are as they are to be."""
         self._pending = 0
         """The parts, as bits, that something concerns which differs or did."""
         for name in self.differing:
@@ -251,9 +266,13 @@ class Difference:
 
     def step(self, number: int, part: Part) -> None:
         """Run one part, and compare what comes of it."""
-        self._catch_up(number)
         bare, c = part.bare, self.c
-        outcome = part.run(c) if part.step is None or not part.guard or self._is_on(part.guard) else NOTHING
+        left = self.baseline.left(self._behind, number)
+        if left is not None:
+            c.update(left)
+        self._behind = number + 1
+        on = part.step is None or not part.guard or self._is_on(part.guard)
+        outcome = part.run(c, self._result) if on else NOTHING
         if outcome is bare:
             return
         self.others[number] = outcome
@@ -266,18 +285,8 @@ class Difference:
             self._differs(part.guard)
 
     def _is_on(self, guard: str) -> bool:
-        """Whether a guard lets its steps run: as in the bare launch, if it does not differ."""
+        """Whether a guard lets its steps run: as in the other launch, if it does not differ."""
         return (guard in self.baseline.going) != (guard in self.differing)
-
-    def _catch_up(self, number: int) -> None:
-        """Leave the fields as the parts before this one left them that were not run."""
-        baseline = self.baseline
-        writers = baseline.writers
-        while self._applied < len(writers) and (writer := writers[self._applied]) <= number:
-            if writer < number and writer not in self.others:
-                for name, state in baseline.parts[writer].bare.states.items():
-                    self.c.put(name, state)
-            self._applied += 1
 
     def _compare(self, name: str, state: Any, number: int) -> None:
         """What a field is after a part: does it differ from now on?"""
@@ -347,11 +356,15 @@ def apart(near: Baseline, known: Known, c: Config) -> set[str]:
 # --- the baselines of this process -------------------------------------------------------------------------------------
 
 
-class Kind(NamedTuple):
-    """Launches that can be told by difference from one another. `open_`: what is not given is unknown."""
+@dataclass(frozen=True, eq=False, slots=True)
+class Kind:
+    """Launches that can be told by difference from one another: there should be one object for each kind. `other_fields` are the names
+    of fields that only other releases have; `open_`: what is not given is unknown."""
 
     handlers: tuple[Handler, ...]
     release: Release
+    defaults: Mapping[str, Any]
+    other_fields: frozenset[str]
     open_: bool
 
     def nothing(self) -> Baseline:
@@ -363,38 +376,39 @@ class Kind(NamedTuple):
 
 Key = tuple[Any, ...]
 _BARE: OrderedDict[Key, Baseline] = OrderedDict()
-_SHAPES: OrderedDict[Key, Baseline] = OrderedDict()
-"""A launch for each set of fields that launches in one world have given twice: while somebody types a value, all else stays."""
-_MET: set[Key] = set()
-"""Those that were given once."""
+_SHAPES: OrderedDict[Key, Baseline | None] = OrderedDict()
+"""By a bare launch and the fields given: a launch that gives them too. While somebody types a value, all else stays. None: it was met
+once; most are never met again."""
 
 
-def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
+def bare_launch(kind: Kind, known: Known, fresh: Callable[[], Config]) -> Baseline:
     """The bare launch of a world; `fresh` makes its Config, watched, where it must be resolved."""
+    variables = tuple(sorted(known.env.items(), key=str)) if known.env else ()
+    key = (kind, known.gpu, id(known.model), known.given.typed.get(MODEL_PATH), variables)
     baseline = _BARE.get(key)
     if baseline is not None and baseline.known.model is known.model:
         _BARE.move_to_end(key)
         return baseline
-    others = [one for (other, *_), one in _BARE.items() if other == kind]
+    others = [one for (other, *_), one in _BARE.items() if other is kind]
     near = min(others, key=lambda one: len(known.apart(one.known)), default=None)
     return _kept(_BARE, key, trace(near or kind.nothing(), known, fresh()), MAX_BARE)
 
 
-def nearest_launch(bare: Baseline, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """A launch in the same world that gives the same fields, if that was met before, else the bare one."""
+def nearest_launch(bare: Baseline, shape: Hashable, known: Known, fresh: Callable[[], Config]) -> Baseline:
+    """A launch in the same world that gives the same fields (`shape`), if one was met lately, else the bare one."""
+    key = (bare, shape)
     found = _SHAPES.get(key)
-    if found is not None and found.known.model is known.model:
-        _SHAPES.move_to_end(key)
-        return found
-    if key in _MET:
-        return _kept(_SHAPES, key, trace(bare, known, fresh()), MAX_SHAPES)
-    if len(_MET) > MAX_MET:
-        _MET.clear()
-    _MET.add(key)
-    return bare
+    if found is None:
+        found = trace(bare, known, fresh()) if key in _SHAPES else None
+        _kept(_SHAPES, key, found, MAX_SHAPES)
+    _SHAPES.move_to_end(key)
+    return found or bare
 
 
-def _kept(baselines: OrderedDict[Key, Baseline], key: Key, baseline: Baseline, at_most: int) -> Baseline:
+B = TypeVar("B")
+
+
+def _kept(baselines: OrderedDict[Key, B], key: Key, baseline: B, at_most: int) -> B:
     baselines[key] = baseline
     if len(baselines) > at_most:
         baselines.popitem(last=False)
@@ -402,9 +416,7 @@ def _kept(baselines: OrderedDict[Key, Baseline], key: Key, baseline: Baseline, a
 
 
 def resolve_by_difference(
-    handlers: tuple[Handler, ...],
-    release: Release,
-    defaults: Mapping[str, Any],
+    kind: Kind,
     given: Given,
     *,
     unknown: Mapping[str, str],
@@ -413,30 +425,28 @@ def resolve_by_difference(
     model: ModelFacts | None,
     draft: Callable[[str], ModelFacts | None],
     env: Environment,
-    other_fields: frozenset[str],
-    open_: bool,
 ) -> Resolution:
-    """`engine.resolve` of a new Config with these parts, by difference from another launch in the same world.
+    """`engine.resolve` of a new Config of this kind with these parts, by difference from another launch in the same world.
 
-    `open_`: what is not given is unknown (`unknown` then holds all of `untold`).
+    If the kind is open, `unknown` holds all of `untold`.
     """
-    make = partial(Config, release, defaults, gpu=gpu, model=model, draft=draft, env=env, other_fields=other_fields)
     typed, spelled = given
     path = {MODEL_PATH: typed[MODEL_PATH]} if MODEL_PATH in typed else {}
+    make = partial(
+        Config, kind.release, kind.defaults, gpu=gpu, model=model, draft=draft, env=env, other_fields=kind.other_fields
+    )
 
     def config(*, watched: bool) -> Config:
         return make(typed, unknown=unknown, untold=untold, spelled=spelled, watched=watched)
 
     def bare() -> Config:
         why = next(iter(unknown.values()), "")
-        lacking = {name: unknown.get(name, why) for name in defaults if name not in path} if open_ else {}
+        lacking = {n: unknown.get(n, why) for n in kind.defaults if n not in path} if kind.open_ else {}
         return make(path, unknown=lacking, untold=frozenset(lacking), watched=True)
 
-    kind, known = Kind(handlers, release, open_), Known(gpu, model, env.values, given)
-    variables = tuple(sorted(env.values.items(), key=str)) if env.values else ()
-    key = (kind, gpu, id(model), path.get(MODEL_PATH), variables)
-    baseline = bare_launch(kind, key, known._replace(given=Given(path, {})), bare)
-    shape = (key, frozenset(typed), frozenset(() if open_ else unknown))
+    baseline = bare_launch(kind, Known(gpu, model, env.values, Given(path, {})), bare)
+    known = Known(gpu, model, env.values, given)
+    shape = (frozenset(typed), frozenset(() if kind.open_ else unknown))
     baseline = nearest_launch(baseline, shape, known, partial(config, watched=True))
     c = config(watched=False)
     difference = Difference(baseline, c, apart(baseline, known, c))

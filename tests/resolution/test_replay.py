@@ -47,10 +47,10 @@ def model(path: str) -> ModelFacts | None:
     return _models[name]
 
 
-def from_scratch(
-    handlers: Any, release: Any, defaults: Any, given: replay.Given, *, open_: bool, **parts: Any
-) -> Resolution:
-    return resolve(handlers, Config(release, defaults, given.typed, spelled=given.spelled, **parts))
+def from_scratch(kind: replay.Kind, given: replay.Given, **parts: Any) -> Resolution:
+    typed, spelled = given
+    c = Config(kind.release, kind.defaults, typed, spelled=spelled, other_fields=kind.other_fields, **parts)
+    return resolve(kind.handlers, c)
 
 
 def told(resolution: Resolution) -> dict[str, Any]:
