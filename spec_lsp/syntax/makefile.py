@@ -1,7 +1,8 @@
 """Makefiles: the recipes of rules, each line in a shell of its own, with the variables of make expanded (the manual of GNU make).
 
-A variable may always be set on the command line instead; what the file says is taken, as `${X:-default}` is in a script. What depends on
-a condition that the file does not decide, or on a function of make, is unknown.
+A variable may always be set on the command line instead; what the file says is taken, as `${X:-default}` is in a script. Where a launch
+hangs on conditionals that compare a variable (`ifeq ($(GPU),h100)`, `ifdef DEBUG`), the file is read once for each value that they tell
+apart. What depends on other conditions, or on a function of make, is unknown.
 """
 
 from __future__ import annotations
@@ -9,12 +10,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import product
 
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, Found, read_script
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.yaml.worlds import Way, together
 
 Read = Callable[[str], str | None]
 
@@ -29,6 +32,10 @@ ELSE = re.compile(r"[ ]*else\b[ \t]*(?P<more>(?:ifeq|ifneq|ifdef|ifndef)\b.*)?",
 ENDIF = re.compile(r"[ ]*endif\b")
 RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)[ \t]*::?(?!=)(?P<rest>.*)", re.S)
 JOINT = re.compile(r"[ \t]*\\\r?\n[ \t]*")
+COMPARED = re.compile(
+    r"[ \t]*\((?P<a>[^,]*),(?P<b>.*)\)[ \t]*\Z|[ \t]*([\"'])(?P<c>.*?)\3[ \t]+([\"'])(?P<d>.*?)\5", re.S
+)
+SUBJECT = re.compile(r"\$(?:\(([\w.\-]+)\)|\{([\w.\-]+)\})\Z")
 REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|(?P<open>[({])|(?P<single>[^\s$({]))")
 FUNCTION = re.compile(r"(or|if)[ \t]+")
 SINGLE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}][ \t]*,")
@@ -38,6 +45,7 @@ COMPUTED = "computed by make"
 CONDITIONAL = "it depends on a condition of the makefile"
 MAX_DEPTH = 20
 MAX_FRAGMENTS = 2_000
+MAX_WORLDS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,28 +74,70 @@ class Rule:
     lines: list[Word] = field(default_factory=list)
 
 
+@dataclass(frozen=True, slots=True)
+class Test:
+    """A conditional that compares a variable with a text: the variable, the text, and whether it holds where they are the same."""
+
+    name: str
+    text: str
+    same: bool
+
+
+@dataclass(slots=True)
+class Turn:
+    """A variable that conditionals compare, with the texts that they tell apart, and where the first of them stands."""
+
+    name: str
+    texts: dict[str, None]
+    place: Place
+
+    def ways(self, own: str | None) -> list[tuple[str | None, Choice]]:
+        """The values to look at, None for any other, each with its label; `own` is what the file sets it to."""
+        first = own if own is not None else ""
+        texts = [t for t in self.texts if t != first and (t or own is None)]
+        values = [first, *texts] if first in self.texts else texts
+        told: list[tuple[str | None, Choice]] = [
+            (text, Choice(self.place, f"`{self.name}` is `{text}`" if text else f"`{self.name}` is not set"))
+            for text in values
+        ]
+        other = f"`{self.name}` is set" if list(self.texts) == [""] else f"`{self.name}` is none of these"
+        return [*told, (None, Choice(self.place, other))]
+
+
+World = Mapping[str, "str | None"]
+
+
 def read_makefile(name: str, text: str, read: Read) -> Document:
     """All launches of a makefile's recipes."""
-    reader = _Reader(name, text)
-    reader.read()
-    launches: list[Launch] = []
-    problems: list[Problem] = []
-    asked: set[str] = set()
-    for rule in reader.rules:
-        for script in reader.scripts(rule):
-            if "sglang" not in "".join(f.text or "" for f in script.fragments):
-                continue
-            found: Found = read_script(name, script, Around(reader.environment(rule), read=read))
-            launches += found.launches
-            problems += found.problems
-            asked |= found.depends_on
+    reader = _Reader(name, text, {})
+    launches, problems, asked = reader.started(read)
+    turns = reader.turns_of(launches)
+    if turns:
+        ways: list[Way] = []
+        for world in product(*turns.values()):
+            values = dict(zip(turns, (value for value, _ in world), strict=True))
+            found, more, files = _Reader(name, text, values).started(read)
+            ways.append((tuple(choice for _, choice in world), found))
+            problems += [p for p in more if p not in problems]
+            asked |= files
+        launches = together(ways)
     return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
 
 
 class _Reader:
-    def __init__(self, name: str, text: str) -> None:
+    """Reads a makefile in a world: the values of variables that conditionals compare, None for one that is none of those compared."""
+
+    def __init__(self, name: str, text: str, world: World) -> None:
         self.name = name
         self.text = text
+        self.world = world
+        self.turns: dict[str, Turn] = {}
+        self.asking: list[frozenset[str]] = []
+        """The variables that the conditionals ask of which the present line is in."""
+        self.holds_flags: dict[str, bool] = {}
+        """The variables that the file sets somewhere, with whether all it sets them to are flags."""
+        self.gaps: dict[Place, frozenset[str]] = {}
+        """Values that hang on conditionals, with the variables these compare."""
         self.variables: dict[str, Variable] = {}
         self.by_target: dict[str, dict[str, Variable]] = {}
         self.exports_all = False
@@ -96,6 +146,38 @@ class _Reader:
         self.conditions: list[bool | None] = []
         """The conditionals that the present line is in: taken, not taken, or nobody knows."""
         self.done: list[bool] = []
+
+    def started(self, read: Read) -> tuple[list[Launch], list[Problem], set[str]]:
+        """The launches of all recipes, what is wrong with them, and the files asked for."""
+        self.read()
+        launches: list[Launch] = []
+        problems: list[Problem] = []
+        asked: set[str] = set()
+        for rule in self.rules:
+            for script in self.scripts(rule):
+                if "sglang" not in "".join(f.text or "" for f in script.fragments):
+                    continue
+                found: Found = read_script(self.name, script, Around(self.environment(rule), read=read))
+                launches += found.launches
+                problems += found.problems
+                asked |= found.depends_on
+        return launches, problems, asked
+
+    def turns_of(self, launches: list[Launch]) -> dict[str, list[tuple[str | None, Choice]]]:
+        """The variables that the launches hang on by conditionals, with the ways of each, as many as are looked at."""
+        words = [word for one in launches for v in one.variants for word in (*v.words, *v.env.values())]
+        gaps = {f.place for word in words for f in word.fragments if f.text is None and f.reason == CONDITIONAL}
+        names = {name for gap in gaps for name in self.gaps.get(gap, ())}
+        found: dict[str, list[tuple[str | None, Choice]]] = {}
+        room = MAX_WORLDS
+        for turn in self.turns.values():
+            if turn.name in names:
+                known = self.variables.get(turn.name)
+                ways = turn.ways(self.expand(known.value, {}).text if known is not None else None)
+                if len(ways) <= room:
+                    room //= len(ways)
+                    found[turn.name] = ways
+        return found
 
     # Lines.
 
@@ -133,7 +215,10 @@ class _Reader:
             if self.conditional(line):
                 continue
             content = line.text
-            if not content.strip() or content.lstrip().startswith("#") or self.taken() is False:
+            if not content.strip() or content.lstrip().startswith("#"):
+                continue
+            if self.taken() is False:
+                self.note(content)
                 continue
             define = DEFINE.match(content)
             if define:
@@ -155,6 +240,7 @@ class _Reader:
             return None
         assignment = ASSIGNMENT.match(content)
         if assignment:
+            self.note(content)
             self.assign(assignment, line.start, content, self.variables)
             return None
         head = RULE.match(content)
@@ -176,6 +262,13 @@ class _Reader:
             new.lines.append(self.word(line.start + semicolon + 1, line.start + len(content)))
         return new
 
+    def note(self, content: str) -> None:
+        """Notes what kind of text an assignment gives, whether it is taken or not."""
+        m = ASSIGNMENT.match(content)
+        if m is not None:
+            flags = content[m.end() :].lstrip().startswith("-")
+            self.holds_flags[m.group("name")] = flags and self.holds_flags.get(m.group("name"), True)
+
     # Conditionals.
 
     def taken(self) -> bool | None:
@@ -188,8 +281,9 @@ class _Reader:
         content = line.text.lstrip("\t")
         opening = CONDITION.match(content)
         if opening:
-            holds = self.holds(opening.group("word"), opening.group("rest"))
+            holds = self.holds(opening, line)
             self.conditions.append(holds)
+            self.asking.append(self.asked_by(opening, line))
             self.done.append(holds is True)
             return True
         otherwise = ELSE.match(content)
@@ -200,7 +294,8 @@ class _Reader:
             if self.done[-1]:
                 self.conditions[-1] = False
             elif again:
-                holds = self.holds(again.group("word"), again.group("rest"))
+                self.asking[-1] |= self.asked_by(again, line)
+                holds = self.holds(again, line)
                 self.conditions[-1] = None if before is None and holds is True else holds
                 self.done[-1] = holds is True and before is False
             else:
@@ -209,22 +304,29 @@ class _Reader:
         if ENDIF.match(content) and self.conditions:
             self.conditions.pop()
             self.done.pop()
+            self.asking.pop()
             return True
         return False
 
-    def holds(self, word: str, rest: str) -> bool | None:
+    def asked_by(self, m: re.Match[str], line: Line) -> frozenset[str]:
+        """The variable that a conditional compares, noted with what it is compared with."""
+        test = _test(m)
+        if test is None:
+            return frozenset()
+        turn = self.turns.setdefault(test.name, Turn(test.name, {}, Place(self.name, line.start, line.end)))
+        turn.texts[test.text] = None
+        return frozenset((test.name,))
+
+    def holds(self, m: re.Match[str], line: Line) -> bool | None:
         """Whether a condition holds; nobody knows what the command line may set, or where make looks at its surroundings."""
-        if word in ("ifdef", "ifndef"):
+        test = _test(m)
+        if test is not None:
+            return (self.world[test.name] == test.text) is test.same if test.name in self.world else None
+        parts = COMPARED.match(m.group("rest"))
+        if m.group("word") in ("ifdef", "ifndef") or parts is None or "$" in m.group("rest"):
             return None
-        parts = re.match(
-            r"[ \t]*\((?P<a>[^,]*),(?P<b>.*)\)[ \t]*\Z|[ \t]*([\"'])(?P<c>.*?)\3[ \t]+([\"'])(?P<d>.*?)\5", rest, re.S
-        )
-        if parts is None or "$" in rest:
-            return None
-        same = (parts.group("a") or parts.group("c") or "").strip() == (
-            parts.group("b") or parts.group("d") or ""
-        ).strip()
-        return same if word == "ifeq" else not same
+        left, right = _sides(parts)
+        return (left == right) is (m.group("word") == "ifeq")
 
     # Variables.
 
@@ -238,7 +340,10 @@ class _Reader:
         scope = self.variables if scope is None else scope
         before = scope.get(name)
         exported = exported or (before is not None and before.exported)
+        if scope is self.variables and name in self.world and self.world[name] != self.expand(value, {}).text:
+            return  # the command line sets it
         if self.taken() is None:
+            self.gaps[value.place] = frozenset[str]().union(*self.asking)
             gap = (Fragment(None, value.place, False, CONDITIONAL),)
             kept = before.value.fragments if before is not None and op == "+=" else ()
             scope[name] = Variable(Word((*kept, *gap), value.place), False, exported)
@@ -322,6 +427,10 @@ class _Reader:
         variable = own.get(name) or self.variables.get(name)
         if name in AUTOMATIC or not re.fullmatch(r"[\w.\-]+", name):
             return (Fragment(None, place, False, COMPUTED),)
+        if variable is None and self.world.get(name) is not None:
+            return (Fragment(self.world[name], place, False, fixed=True),)
+        if variable is None and self.holds_flags.get(name):
+            return ()  # another arm sets it
         if variable is None or name in seen or depth > MAX_DEPTH:
             return (Fragment(None, place, False, FROM_COMMAND_LINE),)
         value = variable.value
@@ -372,6 +481,28 @@ def _arguments(source: Source, start: int, end: int) -> Iterator[Word]:
                 high -= 1
             yield Word(source.fragments(low, high) if low < high else (), source.place(low, high))
             at = i + 1
+
+
+def _sides(parts: re.Match[str]) -> tuple[str, str]:
+    """What `ifeq` compares, in either way of writing it."""
+    return (parts.group("a") or parts.group("c") or "").strip(), (parts.group("b") or parts.group("d") or "").strip()
+
+
+def _test(m: re.Match[str]) -> Test | None:
+    """A conditional as a test of one variable; None for any other."""
+    word, rest = m.group("word"), m.group("rest").split("#")[0]
+    if word in ("ifdef", "ifndef"):
+        name = rest.strip()
+        return Test(name, "", word == "ifndef") if re.fullmatch(r"[\w.\-]+", name) else None
+    parts = COMPARED.match(rest)
+    if parts is None:
+        return None
+    left, right = _sides(parts)
+    left, right = (right, left) if "$" in right else (left, right)
+    subject = SUBJECT.match(re.sub(r"^\$\(strip[ \t]+(.*)\)\Z", r"\1", left))
+    if subject is None or "$" in right:
+        return None
+    return Test(subject.group(1) or subject.group(2), right, word == "ifeq")
 
 
 def _is_conditional(text: str) -> bool:
