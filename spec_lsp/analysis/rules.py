@@ -198,6 +198,13 @@ MISSING_BACKSLASH = _rule(
     "shell", severity="error",
 )  # fmt: skip
 
+LIST_FOR_A_SHELL = _rule(
+    34, "list-for-a-shell", "What looks like a list of arguments is no JSON, so Docker hands it to a shell.",
+    "`CMD` and `ENTRYPOINT` are lists of arguments only where all of it is JSON: each argument in double quotes, commas between them. "
+    "Anything else is a command line for `/bin/sh -c`, and a shell takes the bracket and the first argument for the name of a program.",
+    "shell", severity="error",
+)  # fmt: skip
+
 # --- launches that run together ----------------------------------------------------------------------------------------
 
 

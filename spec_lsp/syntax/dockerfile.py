@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Clue, Document, EmbeddedFile, Launch, Problem
+from spec_lsp.syntax.launch import Clue, Document, Edit, EmbeddedFile, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.source import WordSource, embedded
 from spec_lsp.syntax.strings import json_strings
@@ -289,9 +289,11 @@ class _Reader:
             return self.start(command, around) if command is not None else Found()
         words = json_strings(embedded(entry.body))
         if words is None:
+            self.problems += list_for_a_shell(entry)
             return read_script(self.name, entry.body, around)
         more = json_strings(embedded(command.body)) if command is not None else ()
         if more is None and command is not None:
+            self.problems += list_for_a_shell(command)
             at = Place(self.name, command.body.place.start, command.body.place.start)
             more = (*(literal_at(text, at) for text in SHELL), command.body)
         if not more:
@@ -301,6 +303,7 @@ class _Reader:
     def start(self, command: Instruction, around: Around) -> Found:
         words = json_strings(embedded(command.body))
         if words is None:
+            self.problems += list_for_a_shell(command)
             return read_script(self.name, command.body, around)
         return self.arguments(words, around)
 
@@ -355,6 +358,61 @@ def _with_documents(source: WordSource, instruction: Instruction) -> Word:
         fragments.extend(content.fragments)
         fragments.append(Fragment(m.group(3), end, False, fixed=True))
     return Word(tuple(fragments), instruction.body.place)
+
+
+# --- lists that are none -----------------------------------------------------------------------------------------------
+
+LIST_FOR_A_SHELL = "list-for-a-shell"
+ITEM = re.compile(
+    r"[ \t\r\n]*(?:(?P<string>\"(?:[^\"\\\n]|\\.)*\")|(?P<single>'[^'\"\\\n]*')|(?P<bare>[^\s,\[\]\"']+)|(?P<comma>,)|(?P<close>\]))"
+)
+
+
+def list_for_a_shell(instruction: Instruction) -> tuple[Problem, ...]:
+    """What is wrong with a list of arguments that starts SGLang and is no JSON; nothing if it is meant for a shell."""
+    source = embedded(instruction.body)
+    text = source.text
+    start = text.find("[")
+    if start < 0 or text[:start].strip() or "sglang" not in text:
+        return ()
+    found = _faults(source, start + 1)
+    if not found:
+        return ()
+    fault, place, _ = found[0]
+    program = re.sub(r"[\"']", "", text[start:].split()[0])
+    message = f"This list is no JSON, for {fault}: Docker hands it to a shell as it stands, and that looks for a program named `{program}`."
+    title = "Write the list as JSON"
+    return (Problem(LIST_FOR_A_SHELL, place, message, tuple(edit for _, _, edit in found), title),)
+
+
+def _faults(source: WordSource, at: int) -> list[tuple[str, Place, Edit]]:
+    """What keeps the items from `at` on from being a JSON list, each with its repair; empty if that is more than a slip."""
+    text = source.text
+    found: list[tuple[str, Place, Edit]] = []
+    last = at
+    awaited = True
+    while (m := ITEM.match(text, at)) is not None:
+        start, end = m.span(m.lastgroup or 0)
+        here = source.place(start, end)
+        if m.lastgroup == "close":
+            if awaited and text[last - 1] == ",":
+                comma = source.place(last - 1, last)
+                found.append(("a comma stands behind its last item", comma, Edit(comma, "")))
+            return found if not text[end:].strip() else []
+        if m.lastgroup == "comma":
+            if awaited:
+                return []
+        else:
+            if not awaited:
+                gap = source.place(last, last)
+                found.append((f"a comma is missing before `{text[start:end]}`", here, Edit(gap, ",")))
+            if m.lastgroup != "string":
+                bare = text[start:end].strip("'")
+                how = "stands in single quotes" if m.lastgroup == "single" else "is not in double quotes"
+                found.append((f"`{text[start:end]}` {how}", here, Edit(here, f'"{bare}"')))
+        awaited = m.lastgroup == "comma"
+        at = last = end
+    return []
 
 
 # --- Docker's own words and variables ----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ import pytest
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.dockerfile import instructions
+from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Launch
 from tests.syntax.support import argv, check_maps, told
 
@@ -160,3 +161,40 @@ def test_instructions() -> None:
     found = list(instructions("Dockerfile", text))
     assert [(i.name, i.body.text) for i in found] == [("FROM", "a"), ("RUN", "cat <<A <<'B'"), ("EXPOSE", "1  2")]
     assert [(d.text, expands) for d, expands in found[1].documents] == [("1\n", True), ("2\n", False)]
+
+
+LISTS: list[tuple[str, str, str]] = [
+    ('CMD ["sglang", "serve", "m", "--port", 3000]', "3000", 'CMD ["sglang", "serve", "m", "--port", "3000"]'),
+    ("CMD ['sglang', 'serve', 'm']", "'sglang'", 'CMD ["sglang", "serve", "m"]'),
+    ('CMD ["sglang", "serve", "m",]', ",", 'CMD ["sglang", "serve", "m"]'),
+    ('CMD ["sglang", "serve" "m"]', '"m"', 'CMD ["sglang", "serve", "m"]'),
+    ('ENTRYPOINT ["sglang", serve]\nCMD ["m"]', "serve", 'ENTRYPOINT ["sglang", "serve"]\nCMD ["m"]'),
+    ('ENTRYPOINT ["sglang", "serve"]\nCMD ["--x", 1]  # sglang', "1", ""),
+    ('CMD ["sglang", \\\n  "serve", \\\n  m]', "m", 'CMD ["sglang", \\\n  "serve", \\\n  "m"]'),
+]
+
+
+@pytest.mark.parametrize(("text", "at", "fixed"), LISTS, ids=range(len(LISTS)))
+def test_lists_that_are_no_json_are_for_a_shell(text: str, at: str, fixed: str) -> None:
+    text = f"FROM x\n{text}\n"
+    problems = parse("Dockerfile", text).problems
+    assert [(p.rule, text[p.place.start : p.place.end]) for p in problems] == (
+        [("list-for-a-shell", at)] if fixed else []
+    )
+    if fixed:
+        assert apply_edits(text, "Dockerfile", problems[0].edits) == f"FROM x\n{fixed}\n"
+        assert parse("Dockerfile", f"FROM x\n{fixed}\n").launches
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'CMD ["sglang", "serve", "m"]',
+        "CMD [ -n sglang ] && sglang serve m",
+        'CMD ["sglang", "serve',
+        'CMD ["redis", 1]',
+        "CMD sglang serve [a,b]",
+    ],
+)
+def test_commands_that_are_meant_for_a_shell(line: str) -> None:
+    assert parse("Dockerfile", f"FROM x\n{line}\n# sglang\n").problems == ()
