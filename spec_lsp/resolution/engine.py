@@ -28,13 +28,12 @@ P = ParamSpec("P")
 # --- what a step says --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(NamedTuple):
     """A way out, as an operation on settings, not on text: fields to set, fields and environment variables to drop or set."""
 
-    set: Mapping[str, Any] = field(default_factory=dict)
+    set: Mapping[str, Any] = {}
     drop: tuple[str, ...] = ()
-    set_env: Mapping[str, str] = field(default_factory=dict)
+    set_env: Mapping[str, str] = {}
     drop_env: tuple[str, ...] = ()
 
     @property
@@ -76,8 +75,7 @@ def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[
     return fixes
 
 
-@dataclass(frozen=True, slots=True)
-class Refusal:
+class Refusal(NamedTuple):
     """Why SGLang will not take the launch.
 
     `at` is the field the reader should look at first; `with_` the other fields that take part (related places). Names of
@@ -296,8 +294,7 @@ def _dedent(text: str) -> str:
 # --- the configuration -------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(NamedTuple):
     """One decision in a field's history: `step` put `value` where `previous` was (None as previous: unknown or unset)."""
 
     step: Step
@@ -582,12 +579,15 @@ def spelling_of(name: str) -> str:
     return f"{name}, as written"
 
 
-_PLAIN = frozenset({str, int, float, bool})
-
-
 def same_state(a: Any, b: Any) -> bool:
     """Whether two fields hold the same: values of one type (and of the same types within), or lacking for the same reason."""
-    return a is b or (type(a) is type(b) and bool(a == b) and (type(a) in _PLAIN or repr(a) == repr(b)))
+    if a is b:
+        return True
+    if type(a) is not type(b) or a != b:
+        return False
+    if isinstance(a, dict):
+        return all(same_state(value, b[key]) for key, value in a.items())
+    return not isinstance(a, (list, tuple)) or all(map(same_state, a, b))
 
 
 def _plain(value: Any) -> str:
@@ -602,8 +602,7 @@ def _release(text: str) -> Release:
 # --- running -----------------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(NamedTuple):
     """What one rule said of the launch in one world."""
 
     rule: Rule

@@ -9,6 +9,7 @@ of CPU, NPU and XPU hosts, which no launch tells.
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any, NamedTuple
 
 from spec_lsp.facts.known import NotKnown
@@ -105,15 +106,17 @@ _SMALL_TIER_BEFORE_0_5_20 = Tier(35 * GIB, 2048, 24, 80)
 
 def tier(c: Config) -> Tier:
     """The tier of this GPU. Raises NotKnown when the devices of a family lie in tiers that differ."""
-    low, high = (_tier_of(c, memory) for memory in c.gpu.memory_bounds)
+    least, most = c.gpu.memory_bounds
+    low, high = _tier_of(least, c.before("0.5.20")), _tier_of(most, c.before("0.5.20"))
     if low[1:] != high[1:]:
         raise NotKnown("GPU memory", f"devices of {c.gpu.title} differ in memory")
     return high
 
 
-def _tier_of(c: Config, memory: int) -> Tier:
+@cache
+def _tier_of(memory: int, before_0_5_20: bool) -> Tier:
     found = next(t for t in _TIERS if memory < t.below)
-    return _SMALL_TIER_BEFORE_0_5_20 if found is _TIERS[1] and c.before("0.5.20") else found
+    return _SMALL_TIER_BEFORE_0_5_20 if found is _TIERS[1] and before_0_5_20 else found
 
 
 # --- handle_gpu_memory_settings ---------------------------------------------------------------------------------------

@@ -5,8 +5,6 @@ Follows arg_groups/parallel_hook.py, layernorm_sp_hook.py and the parallelism pa
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from spec_lsp.resolution.engine import (
     Change,
     Config,
@@ -373,7 +371,7 @@ def attention_dp_fix(c: Config, size: int | None = None) -> Change:
     """Turn attention data parallelism on, over `size` groups (the replicas asked for, or the whole TP group)."""
     if has_attn_dp_size(c):
         groups = size or (c.dp_size if c.dp_size > 1 else c.tp_size)
-        return replace(setting(attn_dp_size=groups), drop=("dp_size",) if c.dp_size > 1 else ())
+        return setting(attn_dp_size=groups)._replace(drop=("dp_size",) if c.dp_size > 1 else ())
     return setting(enable_dp_attention=True, dp_size=size or c.dp_size)
 
 
