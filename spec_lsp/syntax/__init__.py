@@ -66,7 +66,9 @@ def parse(
         kind = kind_of(name, text, language)
         if kind == "yaml":
             return read_yaml(name, text, looks_like_config, read)
-        if kind and "sglang" in text and (kind == "notebook" or not has_huge_line(text)):  # pictures are long lines
+        if kind and "sglang" in text:
+            if kind != "notebook" and has_huge_line(text):  # pictures are long lines
+                return Document(name, text, skipped=f"has a line of more than {MAX_LINE:,} characters")
             nested = partial(parse, read=read, looks_like_config=looks_like_config)
             if kind == "markdown":
                 return read_markdown(name, text, read, nested)
@@ -75,7 +77,9 @@ def parse(
             reader = READERS.get(kind)
             document = reader(name, text, read) if reader is not None else Document(name, text)
             return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document
-    except (RecursionError, UnicodeError):  # too deep; half a surrogate pair
+    except RecursionError:
+        return Document(name, text, skipped="is nested too deeply")
+    except UnicodeError:  # half a surrogate pair
         pass
     return Document(name, text)
 

@@ -186,6 +186,14 @@ def test_a_pipe_in_a_folder_is_not_waited_for(name: str, run: Run, folder: Path)
     assert run("check", ".").code == 1
 
 
+def test_a_file_with_a_line_too_long_to_read_is_told(run: Run, folder: Path) -> None:
+    (folder / "data.sh").write_text(f"python -m sglang.launch_server --model-path {'x' * 2_000_000}\n")
+    ran = run("check", "data.sh", "clean.sh")
+    assert ran.code == 0
+    assert ran.err == "spec-lsp: warning: data.sh has a line of more than 500,000 characters: it was not read\n"
+    assert "1 launch in 2 files" in ran.out
+
+
 def test_excluded_files_are_left_out_of_folders_but_not_when_named(run: Run, folder: Path) -> None:
     (folder / "spec-lsp.toml").write_text('exclude = ["refused.sh", "un*"]\n')
     assert found(run("check", ".", "--format", "json")) == []
