@@ -123,12 +123,15 @@ def _releases_of(
 def _releases(
     clues: Iterable[Clue], options: Options, workspace: Workspace, document: str
 ) -> tuple[Named[Release], ...]:
-    """The releases that the file, the settings or the workspace name. Pins that differ (one for each branch) are all possible."""
+    """The releases that the file, the settings or the workspace name.
+
+    Pins that differ (one for each branch) are all possible, and so are images that stand at one place (one for each job of a matrix).
+    """
     for kind, source in (("image", "image tag"), ("pin", "pip pin")):
         found = [Named(r, source, c.place) for c in clues if c.kind == kind and (r := release_of(c)) is not None]
         if found:
-            several = {n.value: n for n in reversed(found)} if kind == "pin" else {found[0].value: found[0]}
-            return tuple(reversed(several.values()))
+            likely = [n for n in found if kind == "pin" or n.place == found[0].place]
+            return tuple(reversed({n.value: n for n in reversed(likely)}.values()))
     if options.otherwise.release is not None:
         return (Named(options.otherwise.release, "settings"),)
     pinned = None if any(t.release for t in options.targets) else workspace.release(document)

@@ -66,6 +66,12 @@ def test_pins_that_differ_are_all_possible() -> None:
     assert releases(assumed(text)) == {("0.5.9", "pip pin"), ("0.5.12", "pip pin")}
 
 
+def test_images_of_the_jobs_of_a_matrix_are_all_possible() -> None:
+    run = f"docker run lmsysorg/sglang:${{{{ matrix.v }}}} {SERVER}"
+    text = f"jobs: {{x: {{strategy: {{matrix: {{v: [v0.5.9, v0.5.12]}}}}, steps: [{{run: '{run}'}}]}}}}\n"
+    assert releases(assumed(text, name="/w/ci.yml")) == {("0.5.9", "image tag"), ("0.5.12", "image tag")}
+
+
 def test_each_launch_has_its_own_image() -> None:
     text = f"docker run lmsysorg/sglang:v0.5.9 {SERVER}\ndocker run lmsysorg/sglang:v0.5.12 {SERVER}\n"
     found = check(text)

@@ -88,6 +88,19 @@ def test_an_image_that_an_input_names() -> None:
     assert [c.text for c in launch.clues] == ["lmsysorg/sglang:v0.5.21"]
 
 
+@pytest.mark.parametrize(
+    "container",
+    ["'lmsysorg/sglang:${{ matrix.v }}'", "{image: 'lmsysorg/sglang:${{ matrix.v }}', options: --gpus all}"],
+)
+def test_images_of_the_jobs_of_a_matrix(container: str) -> None:
+    text = "jobs:\n  x:\n    strategy: {matrix: {v: %s}}\n    container: %s\n    steps: [{run: sglang serve m}]\n"
+    (launch,) = read(text % ("[v0.5.9, v0.5.21]", container)).launches
+    assert [c.text for c in launch.clues] == ["lmsysorg/sglang:v0.5.9", "lmsysorg/sglang:v0.5.21"]
+    assert len({c.place for c in launch.clues}) == 1
+    (launch,) = read(text % ("'${{ fromJson(x) }}'", container)).launches
+    assert [c.text for c in launch.clues] == ["lmsysorg/sglang:"]
+
+
 PINS = [
     ("- run: pip install 'sglang[all]==0.5.9'", ["sglang[all]==0.5.9"]),
     ("- run: pip install sglang", []),

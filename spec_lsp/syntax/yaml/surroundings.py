@@ -195,6 +195,16 @@ def _value(part: Part, node: Node, frame: Frame) -> Word:
 class Image:
     text: str
     place: Place
+    word: Word | None = None
+    """The image where jobs of a matrix may have different ones."""
+
+    def texts(self, part: Part, matrix: Sequence[Combination]) -> list[str]:
+        """What the image is in each of the jobs, as far as it is known of all of them."""
+        names = list(names_in(self.word, part.expressions)) if self.word is not None else []
+        if self.word is None or not names:
+            return [self.text]
+        found = [filled(self.word, part.expressions, job.get).text for job in ways_of(matrix, names, MAX_RUNNERS)]
+        return [text for text in found if text is not None] if None not in found else [self.text]
 
 
 def image_of(part: Part, node: Node, frame: Frame, env: Mapping[str, Word] = NOTHING) -> Image | None:
@@ -210,9 +220,12 @@ def image_of(part: Part, node: Node, frame: Frame, env: Mapping[str, Word] = NOT
             version = part.text_at(node, "version")
             if word.text and version and ":" not in word.text.rpartition("/")[2]:
                 return Image(f"{word.text}:{version}", part.place_of(part.get(node, "version")))
-            return Image((word.text if word.text is not None else word.known_start) or "", word.place)
+            return Image((word.text if word.text is not None else word.known_start) or "", word.place, word)
         parts = (part.get(value, name) for name in ("repository", "name", "image"))
-        name = next((text for one in parts if is_scalar(one) and (text := frame.value(part, one).text)), None)
+        words = [frame.value(part, one) for one in parts if is_scalar(one)]
+        name = next((word.text for word in words if word.text), None)
+        if name is None and words and is_server_image(words[0].known_start):
+            return Image(words[0].known_start, words[0].place, words[0])
         if is_mapping(value) and name:
             registry, tag = part.text_at(value, "registry"), part.get(value, "tag")
             name = f"{registry}/{name}" if registry else name
@@ -238,7 +251,8 @@ def is_server_image(image: str) -> bool:
 def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Iterator[Clue]:
     """What a mapping itself, which names `image`, tells of release and hardware."""
     if image is not None and image.text:
-        yield Clue("image", image.text, image.place)
+        matrix = frame.jobs(part, node) if image.word is not None and part.expressions else ()
+        yield from (Clue("image", text, image.place) for text in image.texts(part, matrix))
     for key, (_, value) in part.entries(node).items():
         if key in GPU_KEYS:
             yield from _gpus(part, value)
