@@ -406,6 +406,37 @@ def test_values_of_charts(text: str, expected: list[str]) -> None:
     assert without.depends_on == frozenset()
 
 
+LISTS = [
+    (("{{- range .Values.args }}", "- {{ . }}", "{{- end }}"), ["--a --tp 8 --z"]),
+    (("{{- range $i, $x := $.Values.args }}", "- {{ $x | quote }}", "{{- end }}"), ["--a --tp 8 --z"]),
+    (("{{- range .Values.names }}", "- --n", "- x-{{ . }}", "{{- end }}"), ["--a --n x-p --n x-q --z"]),
+    (("{{- toYaml .Values.args | nindent 0 }}",), ["--a --tp 8 --z"]),
+    (("{{- with .Values.args }}", "{{- toYaml . | nindent 2 }}", "{{- end }}"), ["--a --tp 8 --z"]),
+    (("{{- toYaml .Values.args }}", "{{- toYaml .Values.other }}"), ["--a --tp 8 ?* --z"]),
+    (("{{- range .Values.none }}", "- {{ . }}", "{{- end }}"), ["--a ?* --z"]),
+    (("{{- range .Values.maps }}", "- {{ .a }}", "{{- end }}"), ["--a ?* --z"]),
+    (("{{- toYaml .Values.none }}",), ["--a ?* --z"]),
+    (("{{- toYaml .Values.args | trim | nindent 0 }}",), ["--a ?* --z"]),
+    (
+        ("{{- with .Values.m }}", "{{- range .l }}", "- {{ .tp }}", "{{- end }}", "{{- end }}"),
+        ["--a ?* --z", "--a --z"],
+    ),
+    (("{{- range $k, $v := .Values.flags }}", "- --{{ $k }}={{ $v }}", "{{- end }}"), ["--a --?=? --z"]),
+]
+
+
+@pytest.mark.parametrize(("lines", "expected"), LISTS, ids=range(len(LISTS)))
+def test_lists_of_charts(lines: tuple[str, ...], expected: list[str]) -> None:
+    values = (
+        "args: [--tp, 8]\nnames: [p, q]\nnone: []\nmaps: [{a: 1}]\nm: {tp: 3, l: [{tp: 4}]}\nflags: {tp: 8}\ntp: 5\n"
+    )
+    document = parse("c/templates/a.yaml", pod("- --a", *lines, "- --z"), {"../values.yaml": values}.get)
+    check_maps(document)
+    assert sorted(" ".join(argv(v)) for launch in document.launches for v in launch.variants) == sorted(expected)
+    without = parse("c/templates/a.yaml", pod("- --a", *lines, "- --z"))
+    assert all("?" in " ".join(argv(v)) or v.choices for launch in without.launches for v in launch.variants)
+
+
 def test_a_value_of_a_chart_stands_in_its_file() -> None:
     text = "# sglang\nimage: {repository: lmsysorg/sglang, tag: '{{ .Values.tag }}'}\nrun: sglang serve --tp {{ .Values.tp }}\n"
     document = parse("c/templates/a.yaml", text, {"../values.yaml": "tag: v0.5.21\ntp: 8\n"}.get)

@@ -105,7 +105,7 @@ class _File:
         self.looks_like = looks_like
         self.template: Template = read_template(text)
         self.chart = Chart(name, self.read)
-        self.values = Values(text, name, self.chart.value)
+        self.values = Values(text, name, self.chart.value, self.chart.list_at)
         self.data: Mapping[str, Mapping[str, Word]] = {}
         self.asked = False
         self.signs = [m.start() for m in SIGN.finditer(text)]
@@ -197,8 +197,11 @@ class _File:
         loops = [h for h in template.loops if h[0] < end and start < h[1]]
         part = Part(self.name, text, start, holes, sorted([*hidden, *out]), printed, loops, signs=signs)
         part.root = root_of(text)
-        names = argo_parameters(part) if holes and ".parameters." in self.text else {}
-        part.printer = partial(self.values.printed, world=dict(way.world), names=names) if holes else None
+        if holes or printed:
+            part.names = argo_parameters(part) if ".parameters." in self.text else {}
+            part.printer = partial(self.values.printed, world=dict(way.world))
+            part.lines = lambda at: self.values.lines(template.prints[at]) if at in template.prints else []
+            part.elements = lambda at: self.values.elements(template.over.get(at, ""))
         return part
 
     def nested(self, word: Word) -> Document:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from spec_lsp.syntax.word import Fragment, Word
 from spec_lsp.syntax.yaml.entries import BOOL, value_word
-from spec_lsp.syntax.yaml.nodes import Part, is_null, is_scalar, root_of
+from spec_lsp.syntax.yaml.nodes import Part, is_null, is_scalar, items, root_of
 
 
 @dataclass(slots=True)
@@ -30,6 +30,12 @@ class Chart:
         if node.tag == BOOL and word.text is not None:  # as Go writes it
             return Word((Fragment(word.text.lower(), word.place, False),), word.place)
         return word
+
+    def list_at(self, path: Sequence[str]) -> list[Word]:
+        """The scalars of a list; none where there is no list, or it holds anything else."""
+        part = self.part()
+        nodes = items(part.get(part.root, *path))
+        return [part.word(node) for node in nodes] if all(map(is_scalar, nodes)) else []
 
     def part(self) -> Part:
         if self._part is None:

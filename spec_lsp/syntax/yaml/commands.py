@@ -33,7 +33,7 @@ from spec_lsp.syntax.yaml.pipelines import (
     ways_of,
 )
 from spec_lsp.syntax.yaml.surroundings import NOT_THE_SERVER, Frame, fixed, is_server_image
-from spec_lsp.syntax.yaml.templates import FROM_BLOCK, FROM_TEMPLATE
+from spec_lsp.syntax.yaml.templates import FROM_BLOCK
 from spec_lsp.syntax.yaml.worlds import Way, together
 
 PARTS_OF_A_COMMAND = ("entrypoint", "command", "args")
@@ -330,8 +330,7 @@ class Reader:
         if is_null(node):
             start = key.end_mark.index + 1
             rest = self.part.text[start:]
-            printed = self.part.prints(start, start + len(rest) - len(rest.lstrip()))
-            return [Word((Fragment(None, printed, False, FROM_TEMPLATE),), printed, True)] if printed else []
+            return self.part.printed_items(start, start + len(rest) - len(rest.lstrip()))
         word = self.part.word(node)
         if before and (before[-1].text or "").endswith("c") and (before[-1].text or "").startswith("-"):
             return [text.compose(word, frame.lookup) if frame.compose else word]
@@ -341,14 +340,13 @@ class Reader:
         """The words of a list; lines that a template prints between its items may be any number of words."""
         found: list[Word] = []
         position = node.start_mark.index
-        for item in [*items(node), None]:
+        for item, looped in self.part.in_loops(items(node)):
             start = node.end_mark.index if item is None else item.start_mark.index
-            printed = self.part.prints(position, start)
-            if printed is not None:
-                found.append(Word((Fragment(None, printed, False, FROM_TEMPLATE),), printed, True))
+            found += self.part.printed_items(position, start)
             if item is not None:
-                found += [] if self.part.is_nothing(item) else [self.item(item)]
-                position = item.end_mark.index
+                repeated = self.part.repeated(looped) if looped else []
+                found += repeated or [self.item(one) for one in looped or [item] if not self.part.is_nothing(one)]
+                position = (looped or [item])[-1].end_mark.index
         return found
 
     def item(self, node: Node) -> Word:

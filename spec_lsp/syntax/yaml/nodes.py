@@ -10,8 +10,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from itertools import groupby
 from typing import Any
 
 import yaml
@@ -20,7 +21,7 @@ from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark
 from spec_lsp.syntax.yaml.scalars import scalar_word
-from spec_lsp.syntax.yaml.templates import FROM_WORKFLOW, Hole, stretches
+from spec_lsp.syntax.yaml.templates import ELEMENT, FROM_TEMPLATE, FROM_WORKFLOW, Hole, stretches
 from spec_lsp.syntax.yaml.values import Printed
 
 Stretch = tuple[int, int]
@@ -206,8 +207,14 @@ class Part:
     printed: Sequence[Stretch] = ()
     loops: Sequence[Stretch] = ()
     root: Node = None
-    printer: Callable[[Hole], Printed | None] | None = None
-    """What templates print, as far as it can be told."""
+    printer: Callable[[Hole, Mapping[str, Word]], Printed | None] | None = None
+    """What templates print, as far as it can be told, given what is known of names."""
+    lines: Callable[[int], list[Word]] = lambda start: []
+    """The items that a template prints as lines, by where these start; none where nobody knows."""
+    elements: Callable[[int], list[Word]] = lambda start: []
+    """What a loop over lines goes over, by where they start; nothing where nobody knows."""
+    names: Mapping[str, Word] = field(default_factory=dict)
+    """What is known of names in templates."""
     signs: Sequence[int] | None = None
     """Where the text speaks of SGLang; None: it may anywhere."""
     _words: dict[int, Word] = field(default_factory=dict)
@@ -239,17 +246,50 @@ class Part:
 
     def prints_in(self, hole: Hole, *, alone: bool) -> tuple[Fragment, ...] | None:
         """What a template prints in the middle of a line, None where nobody knows. Quotes around all of a scalar are YAML's."""
-        printed = self.printer(hole) if self.printer is not None else None
+        printed = self.printer(hole, self.names) if self.printer is not None else None
         if printed is None:
             return None
         return printed.fragments if alone else printed.quoted
 
     def prints(self, start: int, end: int) -> Place | None:
-        """The first line between two offsets on which a template prints something that nobody knows."""
+        """The first line between two offsets on which a template prints something."""
         low = bisect_right(self.printed, self.base + start, key=lambda h: h[1])
         if low < len(self.printed) and self.printed[low][0] < self.base + end:
             return Place(self.document, *self.printed[low])
         return None
+
+    def printed_items(self, start: int, end: int) -> list[Word]:
+        """The items that templates print between two offsets: one that stands for any number of them where nobody knows."""
+        found: list[Word] = []
+        while (place := self.prints(start, end)) is not None:
+            known = self.lines(place.start)
+            found += [brought_in(word, place) for word in known] or [_any_words(place)]
+            start = place.end - self.base
+        return found
+
+    def repeated(self, nodes: Sequence[Node]) -> list[Word]:
+        """The items that a loop makes of those in it; none where nobody knows what it goes over."""
+        found: list[Word] = []
+        start = self.loop_of(nodes[0])
+        for element in self.elements(start) if start is not None else ():
+            inner = replace(self, names={**self.names, ELEMENT: element}, _words={})
+            found += (inner.word(node) for node in nodes)
+        return found
+
+    def in_loops(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, list[Node]]]:
+        """Nodes with those of the same loop, at the first of these; None at the end."""
+        for loop, group in groupby(nodes, self.loop_of):
+            listed = list(group)
+            if loop is None:
+                yield from ((node, []) for node in listed)
+            else:
+                yield listed[0], listed
+        yield None, []
+
+    def loop_of(self, node: Node) -> int | None:
+        """Where the innermost loop around a node starts."""
+        at = self.base + node.start_mark.index
+        return max((start for start, end in self.loops if start <= at < end), default=None)
 
     @property
     def expressions(self) -> Mapping[int, str]:
@@ -389,6 +429,10 @@ def brought_in(word: Word, reference: Place) -> Word:
     """A word that is written in another file, and read where a reference to that stands."""
     fragments = tuple(f._replace(via=(reference, *f.via)) for f in word.fragments)
     return word._replace(fragments=fragments, place=reference)
+
+
+def _any_words(place: Place) -> Word:
+    return Word((Fragment(None, place, False, FROM_TEMPLATE),), place, True)
 
 
 def is_scalar(node: Node) -> bool:

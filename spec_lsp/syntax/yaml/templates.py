@@ -30,6 +30,9 @@ EQUALS = re.compile(r"eq\s+(?P<a>\S+)\s+[\"'`](?P<b>[^\"'`]*)[\"'`]\Z|(?P<c>[\w.
 INLINE = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|=|\bvalue:|\bimage:", re.M)
 """What a line must hold so that the ways of a part of it are told apart."""
 FROM_TEMPLATE = "from a template"
+ELEMENT = "*"
+"""How the element of a loop is called."""
+RANGE = re.compile(r"range\s+(?:\$\w+\s*,\s*)?(?:\$\w+\s*:=\s*)?")
 FROM_BLOCK = "from a template's block"
 FROM_WORKFLOW = "from the workflow's context"
 SEPARATES = frozenset(" \t\"'[{,(")
@@ -54,7 +57,7 @@ class Hole:
     at: int = 0
     """Where `text` starts in the file."""
     dot: str = ""
-    """What `.` is there: the subject of the `with` around it."""
+    """What `.` is there: the subject of the `with` around it, ELEMENT in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,10 @@ class Template:
     arms: list[Arm] = field(default_factory=list)
     loops: list[tuple[int, int]] = field(default_factory=list)
     """Lines that are printed any number of times."""
+    prints: dict[int, Hole] = field(default_factory=dict)
+    """What prints the lines of `printed`, by where these start."""
+    over: dict[int, str] = field(default_factory=dict)
+    """What loops go over, by where their lines start."""
     defined: list[tuple[int, int]] = field(default_factory=list)
     """Lines that are defined for others to include, in order."""
 
@@ -222,6 +229,8 @@ class _Block:
     dot: str = ""
     """The subject of a `with`."""
     defines: bool = False
+    over: str = ""
+    """What a loop goes over."""
 
 
 class _Reader:
@@ -256,12 +265,14 @@ class _Reader:
         steers = m["note"] is not None or self.steers(m, first, code)
         if m["flow"] is None:
             self.turn(m, first, code, start, end, alone)
+        dot = next((block.dot for block in reversed(self.blocks) if block.dot), "")
         if alone and start >= self.inlined:
             self.hide(start, end, not steers)
+            if not steers:
+                self.found.prints.setdefault(start, Hole(*m.span(), code, dot=dot))
         elif m.start() >= self.inlined:
             reason = FROM_WORKFLOW if m["flow"] else FROM_TEMPLATE
             start, end = self.trimmed(m) if steers else m.span()
-            dot = next((block.dot for block in reversed(self.blocks) if block.dot), "")
             self.found.holes.append(Hole(start, end, code, reason, steers, m.start() + m.group().find(code), dot))
             if steers:
                 self.steering.append(m.span())
@@ -296,7 +307,10 @@ class _Reader:
             block.dot = condition.subject if first == "with" else ""
             self.blocks.append(block)
         elif first in LOOPS:
-            self.blocks.append(_Block(end, None, -1 if alone else m.start(), defines=first in ("define", "macro")))
+            block = _Block(end, None, -1 if alone else m.start(), defines=first in ("define", "macro"))
+            block.dot = ELEMENT if first == "range" else ""
+            block.over = RANGE.sub("", code) if first == "range" else ""
+            self.blocks.append(block)
         elif first in ("else", "elif") and self.blocks:
             block = self.blocks[-1]
             self.close(block, start if block.inline < 0 else m.start())
@@ -321,6 +335,7 @@ class _Reader:
         """Ends the open arm of a block."""
         if block.condition is None and block.inline < 0:
             (self.found.defined if block.defines else self.found.loops).append((block.start, end))
+            self.found.over[block.start] = block.over
         if block.condition is None or end < block.start:
             return
         own = (block.condition,) if block.condition.subject else ()

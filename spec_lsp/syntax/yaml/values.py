@@ -11,12 +11,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Hole
+from spec_lsp.syntax.yaml.templates import ELEMENT, FROM_TEMPLATE, Hole
 
 STRING = r"\"[^\"\\{}]*\"|'[^'\\{}]*'|`[^`{}]*`"
 NUMBER = r"-?\d+(?:\.\d+)?"
 NAME = r"\$?\.?[A-Za-z_][\w.]*|(?:inputs|workflow)\.parameters\.[\w-]+|\$?\."
 ATOM = re.compile(rf"(?:{STRING}|{NUMBER}|{NAME})(?=[\s|(),]|\Z)")
+LIST = re.compile(r"\$?\.Values(?:\.\w+)+\Z")
+LINES = re.compile(r"toYaml\s+([$\w.]+)\s*(?:\|\s*n?indent\s+\d+)?\Z")
 PIPE = re.compile(r"\s*\|\s*")
 DEFAULT = re.compile(r"default(?:\s+|\s*\(\s*)")
 CLOSES = re.compile(r"\s*(?:,\s*(?:true|boolean\s*=\s*true)\s*)?\)")
@@ -53,8 +55,18 @@ class Values:
     text: str
     document: str
     chart: Callable[[Sequence[str]], Word | None]
+    lists: Callable[[Sequence[str]], list[Word]] = lambda path: []
 
-    def printed(self, hole: Hole, world: World, names: Mapping[str, Word] = NO_NAMES) -> Printed | None:
+    def elements(self, subject: str) -> list[Word]:
+        """The elements of a list of the chart's that a loop goes over; none where nobody knows."""
+        return self.lists(subject.removeprefix("$").split(".")[2:]) if LIST.match(subject) else []
+
+    def lines(self, hole: Hole) -> list[Word]:
+        """The items of a list that a template prints as lines (`toYaml .Values.args | nindent 8`); none where nobody knows."""
+        printed = LINES.match(hole.text)
+        return self.elements(_name(printed[1], hole.dot)) if printed else []
+
+    def printed(self, hole: Hole, names: Mapping[str, Word] = NO_NAMES, *, world: World) -> Printed | None:
         """What a hole prints in a way in which `world` holds; None where nobody knows. `names` are those of the document."""
         if hole.reason != FROM_TEMPLATE:
             return None
@@ -97,6 +109,8 @@ def _name(written: str, dot: str) -> str:
     """A name as conditions write it: `.` inside of `with .Values.x` is `.Values.x`, and `$.Values.x` is so everywhere."""
     if written.startswith("$."):
         return written[1:]
+    if dot == ELEMENT and written.startswith("$"):
+        return ELEMENT
     if not dot or not written.startswith("."):
         return written
     return dot if written == "." else dot + written
