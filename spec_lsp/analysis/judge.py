@@ -23,7 +23,7 @@ from spec_lsp.analysis.rules import (
     rule_of,
 )
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
-from spec_lsp.catalog.binding import Binding, ReadConfig, Setting, Unknown, bind, rebound
+from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind, rebound
 from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
@@ -173,10 +173,9 @@ def is_open(launch: Launch, binding: Binding) -> bool:
 class Values:
     """What a binding gives: typed values with how they are written, and the reasons of unknown ones, by field."""
 
-    __slots__ = ("given", "settings", "unknown")
+    __slots__ = ("given", "unknown")
 
     def __init__(self, binding: Binding) -> None:
-        self.settings: Mapping[str, Setting] = binding.settings
         known = {name: s for name, s in binding.settings.items() if not isinstance(s.value, Unknown)}
         self.given = Given({n: s.value for n, s in known.items()}, {n: s.spelled for n, s in known.items()})
         self.unknown = {n: s.value.reason for n, s in binding.settings.items() if isinstance(s.value, Unknown)}
@@ -194,31 +193,25 @@ class Bound:
     def __init__(self, launch: Launch, configs: ConfigSource) -> None:
         self._launch = launch
         self._configs = configs
-        self._bindings: dict[tuple[int, Release], Binding] = {}
-        self._first: dict[int, Binding] = {}
-        self._values: dict[int, Values] = {}
+        self._bound: dict[tuple[int, Release], tuple[Binding, Values]] = {}
+        self._first: dict[int, tuple[Binding, Values]] = {}
 
-    def binding(self, index: int, release: Release) -> Binding:
-        found = self._bindings.get((index, release))
+    def binding(self, index: int, release: Release) -> tuple[Binding, Values]:
+        """What a variant's words come to in a release."""
+        found = self._bound.get((index, release))
         if found is None:
-            found = self._bindings[index, release] = self._bind(index, release)
+            found = self._bound[index, release] = self._bind(index, release)
         return found
 
-    def _bind(self, index: int, release: Release) -> Binding:
-        first = self._first.get(index)
-        alike = (
-            rebound(first, load(catalog_release(release)))
-            if first and self._launch.program == "launch_server"
-            else None
-        )
-        found = alike or bind_variant(self._launch, index, release, self._configs)
+    def _bind(self, index: int, release: Release) -> tuple[Binding, Values]:
+        if index in self._first and self._launch.program == "launch_server":
+            first, values = self._first[index]
+            alike = rebound(first, load(catalog_release(release)))
+            if alike is not None:
+                return alike, values
+        binding = bind_variant(self._launch, index, release, self._configs)
+        found = binding, Values(binding)
         self._first.setdefault(index, found)
-        return found
-
-    def values(self, binding: Binding) -> Values:
-        found = self._values.get(id(binding.settings))
-        if found is None:
-            found = self._values[id(binding.settings)] = Values(binding)  # which keeps the settings
         return found
 
 
@@ -316,20 +309,18 @@ def overridden(judged: Judged) -> list[Refusal]:
     """Typed values that SGLang will replace, each with the reason of the last step that decided the field."""
     if judged.resolution is None:
         return []
-    config = judged.resolution.config
+    config, settings = judged.resolution.config, judged.binding.settings
+    known = {f: s for f, s in settings.items() if not isinstance(s.value, Unknown) and config.known(f)}
+    replaced = [field for field, setting in known.items() if getattr(config, field) != setting.value]
+    history = config.history if replaced else {}
     said = []
-    for field, setting in judged.binding.settings.items():
-        if isinstance(setting.value, Unknown) or not config.known(field):
-            continue
+    for field in replaced:
         value = getattr(config, field)
-        if value == setting.value:
+        decisions = history.get(field, ())
+        deciding = [d for d in decisions if not d.step.spelling]
+        if not deciding or any(d.step.spelling and d.value == value for d in decisions):
             continue
-        decisions = config.history.get(field, ())
-        history = [d for d in decisions if not d.step.spelling]
-        if not history or any(d.step.spelling and d.value == value for d in decisions):
-            continue
-        step = history[-1].step
-        message = f"{config.flag_as_typed(field)} becomes {_written(value)}: {step.reason}"
+        message = f"{config.flag_as_typed(field)} becomes {_written(value)}: {deciding[-1].step.reason}"
         fixes = (Change(set={field: value}), Change(drop=(field,)))
         said.append(Refusal(field, message, fixes=fixes))
     return said
@@ -399,8 +390,7 @@ def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound
     runs = []
     for index in range(len(launch.variants)):
         for world in worlds:
-            binding = bound.binding(index, world.release)
-            values = bound.values(binding)
+            binding, values = bound.binding(index, world.release)
             judged = run(launch, index, world, models, binding, values=values)
             runs.append(judged)
             if is_open(launch, binding) and not (judged.resolution and judged.resolution.refused):

@@ -10,7 +10,7 @@ from one that is known. The result is that of `engine.resolve`, which tests/reso
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections import ChainMap, OrderedDict
+from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -180,7 +180,7 @@ class Baseline:
         self.known, self.parts, self.start, self.readers = known, parts, start, readers
         self.writers = [n for n, part in enumerate(parts) if part.bare.states]
         """The parts that leave a field otherwise."""
-        self._left: dict[tuple[int, int], Fields | None] = {}
+        self._left: dict[tuple[int, int], Fields] = {}
         self.logging = [n for n in self.writers if parts[n].bare.log]
         self.saying = [n for n, part in enumerate(parts) if part.bare.says]
         self.going = frozenset(part.guard for part in parts if part.bare.goes)
@@ -203,16 +203,15 @@ class Baseline:
                 return states[at]
         return self.start.state(name)
 
-    def left(self, first: int, end: int) -> Fields | None:
-        """What the parts from one up to another (this not included) left otherwise; None: nothing."""
-        key = (first, end)
-        if key not in self._left:
+    def left(self, first: int, end: int) -> Fields:
+        """What some writers left otherwise: those from one up to another (not included), counted among the writers."""
+        found = self._left.get((first, end))
+        if found is None:
             if len(self._left) >= MAX_LEFT:
                 self._left.clear()
-            writers = self.writers[bisect_left(self.writers, first) : bisect_left(self.writers, end)]
-            states = [self.parts[number].bare.states for number in writers]
-            self._left[key] = _with(NO_FIELDS, dict(ChainMap(*reversed(states)))) if states else None
-        return self._left[key]
+            states = (self.parts[number].bare.states for number in self.writers[first:end])
+            found = self._left[first, end] = _with(NO_FIELDS, *states)
+        return found
 
     def outcomes(self, telling: list[int], others: Mapping[int, Outcome]) -> Iterator[Outcome]:
         """What came of these parts and of the `others`, in order, in a launch in which the others came to something else."""
@@ -225,13 +224,14 @@ class Baseline:
             yield from outcome.log
 
 
-def _with(fields: Fields, states: Mapping[str, Any]) -> Fields:
-    """The fields with some in other states."""
+def _with(fields: Fields, *changes: Mapping[str, Any]) -> Fields:
+    """The fields with some in other states, the last that is said of each."""
     known, lacking = dict(fields.known), dict(fields.lacking)
-    for name, state in states.items():
-        now, before = (lacking, known) if type(state) is Lacking else (known, lacking)
-        before.pop(name, None)
-        now[name] = state
+    for states in changes:
+        for name, state in states.items():
+            now, before = (lacking, known) if type(state) is Lacking else (known, lacking)
+            before.pop(name, None)
+            now[name] = state
     return Fields(known, lacking)
 
 
@@ -248,7 +248,9 @@ class Difference:
         self.others: dict[int, Outcome] = {}
         self._result = Resolution(c)
         self._behind = 0
-        """Up to which part the fields are as they are to be."""
+        """How many of the baseline's writers have had their turn."""
+        self._next = baseline.writers[0] if baseline.writers else len(baseline.parts)
+        """The one after them."""
         self._pending = 0
         """The parts, as bits, that something concerns which differs or did."""
         for name in self.differing:
@@ -266,11 +268,9 @@ class Difference:
 
     def step(self, number: int, part: Part) -> None:
         """Run one part, and compare what comes of it."""
+        if self._next <= number:
+            self._catch_up(number)
         bare, c = part.bare, self.c
-        left = self.baseline.left(self._behind, number)
-        if left is not None:
-            c.update(left)
-        self._behind = number + 1
         on = part.step is None or not part.guard or self._is_on(part.guard)
         outcome = part.run(c, self._result) if on else NOTHING
         if outcome is bare:
@@ -287,6 +287,15 @@ class Difference:
     def _is_on(self, guard: str) -> bool:
         """Whether a guard lets its steps run: as in the other launch, if it does not differ."""
         return (guard in self.baseline.going) != (guard in self.differing)
+
+    def _catch_up(self, number: int) -> None:
+        """Leave the fields as the parts before this one left them that were not run since the last that was."""
+        writers, first = self.baseline.writers, self._behind
+        end = bisect_left(writers, number, first)
+        if end > first:
+            self.c.update(self.baseline.left(first, end))
+        self._behind = bisect_right(writers, number, end)
+        self._next = writers[self._behind] if self._behind < len(writers) else len(self.baseline.parts)
 
     def _compare(self, name: str, state: Any, number: int) -> None:
         """What a field is after a part: does it differ from now on?"""
