@@ -421,15 +421,26 @@ LISTS = [
         ("{{- with .Values.m }}", "{{- range .l }}", "- {{ .tp }}", "{{- end }}", "{{- end }}"),
         ["--a ?* --z", "--a --z"],
     ),
-    (("{{- range $k, $v := .Values.flags }}", "- --{{ $k }}={{ $v }}", "{{- end }}"), ["--a --?=? --z"]),
+    (
+        ("{{- range $k, $v := .Values.flags }}", "- --{{ $k }}={{ $v }}", "{{- end }}"),
+        ["--a --b=x --on=true --tp=8 --z"],
+    ),
+    (
+        ("{{- range $k, $v := .Values.flags }}", "- --{{ $k }}", "- {{ $v | quote }}", "{{- end }}"),
+        ["--a --b x --on true --tp 8 --z"],
+    ),
+    (
+        ("{{- range $k, $v := .Values.flags }}", "{{- if $v }}", "- --{{ $k }}", "{{- end }}", "{{- end }}"),
+        ["--a --? --z", "--a --z"],
+    ),
+    (("{{- range .Values.flags }}", "- x{{ . }}", "{{- end }}"), ["--a xx xtrue x8 --z"]),
+    (("{{- range $k, $v := .Values.m }}", "- --{{ $k }}={{ $v }}", "{{- end }}"), ["--a --?=? --z"]),
 ]
 
 
 @pytest.mark.parametrize(("lines", "expected"), LISTS, ids=range(len(LISTS)))
 def test_lists_of_charts(lines: tuple[str, ...], expected: list[str]) -> None:
-    values = (
-        "args: [--tp, 8]\nnames: [p, q]\nnone: []\nmaps: [{a: 1}]\nm: {tp: 3, l: [{tp: 4}]}\nflags: {tp: 8}\ntp: 5\n"
-    )
+    values = "args: [--tp, 8]\nnames: [p, q]\nnone: []\nmaps: [{a: 1}]\nm: {tp: 3, l: [{tp: 4}]}\nflags: {tp: 8, b: x, on: true}\ntp: 5\n"
     document = parse("c/templates/a.yaml", pod("- --a", *lines, "- --z"), {"../values.yaml": values}.get)
     check_maps(document)
     assert sorted(" ".join(argv(v)) for launch in document.launches for v in launch.variants) == sorted(expected)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from spec_lsp.syntax.word import Fragment, Word
 from spec_lsp.syntax.yaml.entries import BOOL, value_word
-from spec_lsp.syntax.yaml.nodes import Part, is_null, is_scalar, items, root_of
+from spec_lsp.syntax.yaml.nodes import Node, Part, is_null, is_scalar, items, root_of
 
 
 @dataclass(slots=True)
@@ -24,18 +24,24 @@ class Chart:
         """A scalar as a template prints it; None where there is none."""
         part = self.part()
         node = part.get(part.root, *path)
-        if not is_scalar(node) or is_null(node):
-            return None
-        word = value_word(part, node)
-        if node.tag == BOOL and word.text is not None:  # as Go writes it
+        return self.printed(node) if is_scalar(node) and not is_null(node) else None
+
+    def printed(self, node: Node) -> Word:
+        """A scalar as Go writes it."""
+        word = value_word(self.part(), node)
+        if node.tag == BOOL and word.text is not None:
             return Word((Fragment(word.text.lower(), word.place, False),), word.place)
         return word
 
-    def list_at(self, path: Sequence[str]) -> list[Word]:
-        """The scalars of a list; none where there is no list, or it holds anything else."""
+    def list_at(self, path: Sequence[str]) -> list[tuple[Word | None, Word]]:
+        """The scalars of a list, or those of a mapping with their keys, in a loop's order; none if it holds anything else."""
         part = self.part()
-        nodes = items(part.get(part.root, *path))
-        return [part.word(node) for node in nodes] if all(map(is_scalar, nodes)) else []
+        node = part.get(part.root, *path)
+        entries = [(key, value) for key, value in (part.entries(node)[name] for name in sorted(part.entries(node)))]
+        pairs = entries or [(None, item) for item in items(node)]
+        if not all(is_scalar(value) and not is_null(value) for _, value in pairs):
+            return []
+        return [(part.word(key) if key is not None else None, self.printed(value)) for key, value in pairs]
 
     def part(self) -> Part:
         if self._part is None:

@@ -21,7 +21,7 @@ from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark
 from spec_lsp.syntax.yaml.scalars import scalar_word
-from spec_lsp.syntax.yaml.templates import ELEMENT, FROM_TEMPLATE, FROM_WORKFLOW, Hole, stretches
+from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, FROM_WORKFLOW, Hole, stretches
 from spec_lsp.syntax.yaml.values import Printed
 
 Stretch = tuple[int, int]
@@ -211,8 +211,8 @@ class Part:
     """What templates print, as far as it can be told, given what is known of names."""
     lines: Callable[[int], list[Word]] = lambda start: []
     """The items that a template prints as lines, by where these start; none where nobody knows."""
-    elements: Callable[[int], list[Word]] = lambda start: []
-    """What a loop over lines goes over, by where they start; nothing where nobody knows."""
+    elements: Callable[[int], list[Mapping[str, Word]]] = lambda start: []
+    """What names are in each turn of a loop over lines, by where these start; nothing where nobody knows."""
     names: Mapping[str, Word] = field(default_factory=dict)
     """What is known of names in templates."""
     signs: Sequence[int] | None = None
@@ -271,8 +271,8 @@ class Part:
         """The items that a loop makes of those in it; none where nobody knows what it goes over."""
         found: list[Word] = []
         start = self.loop_of(nodes[0])
-        for element in self.elements(start) if start is not None else ():
-            inner = replace(self, names={**self.names, ELEMENT: element}, _words={})
+        for names in self.elements(start) if start is not None else ():
+            inner = replace(self, names={**self.names, **names}, _words={})
             found += (inner.word(node) for node in nodes)
         return found
 

@@ -32,7 +32,6 @@ INLINE = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|=|\bvalue:|\bimage:", re.M)
 FROM_TEMPLATE = "from a template"
 ELEMENT = "*"
 """How the element of a loop is called."""
-RANGE = re.compile(r"range\s+(?:\$\w+\s*,\s*)?(?:\$\w+\s*:=\s*)?")
 FROM_BLOCK = "from a template's block"
 FROM_WORKFLOW = "from the workflow's context"
 SEPARATES = frozenset(" \t\"'[{,(")
@@ -108,7 +107,7 @@ class Template:
     prints: dict[int, Hole] = field(default_factory=dict)
     """What prints the lines of `printed`, by where these start."""
     over: dict[int, str] = field(default_factory=dict)
-    """What loops go over, by where their lines start."""
+    """The code of loops that do the same with all they go over, by where their lines start."""
     defined: list[tuple[int, int]] = field(default_factory=list)
     """Lines that are defined for others to include, in order."""
 
@@ -230,7 +229,7 @@ class _Block:
     """The subject of a `with`."""
     defines: bool = False
     over: str = ""
-    """What a loop goes over."""
+    """The code of a loop."""
 
 
 class _Reader:
@@ -309,7 +308,7 @@ class _Reader:
         elif first in LOOPS:
             block = _Block(end, None, -1 if alone else m.start(), defines=first in ("define", "macro"))
             block.dot = ELEMENT if first == "range" else ""
-            block.over = RANGE.sub("", code) if first == "range" else ""
+            block.over = code if first == "range" else ""
             self.blocks.append(block)
         elif first in ("else", "elif") and self.blocks:
             block = self.blocks[-1]
@@ -335,7 +334,8 @@ class _Reader:
         """Ends the open arm of a block."""
         if block.condition is None and block.inline < 0:
             (self.found.defined if block.defines else self.found.loops).append((block.start, end))
-            self.found.over[block.start] = block.over
+            asks = any(block.start <= arm.start < end for arm in self.found.arms)
+            self.found.over[block.start] = "" if asks else block.over
         if block.condition is None or end < block.start:
             return
         own = (block.condition,) if block.condition.subject else ()

@@ -17,6 +17,7 @@ STRING = r"\"[^\"\\{}]*\"|'[^'\\{}]*'|`[^`{}]*`"
 NUMBER = r"-?\d+(?:\.\d+)?"
 NAME = r"\$?\.?[A-Za-z_][\w.]*|(?:inputs|workflow)\.parameters\.[\w-]+|\$?\."
 ATOM = re.compile(rf"(?:{STRING}|{NUMBER}|{NAME})(?=[\s|(),]|\Z)")
+RANGE = re.compile(r"range\s+(?:(?:(?P<key>\$\w+)\s*,\s*)?(?P<value>\$\w+)\s*:=\s*)?(?P<subject>\$?\.[\w.]+)\Z")
 LIST = re.compile(r"\$?\.Values(?:\.\w+)+\Z")
 LINES = re.compile(r"toYaml\s+([$\w.]+)\s*(?:\|\s*n?indent\s+\d+)?\Z")
 PIPE = re.compile(r"\s*\|\s*")
@@ -55,16 +56,27 @@ class Values:
     text: str
     document: str
     chart: Callable[[Sequence[str]], Word | None]
-    lists: Callable[[Sequence[str]], list[Word]] = lambda path: []
+    lists: Callable[[Sequence[str]], list[tuple[Word | None, Word]]] = lambda path: []
 
-    def elements(self, subject: str) -> list[Word]:
-        """The elements of a list of the chart's that a loop goes over; none where nobody knows."""
+    def elements(self, loop: str) -> list[Mapping[str, Word]]:
+        """What names stand for in each turn of a loop over values of the chart's; none where nobody knows."""
+        found = RANGE.match(loop)
+        turns: list[Mapping[str, Word]] = []
+        if found is None:
+            return turns
+        for key, value in self.listed(found["subject"]):
+            names = {ELEMENT: value, found["value"] or ELEMENT: value}
+            turns.append({**names, found["key"]: key} if found["key"] and key is not None else names)
+        return turns
+
+    def listed(self, subject: str) -> list[tuple[Word | None, Word]]:
         return self.lists(subject.removeprefix("$").split(".")[2:]) if LIST.match(subject) else []
 
     def lines(self, hole: Hole) -> list[Word]:
         """The items of a list that a template prints as lines (`toYaml .Values.args | nindent 8`); none where nobody knows."""
         printed = LINES.match(hole.text)
-        return self.elements(_name(printed[1], hole.dot)) if printed else []
+        found = self.listed(_name(printed[1], hole.dot)) if printed else []
+        return [value for key, value in found if key is None]
 
     def printed(self, hole: Hole, names: Mapping[str, Word] = NO_NAMES, *, world: World) -> Printed | None:
         """What a hole prints in a way in which `world` holds; None where nobody knows. `names` are those of the document."""
@@ -109,8 +121,6 @@ def _name(written: str, dot: str) -> str:
     """A name as conditions write it: `.` inside of `with .Values.x` is `.Values.x`, and `$.Values.x` is so everywhere."""
     if written.startswith("$."):
         return written[1:]
-    if dot == ELEMENT and written.startswith("$"):
-        return ELEMENT
     if not dot or not written.startswith("."):
         return written
     return dot if written == "." else dot + written
