@@ -50,12 +50,21 @@ def _compare(c: Compare, expander: Expander, source: Source) -> bool | None:
         pattern = expander.pattern(c.right, source)
         if left is None or pattern is None:
             return _differs_in_emptiness(c, expander, source)
-        same = matches(left, pattern)
+        same = (
+            None
+            if _asks_if_sourced(expander.scalar(c.left, source), expander.scalar(c.right, source))
+            else matches(left, pattern)
+        )
         return None if same is None else same == (c.op != "!=")
     right = expander.text(c.right, source)
     if left is None or right is None or c.op not in ("<", ">"):
         return None
     return left < right if c.op == "<" else left > right
+
+
+def _asks_if_sourced(left: Sequence[Fragment], right: Sequence[Fragment]) -> bool:
+    """`$BASH_SOURCE = $0`: a script may be run or sourced."""
+    return all(len(side) == 1 and side[0].fixed and side[0].place.end == 0 for side in (left, right))
 
 
 def _differs_in_emptiness(c: Compare, expander: Expander, source: Source) -> bool | None:
@@ -161,7 +170,7 @@ def _binary(op: str, left: Word, right: Word) -> bool | None:
             if "" in (a, b) and nonempty(left.fragments if b == "" else right.fragments):
                 return op == "!="
             return None
-        return (a == b) == (op != "!=")
+        return None if _asks_if_sourced(left.fragments, right.fragments) else (a == b) == (op != "!=")
     if (
         a is None
         or b is None

@@ -500,6 +500,8 @@ class Expander:
         if (op == "+") == given:
             via = source.place(p.start, p.end)
             before = len(fields.current), len(fields.words)
+            if p.quoted and not p.arg.parts:
+                fields.expanded((), True)
             self.into(fields, p.arg.parts, source, not p.quoted, join)
             if op != "+":
                 mark_via(fields, before, via)
