@@ -191,7 +191,8 @@ def _with_flags(values: Completion | None, place: Place | None, at: WordSpot, kn
     one_each = at.launch.syntax in ("yaml-words", "list-words")
     items = _flags(around, alone=not follows and "=" not in at.rest and not one_each)
     if at.launch.syntax == "yaml-mapping":
-        items = map(_as_key, items)
+        dashes = "" if at.word.fragments[0].fixed else "--"  # of keys that are written with theirs
+        items = (_as_key(item, dashes) for item in items)
     return Completion(place, (*(values.items if values else ()), *items)) if place else None
 
 
@@ -202,9 +203,9 @@ def _as_items(at: WordSpot, values: Completion | None) -> Completion | None:
     return replace(values, items=tuple(replace(i, text=yaml_text.scalar(i.text)) for i in values.items))
 
 
-def _as_key(item: Item) -> Item:
+def _as_key(item: Item, dashes: str) -> Item:
     """A flag as the key of a mapping that becomes flags."""
-    return replace(item, label=item.label[2:], text=item.text[2:], snippet="", kind="key")
+    return replace(item, label=dashes + item.label[2:], text=dashes + item.text[2:], snippet="", kind="key")
 
 
 def _flag_of(catalog: Catalog, typed: str) -> Flag | None:

@@ -267,6 +267,7 @@ POD = (
     "containers:\n- image: lmsysorg/sglang:v0.5.21\n  command: [python3, -m, sglang.launch_server]\n"
     "  args:\n  - --model-path\n  - m\n"
 )
+OPTIONS = "module: sglang\noptions:\n  --tp-size: 8\n  --mem-fraction-static: 0.8\n  --page-size: 1\n"
 RECIPE = "backend:\n  sglang_config:\n    decode:\n      tensor-parallel-size: 8\n"
 
 
@@ -289,6 +290,9 @@ RECIPE = "backend:\n  sglang_config:\n    decode:\n      tensor-parallel-size: 8
         (RECIPE + "      attention-backend: ‸\n", "", "fa3"),
         (RECIPE + "      ‸\n", "", "page-size"),
         (RECIPE + "  ‸\n", "", None),
+        (OPTIONS + "  --attention-b‸\n", "--attention-b", "--attention-backend"),
+        (OPTIONS + "  --attention-backend: ‸\n", "", "fa3"),
+        (OPTIONS.replace("--", "") + "  attention-b‸\n", "attention-b", "attention-backend"),
     ],
 )
 def test_in_yaml(text: str, replaced: str, item: str | None) -> None:

@@ -80,6 +80,11 @@ COMMANDS: list[tuple[str, list[str]]] = [
     (f"run: source flags.sh && {RUN} $FLAGS", ["--tp 8"]),
     (f"run: |\n  # {RUN} --tp 1\n  echo '{RUN} --tp 3'", []),
     (f"command: {RUN} --tp ${{gpus.count}} ${{more.args}} --x ${{oc.env:X,${{a.b}}}}", ["--tp ?+ ?+ --x ?+"]),
+    (f"server_cmd: '{RUN} --tp {{tp}} --x=a{{b}}'", ["--tp ?+ --x=a? ?+"]),
+    (f"command: '{RUN} --tp {{tp}}'", ["--tp ?+ ?+"]),
+    (f"run: |\n  {RUN} \\\n    --tp {{tp}}", ["--tp ?+ ?+"]),
+    (f"run: |\n  {RUN} --tp {{tp}}\n  echo", ["--tp {tp}"]),
+    (f"run: {RUN} --x '{{\"a\":1}}' --y {{}} --z %{{a}}", ['--x {"a":1} --y {} --z %{a}']),
     ("livenessProbe: {exec: {command: [pgrep, -f, sglang.launch_server]}}", []),
     ("command: [python3, -m, sglang_router.launch_router, --tp, '2']", []),
     ("command: [python3, -m, sglang.bench_serving, --backend, sglang]", []),
@@ -215,6 +220,15 @@ MAPS = [
         "server_cls: x.SGLangServer\nengine_kwargs: {tp_size: 2, page_size: 1, a_b: true}",
         ["--tp-size 2 --page-size 1 --a-b"],
     ),
+    (
+        "module: sglang\noptions: {--tp-size: 2, --page-size: 1, --a-b: true, --c: [1, 2], --d: false}",
+        ["--tp-size 2 --page-size 1 --a-b --c 1 2"],
+    ),
+    (
+        "module: sglang\nargs: {--tp-size: 2, --page-size: 1, about: x, --other: 1}",
+        ["--tp-size 2 --page-size 1 --other 1"],
+    ),
+    ("module: sglang\nargs: {--random-input-len: 2, --max-concurrency: 1}", []),
     ("engine_kwargs: {tp_size: 2, page_size: 1}", []),
     ("server_cls: x.Other\nengine_kwargs: {tp_size: 2, page_size: 1}", []),
 ]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import Change, WordEditor, apply_edits
+from spec_lsp.syntax.launch import Document
 from tests.syntax.support import check_maps, forget
 
 Pairs = list[tuple[str, str]]
@@ -102,13 +103,23 @@ def recipe_flow(pairs: Pairs) -> str:
     return f"backend: {{sglang_config: {{aggregated: {{{body}}}}}}}\n"
 
 
+def dashed(pairs: Pairs) -> str:
+    body = "".join(f"    {f}: {v or 'true'}\n" for f, v in pairs)
+    return f"launch:\n  module: sglang.launch_server\n  options:\n{body}  port: 3\n"
+
+
+def dashed_quoted(pairs: Pairs) -> str:
+    return dashed([(f'"{f}"', v) for f, v in pairs])
+
+
 def windows(pairs: Pairs) -> str:
     return block(pairs).replace("\n", "\r\n")
 
 
-MAPPINGS = (recipe, recipe_flow)
+MAPPINGS = (recipe, recipe_flow, dashed, dashed_quoted)
 LAYOUTS: list[Callable[[Pairs], str]] = [
     block, block_deep, equals, flow, flow_lines, flow_comments, literal, folded, double, single, plain, compose, nested_single, nested_double, manifest, recipe, recipe_flow, windows,
+    dashed, dashed_quoted,
 ]  # fmt: skip
 values = st.sampled_from(["8", "0.85", "fa3", "/models/a-b", ""])
 pairs_of = st.lists(values, min_size=1, max_size=4).map(lambda vs: [(f"--flag-{i}", v) for i, v in enumerate(vs)])
@@ -120,12 +131,18 @@ def flat(pairs: Pairs, layout: Callable[[Pairs], str]) -> list[str]:
     return [w for pair in pairs for w in pair if w]
 
 
+def reading(
+    name: str, text: str, read: Callable[[str], str | None] = lambda path: None, language: str | None = None
+) -> Document:
+    return parse(name, text, read, language, lambda keys: bool(keys & {"flag-0", "flag-1", "new", "other"}))
+
+
 def editor(text: str) -> WordEditor:
     forget()
-    document = parse(NAME, text)
+    document = reading(NAME, text)
     check_maps(document)
     assert len(document.launches) == 1
-    return WordEditor(document, 0)
+    return WordEditor(document, 0, parse=reading)
 
 
 def added_by_tool(text: str) -> int:
@@ -138,7 +155,7 @@ def after(text: str, change: Change | None) -> list[str | None]:
     changed = apply_edits(text, NAME, change.edits)
     assert changed is not None
     list(yaml.safe_load_all(changed))
-    document = parse(NAME, changed)
+    document = reading(NAME, changed)
     check_maps(document)
     assert not document.problems
     (launch,) = document.launches

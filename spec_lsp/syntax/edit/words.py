@@ -76,7 +76,8 @@ class WordEditor:
         old = word.known_start.partition("=")[0]
         if self.syntax == "yaml-mapping":
             written = self.text_at(word.place) if is_written(word) else ""
-            key = flag.removeprefix("--").replace("-", "_" if "_" in written and "-" not in written else "-")
+            bare = flag if self.has_dashes(word) else flag.removeprefix("--")
+            key = bare.replace("-", "_" if "_" in written and "-" not in written else "-")
             expected = [*map(_told, self.words[:index]), flag, *map(_told, self.words[index + 1 :])]
             return self.first_good([(Edit(word.place, key),)], expected, index) if written else None
         if not FLAG.match(old) and self.syntax != "keywords":
@@ -117,6 +118,10 @@ class WordEditor:
             return None
         expected = [*map(_told, self.words[:index]), flag, value, *map(_told, self.words[index + 1 :])]
         return self.first_good(self.split_candidates(word, flag, value, place), expected, index, added=2)
+
+    def has_dashes(self, key: Word) -> bool:
+        """Whether a key that becomes a flag is written with the flag's dashes."""
+        return self.text_at(key.place).lstrip("\"'").startswith("--")
 
     def joins_values(self) -> bool:
         """Whether the launch writes `--flag=value` rather than `--flag value`."""
@@ -265,13 +270,14 @@ class WordEditor:
         """Ways to add a key to a mapping whose keys become flags: where it is there with `false`, there; else behind a flag's entry."""
         launch = self.document.launches[self.launch]
         keys = [i for i, w in enumerate(self.words) if FLAG.match(w.known_start) and is_written(w)]
-        key, value = new[0].removeprefix("--"), yaml_text.entry_value(new[1:])
+        dashes = any(self.has_dashes(self.words[i]) for i in keys)
+        key, value = new[0] if dashes else new[0].removeprefix("--"), yaml_text.entry_value(new[1:])
         yield from yaml_text.switched_on(text, launch.extent, key, value)
         at = max((i for i in keys if i <= after), default=None) if after >= 0 else None
         at = keys[-1] if at is None and keys else at
         if at is None:
             return
-        snake = sum("_" in self.text_at(self.words[i].place) for i in keys) * 2 > len(keys)
+        snake = not dashes and sum("_" in self.text_at(self.words[i].place) for i in keys) * 2 > len(keys)
         written = key.replace("-", "_") if snake else key
         behind = next((i for i in range(at + 1, len(self.words)) if i in keys), len(self.words))
         last = self.words[behind - 1].place

@@ -49,8 +49,12 @@ KEYWORDS_KEYS = frozenset(("engine_kwargs", "engineKwargs", "engine_args"))
 OURS = ("chunked-prefill-size", "mem-fraction-static")
 """Keys of no other server's."""
 OTHER_SHELLS = re.compile(r"(?:python\d?|pwsh|powershell|cmd|perl|node)(?:\s+\{0\}.*)?\Z")
-KEBAB = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
-KEBAB_OR_SNAKE = re.compile(r"[a-z][a-z0-9]*(?:[-_][a-z0-9]+)*\Z")
+LETTER = r"[a-z\uf8f1]"
+"""A letter of a flag's name, or the mark that stands where the cursor is (see `cursor`)."""
+PIECE = r"[a-z0-9\uf8f1]"
+KEBAB = re.compile(rf"{LETTER}{PIECE}*(?:-{PIECE}+)*\Z")
+KEBAB_OR_SNAKE = re.compile(rf"{LETTER}{PIECE}*(?:[-_]{PIECE}+)*\Z")
+DASHED = re.compile(rf"--{KEBAB_OR_SNAKE.pattern}")
 SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
@@ -204,7 +208,7 @@ class Reader:
         elif is_list(node):
             self.list_of(key, node, frame)
         elif SCRIPT_KEY.search(key) or node.value.startswith("#!"):
-            self.script(self.part.word(node), frame)
+            self.script(text.formatted(self.part.word(node)), frame)
         elif MANIFEST.match(node.value) and self.nested is not None:
             self.inner(self.nested(self.part.word(node)))
         self._open.pop()
@@ -301,7 +305,7 @@ class Reader:
         scalars = [k for k in given if not is_null(entries[k][1]) and k not in listed]
         if not listed and scalars and not frame.compose:
             found = [self.part.word(entries[k][1]) for k in scalars]
-            self.script(joined(found), frame)
+            self.script(text.formatted(joined(found)), frame)
             return given
         argv: list[Word] = []
         in_lists = False
@@ -438,10 +442,13 @@ class Reader:
             return False
         style = KEBAB_OR_SNAKE if key in KEYWORDS_KEYS and frame.says_sglang else KEBAB
         given = self.part.entries(node)
-        entries = {name.replace("_", "-"): entry for name, entry in given.items() if style.match(name)}
+        if sum(name.startswith("--") for name in given) * 2 > len(given):
+            entries = {name: entry for name, entry in given.items() if DASHED.match(name)}
+        else:
+            entries = {name.replace("_", "-"): entry for name, entry in given.items() if style.match(name)}
         if len(entries) * 4 < len(given) * 3:
             return False  # another schema's: keys in snake or camel case
-        if not self.are_ours(frozenset(entries), frame):
+        if not self.are_ours(frozenset(name.removeprefix("--") for name in entries), frame):
             return False
         flags: list[Word] = []
         for name, entry in entries.items():

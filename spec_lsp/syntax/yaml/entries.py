@@ -11,13 +11,16 @@ NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", BOOL)
 
 
 def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
-    """The words that `name: value` becomes: `true` is the flag alone, `false` and nothing are nothing, a list is its items."""
+    """The words that `name: value` becomes: `true` is the flag alone, `false` and nothing are nothing, a list is its items.
+
+    A name may have its dashes already.
+    """
     key, node = entry
     place = part.place_of(key)
     dashes = Fragment("--", Place(place.document, place.start, place.start), False, fixed=True)
     written = part.word(key)
     named = written.fragments if written.text == name else (Fragment(name, place, False),)
-    flag = Word((dashes, *named), place)
+    flag = Word(named if name.startswith("--") else (dashes, *named), place)
     if is_list(node):
         return [flag, *(value_word(part, item) for item in items(node))] if items(node) else []
     if is_null(node):

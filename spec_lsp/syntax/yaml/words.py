@@ -16,8 +16,10 @@ KUBERNETES = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
 COMPOSE = re.compile(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
 VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
 PARAMETER = re.compile(r"\{(?P<name>[A-Za-z_]\w*)\}")
+FIELD = re.compile(r"(?<![$%{\\])\{[A-Za-z_]\w*\}(?!\})")
 FROM_OPERATOR = "set by what runs the container"
 FROM_SWEEP = "from the sweep"
+FROM_TOOL = "filled in by the tool that reads the file"
 
 Setting = Word | bool | None
 """What a name of Compose's stands for: its value; whether it is set, to something nobody knows; None where even that is not known."""
@@ -148,6 +150,20 @@ def parameters(word: Word) -> Word:
         PARAMETER,
         lambda m: (Fragment(None, place_in(word, m.start(), m.end()), False, f"{FROM_SWEEP} over {m['name']}"),),
     )
+
+
+def formatted(word: Word) -> Word:
+    """A command on one line with `{name}` in it: a tool (Python's `str.format`) fills that in, and may go on with more arguments."""
+    whole = embedded(word).whole
+    if not FIELD.search(whole) or "\n" in whole.strip().replace("\\\n", ""):
+        return word
+    shorter = word._replace(fragments=word.slice(0, len(whole.rstrip())))
+    found = substituted(
+        shorter, FIELD, lambda m: (Fragment(None, place_in(shorter, m.start(), m.end()), False, FROM_TOOL),)
+    )
+    end = Place(word.place.document, word.place.end, word.place.end)
+    more = Fragment(" ", end, False, fixed=True), Fragment(None, end, False, FROM_TOOL)
+    return found._replace(fragments=(*found.fragments, *more))
 
 
 def split(word: Word) -> list[Word]:
