@@ -33,6 +33,23 @@ def test_a_config_file_of_its_own() -> None:
     assert [launch.program for launch in document.launches] == ["config"]
 
 
+@pytest.mark.parametrize(
+    ("config", "ours"),
+    [
+        ("{served-model-name: a, page-size: 64}", True),
+        ("{host: a, port: 1, page-size: 64}", True),
+        ("{page-size: 64, tp: 2, mem-fraction-static: 1, replicas: 2}", True),
+        ("{host: a, port: 1}", False),
+        ("{tp-size: 8, page-size: 64, num-prompts: 100}", False),
+        ("{mem-fraction-static: 1, replicas: 2}", False),
+        ("{gpu-memory-utilization: 1}", False),
+    ],
+)
+def test_a_map_that_is_said_to_be_sglangs(config: str, ours: bool) -> None:
+    text = f"backend:\n  type: SGLang\n  config: {config}\n"
+    assert bool(read_document("/w/c.yaml", text, Memory()).launches) is ours
+
+
 def test_language_is_kept() -> None:
     assert read_document("/w/serve", "echo", Memory(), "shellscript").language == "shellscript"
 

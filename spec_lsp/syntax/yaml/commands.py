@@ -459,11 +459,14 @@ class Reader:
         return True
 
     def are_ours(self, names: frozenset[str], frame: Frame) -> bool:
-        """Whether keys are SGLang's: one that no other server has is enough where something says so."""
-        if self.looks_like is None:
+        """Whether keys are SGLang's: one that no other server has is enough where something says so and nearly all are known."""
+        looks_like = self.looks_like
+        if looks_like is None or looks_like(names):
+            return looks_like is not None
+        if not frame.says_sglang:
             return False
-        another = next((key for key in OURS if key not in names), None) if frame.says_sglang else None
-        return self.looks_like(names) or (another is not None and self.looks_like(names | {another}))
+        own = any(name in OURS or looks_like(frozenset((name, OURS[0]))) for name in names)
+        return own and sum(looks_like(frozenset((name, *OURS))) for name in names) >= 0.75 * len(names)
 
     def flag_words(self, at: Node, argv: Sequence[Word], frame: Frame) -> bool:
         """Arguments that nobody says whose they are: SGLang's if the flags are."""
