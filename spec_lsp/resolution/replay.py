@@ -384,41 +384,70 @@ class Kind:
 
 
 Key = tuple[Any, ...]
-_BARE: OrderedDict[Key, Baseline] = OrderedDict()
+_BARE: OrderedDict[Key, Baseline | None] = OrderedDict()
+"""By world. None: it was met once; among many files, most models are never met again on the same hardware."""
 _SHAPES: OrderedDict[Key, Baseline | None] = OrderedDict()
 """By a bare launch and the fields given: a launch that gives them too. While somebody types a value, all else stays. None: it was met
 once; most are never met again."""
 
 
 def bare_launch(kind: Kind, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """The bare launch of a world; `fresh` makes its Config, watched, where it must be resolved."""
+    """The bare launch of a world that was met before, else the nearest known; `fresh` makes its Config, watched, if it must be resolved."""
     variables = tuple(sorted(known.env.items(), key=str)) if known.env else ()
     key = (kind, known.gpu, id(known.model), known.given.typed.get(MODEL_PATH), variables)
     baseline = _BARE.get(key)
     if baseline is not None and baseline.known.model is known.model:
         _BARE.move_to_end(key)
         return baseline
-    others = [one for (other, *_), one in _BARE.items() if other is kind]
+    others = [one for (other, *_), one in _BARE.items() if one is not None and other is kind]
     near = min(others, key=lambda one: len(known.apart(one.known)), default=None)
-    return _kept(_BARE, key, trace(near or kind.nothing(), known, fresh()), MAX_BARE)
+    if near is not None and key not in _BARE:
+        _kept(_BARE, key, None, MAX_BARE)
+        return near
+    baseline = trace(near or kind.nothing(), known, fresh())
+    _kept(_BARE, key, baseline, MAX_BARE)
+    return baseline
 
 
 def nearest_launch(bare: Baseline, shape: Hashable, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """A launch in the same world that gives the same fields (`shape`), if one was met lately, else the bare one."""
+    """A launch by the same bare one that gives the same fields (`shape`), if one was met lately, else the bare one."""
     key = (bare, shape)
     found = _SHAPES.get(key)
     if found is None:
         found = trace(bare, known, fresh()) if key in _SHAPES else None
         _kept(_SHAPES, key, found, MAX_SHAPES)
-    _SHAPES.move_to_end(key)
+    else:
+        _SHAPES.move_to_end(key)
     return found or bare
 
+
+class Last(NamedTuple):
+    """What later launches are told from that hardly differ: the same launch in its other worlds, or as a fix would leave it.
+
+    `baseline` is None as long as one was met: there may be no other.
+    """
+
+    kind: Kind
+    known: Known
+    baseline: Baseline | None
+
+    def is_close(self, kind: Kind, known: Known) -> bool:
+        """Whether a launch differs in little, its hardware maybe."""
+        same = self.kind is kind and self.known.model is known.model
+        return same and len(known.apart(self.known)) <= CLOSE
+
+
+CLOSE = 3
+"""Names that launches which hardly differ may have apart: the hardware, and a flag or two."""
+
+_last: Last | None = None
 
 B = TypeVar("B")
 
 
 def _kept(baselines: OrderedDict[Key, B], key: Key, baseline: B, at_most: int) -> B:
     baselines[key] = baseline
+    baselines.move_to_end(key)
     if len(baselines) > at_most:
         baselines.popitem(last=False)
     return baseline
@@ -435,7 +464,8 @@ def resolve_by_difference(
     draft: Callable[[str], ModelFacts | None],
     env: Environment,
 ) -> Resolution:
-    """`engine.resolve` of a new Config of this kind with these parts, by difference from another launch in the same world.
+    """`engine.resolve` of a new Config of this kind with these parts, by difference from another launch: the same in another world, one
+    in the same world, or the bare one.
 
     If the kind is open, `unknown` holds all of `untold`.
     """
@@ -453,10 +483,17 @@ def resolve_by_difference(
         lacking = {n: unknown.get(n, why) for n in kind.defaults if n not in path} if kind.open_ else {}
         return make(path, unknown=lacking, untold=frozenset(lacking), watched=True)
 
-    baseline = bare_launch(kind, Known(gpu, model, env.values, Given(path, {})), bare)
+    global _last
     known = Known(gpu, model, env.values, given)
-    shape = (frozenset(typed), frozenset(() if kind.open_ else unknown))
-    baseline = nearest_launch(baseline, shape, known, partial(config, watched=True))
+    close = _last is not None and _last.is_close(kind, known)
+    baseline = _last.baseline if _last is not None and close else None
+    if baseline is None:
+        baseline = bare_launch(kind, Known(gpu, model, env.values, Given(path, {})), bare)
+        shape = (frozenset(typed), frozenset(() if kind.open_ else unknown))
+        baseline = nearest_launch(baseline, shape, known, partial(config, watched=True))
+        if close:
+            baseline = trace(baseline, known, config(watched=True))
+        _last = Last(kind, known, baseline if close else None)
     c = config(watched=False)
     difference = Difference(baseline, c, apart(baseline, known, c))
     difference.run()

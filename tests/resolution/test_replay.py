@@ -123,6 +123,24 @@ def test_bare_launches_are_told_from_one_another(first: str, program: Any, monke
         same(ask, monkeypatch)
 
 
+@pytest.mark.parametrize("known", [True, False])
+def test_launches_that_hardly_differ_are_told_from_one_another(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As fixes are tried: the launch without each of its words in turn, in several worlds."""
+    nowhere = Place("argv", 0, 0)
+    models = model if known else lambda path: None
+    worlds = [World(Release.parse("0.5.23"), find(gpu), "given", "given") for gpu in GPUS]
+    for row in spread("0.5.23-h100", ROWS // 6):
+        for left_out in (None, *range(2, len(row["argv"]))):
+            argv = [word for number, word in enumerate(row["argv"]) if number != left_out]
+            launch = Launch("launch_server", nowhere, nowhere, (Variant(words_from(argv, "argv"), {}),))
+
+            def ask(launch: Launch = launch) -> list[dict[str, Any]]:
+                runs = judge.judge(launch, worlds, models, lambda path: None).runs
+                return [told(run.resolution) for run in runs if run.resolution]
+
+            same(ask, monkeypatch)
+
+
 def test_no_field_is_hidden() -> None:
     """Steps read fields as attributes: none may have the name of one that every Config has."""
     fields = {name for release in releases() for name in load(release).defaults} | set(INTERNAL)
