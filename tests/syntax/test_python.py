@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from itertools import product
+from textwrap import indent
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,6 +12,7 @@ from hypothesis import strategies as st
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordEditor, apply_edits
 from spec_lsp.syntax.launch import Launch
+from spec_lsp.syntax.python import ways
 from tests.syntax.support import argv, check_maps, told
 
 HEAD = "import os, sys, shlex, json, subprocess\nimport sglang as sgl\n"
@@ -351,6 +355,10 @@ WAYS: list[tuple[str, list[tuple[str, str]]]] = [
         [("a", "nothing fails"), ("b", "`ImportError` is raised")],
     ),
     (
+        "if a != b:\n    C = '1'\nelse:\n    C = '2'\nsubprocess.run(['sglang', 'serve', C])\n",
+        [("1", "`a != b` holds"), ("2", "`a != b` does not hold")],
+    ),
+    (
         "C = '1' if a else '2'\nsubprocess.run(['sglang', 'serve', C])\n",
         [("1", "`a` holds"), ("2", "`a` does not hold")],
     ),
@@ -391,9 +399,16 @@ def test_many_ways(flags: int) -> None:
     """Of too many ways some are told: all flags, none, and each one alone."""
     text = HEAD + CMD + "".join(IF.format(f"a{i}", f"--f{i}") for i in range(flags)) + RUN
     (launch,) = read(text)
-    ways = {" ".join(argv(v)[1:]) for v in launch.variants}
-    assert {f"--f{i}" for i in range(flags)} | {"", " ".join(f"--f{i}" for i in range(flags))} <= ways
-    assert len(ways) == flags + 2 or flags == 5
+    found = {" ".join(argv(v)[1:]) for v in launch.variants}
+    assert {f"--f{i}" for i in range(flags)} | {"", " ".join(f"--f{i}" for i in range(flags))} <= found
+    assert len(found) == flags + 2 or flags == 5
+
+
+def test_a_long_way_to_a_launch() -> None:
+    """Where the tests on the way ask more than is looked at, the launch is told all the same."""
+    tests = "".join(f"if f{i}(a{i}) or g{i}(b{i}) or h{i}(c{i}):\n    raise ValueError\n" for i in range(80))
+    (launch,) = read(f"{HEAD}{tests}{CMD}{IF.format('fp8', '--a')}{RUN}")
+    assert {" ".join(argv(v)) for v in launch.variants} == {"m", "m --a"}
 
 
 PARSER = "p = argparse.ArgumentParser()\n"
@@ -450,6 +465,64 @@ BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
 def test_what_functions_and_options_bring(text: str, expected: list[str]) -> None:
     head = "import argparse, asyncio, dataclasses, inspect\nfrom subprocess import run\nfrom dataclasses import dataclass\n"
     assert [" ".join(found) for found in words(head + text)] == expected
+
+
+TESTS = ("a", "b", "not a", "a and b", "a or not b", "k == 'x'", "k == 'y'", "k != 'x'", "n > 1", "n <= 1")
+STEPS = (
+    "cmd += ['{i}']", "cmd.append('{i}')", "cmd.extend(('{i}', '{i}'))", "cmd = [*cmd, '{i}']", "cmd = cmd + ['{i}']", "v = '{i}'",
+    "cmd.append(v)", "cmd.append(f'{{v}}{i}')", "cmd.append('{i}' if {t} else v)", "cmd += ['{i}'] if {t} else []", "add(cmd, '{i}', {t})",
+    "cmd += more(v)", "cmd.insert(2, '{i}')", "cmd += [x + v for x in ('{i}', '{i}') if {t}]", "v = 'w{i}'.replace('w', v)",
+)  # fmt: skip
+PROGRAM = """import sys
+from subprocess import run
+def add(c, x, yes):
+    if yes:
+        c += [x]
+def more(x):
+    if x == '0':
+        return ['zero']
+    return (x, 'more')
+cmd = ['sglang', 'serve']
+v = '0'
+"""
+
+
+def steps(depth: int) -> st.SearchStrategy[str]:
+    """A few statements that build a command, some under tests."""
+    step = st.builds(
+        lambda s, i, t: s.format(i=i, t=t), st.sampled_from(STEPS), st.integers(0, 3), st.sampled_from(TESTS)
+    )
+    if not depth:
+        return step
+    body = st.lists(steps(depth - 1), min_size=1, max_size=2).map("\n".join)
+    return st.one_of(
+        step,
+        st.builds(lambda t, x: f"if {t}:\n{indent(x, '    ')}", st.sampled_from(TESTS), body),
+        st.builds(
+            lambda t, x, y: f"if {t}:\n{indent(x, '    ')}\nelse:\n{indent(y, '    ')}",
+            st.sampled_from(TESTS),
+            body,
+            body,
+        ),
+    )
+
+
+@given(st.lists(steps(2), min_size=1, max_size=5).map("\n".join))
+@settings(max_examples=200, deadline=None)
+def test_ways_are_those_that_python_takes(body: str) -> None:
+    """Whatever is asked of names that nobody knows: each way that Python can take is told, and no other."""
+    text = f"{PROGRAM}{body}\nrun(cmd)\n"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ways, "MAX_WAYS", 1_000)
+        (launch,) = read(text)
+    told_ways = {tuple(argv(v)) for v in launch.variants}
+    taken: set[tuple[str, ...]] = set()
+    for a, b, k, n in product((True, False), (True, False), ("x", "y", "z"), (1, 2)):
+        ran: list[list[str]] = []
+        exec(text.replace("from subprocess import run", ""), {"a": a, "b": b, "k": k, "n": n, "run": ran.append})
+        taken.add(tuple(ran[0][2:]))
+    assert told_ways >= taken
+    assert {way for way in told_ways if "?" not in "".join(way)} <= taken
 
 
 strings = st.text(st.sampled_from("ab é😀'\"\\\n\t{}%$"), max_size=8)

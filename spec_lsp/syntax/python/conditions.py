@@ -33,6 +33,8 @@ class Asked(NamedTuple):
     turned: bool
     holds: Callable[[Any], bool | None]
     samples: tuple[Any, ...]
+    written: str
+    """The subject as it is written, in one form."""
 
     def about(self, subject: object) -> About:
         """What is asked, as it is written."""
@@ -48,12 +50,12 @@ def asked(node: ast.expr) -> Asked:
             turned = operator in CONTRARY
             operator = CONTRARY.get(operator, operator)
             form = f"{operator.__name__} {against!r}"
-            return Asked(node.left, form, turned, _holds(operator, against), _samples(against))
+            return Asked(node.left, form, turned, _holds(operator, against), _samples(against), ast.dump(node.left))
         contrary = CONTRARY.get(operator)
         if contrary is not None:
-            node = ast.Compare(node.left, [contrary()], node.comparators)
-            return Asked(node, "", True, bool, (True, False))
-    return Asked(node, "", False, bool, (True, False, None))
+            node = ast.copy_location(ast.Compare(node.left, [contrary()], node.comparators), node)
+            return Asked(node, "", True, bool, (True, False), ast.dump(node))
+    return Asked(node, "", False, bool, (True, False, None), ast.dump(node))
 
 
 def compared(operator: type, left: Any, right: Any) -> bool | None:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from spec_lsp.syntax.python import conditions, strings
 from spec_lsp.syntax.python.parsing import Positions, parsed
@@ -100,6 +100,15 @@ class Arguments:
         return None
 
 
+class Parts(NamedTuple):
+    """What an expression reads: names, and calls and attributes by their nodes; whether a text in it may start SGLang."""
+
+    node: ast.expr
+    names: tuple[str, ...]
+    calls: tuple[int, ...]
+    signs: bool
+
+
 class Evaluator:
     """Evaluates expressions in `state`. `on_call` sees each call, and may say what it comes to."""
 
@@ -117,6 +126,8 @@ class Evaluator:
         self.depth = 0
         self.world: World | None = None
         """The way in which an expression is evaluated once more; None while the file is gone through."""
+        self.known_parts: dict[int, Parts] = {}
+        self.forms: dict[int, tuple[ast.expr, conditions.Asked]] = {}
         self.called: dict[int, Value] = {}
         """What calls of the file's own functions came to, by the node."""
         self.questions: dict[object, tuple[Turn, tuple[bool, object]]] = {}
@@ -193,22 +204,26 @@ class Evaluator:
         signs = self.mentions(node) or any(map(mentions, called.values()))
         return Later(lambda world: self.again(node, world, state, called, within), self.place(node), signs)
 
-    def mentions(self, node: ast.expr) -> bool:
-        """Whether an expression may come to a command that starts SGLang."""
-        for part in ast.walk(node):
-            if isinstance(part, ast.Constant):
-                found = isinstance(part.value, str) and SIGN in part.value
-            else:
-                value = self.state.get(self.key_of(part) or "") if isinstance(part, ast.Name | ast.Attribute) else None
-                found = value is not None and mentions(value)
-            if found:
-                return True
-        return False
-
     def met_in(self, node: ast.expr) -> tuple[State, dict[int, Value]]:
         """What an expression is evaluated on: the present state, and what calls in it came to."""
-        calls = [id(n) for n in ast.walk(node) if isinstance(n, ast.Call | ast.Attribute)]
-        return dict(self.state), {call: self.called[call] for call in calls if call in self.called}
+        parts = self.parts(node)
+        return dict(self.state), {call: self.called[call] for call in parts.calls if call in self.called}
+
+    def mentions(self, node: ast.expr) -> bool:
+        """Whether an expression may come to a command that starts SGLang."""
+        parts = self.parts(node)
+        return parts.signs or any(key in self.state and mentions(self.state[key]) for key in parts.names)
+
+    def parts(self, node: ast.expr) -> Parts:
+        """What an expression is made of, looked up once."""
+        found = self.known_parts.get(id(node))
+        if found is None:
+            nodes = [n for n in ast.walk(node) if isinstance(n, ast.expr)]
+            names = dict.fromkeys(key for n in nodes if (key := self.key_of(n)))
+            calls = tuple(id(n) for n in nodes if isinstance(n, ast.Call | ast.Attribute))
+            texts = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
+            found = self.known_parts[id(node)] = Parts(node, tuple(names), calls, any(map(SIGN.search, texts)))
+        return found
 
     def again(
         self, node: ast.expr, world: World, state: State, called: dict[int, Value], within: Place | None = None
@@ -224,8 +239,7 @@ class Evaluator:
     # Tests.
 
     def test(self, node: ast.expr) -> Turn | bool:
-        """How a test comes out: True, False, or the turn at which it is told (0: it holds, 1: it does not)."""
-        self.evaluate(node)
+        """How a test, evaluated already, comes out: True, False, or the turn at which it is told (0: it holds, 1: it does not)."""
         state, called = self.met_in(node)
         if self.world is not None:
             return self.holds(node, self.world, state, called)
@@ -241,23 +255,27 @@ class Evaluator:
             return wanted if any(self.holds(v, world, state, called) == wanted for v in node.values) else not wanted
         if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
             return not self.holds(node.operand, world, state, called)
+        form = self.forms.get(id(node))
+        if form is None:
+            form = self.forms[id(node)] = (node, conditions.asked(node))
         world.splits += 1
         try:
-            value = plain(self.again(node, world, state, called), world)
+            known = truth_of(plain(self.again(node, world, state, called), world))
+            subject = plain(self.again(form[1].subject, world, state, called), world) if known is None else None
         finally:
             world.splits -= 1
-        known = truth_of(value)
         if known is not None:
             return known
-        turn, turned = self.question(node, state)
+        turn, turned = self.question(node, form[1], subject, state)
         return (world.way(turn) == 0) != turned
 
-    def question(self, node: ast.expr, state: State) -> tuple[Turn, bool]:
+    def question(self, node: ast.expr, one: conditions.Asked, value: Value | None, state: State) -> tuple[Turn, bool]:
         """The turn at which a test is told that only somebody outside can answer, the same for the same test of the same values."""
-        one = conditions.asked(node)
-        holders = [state.get(key) for n in ast.walk(one.subject) if isinstance(n, ast.expr) and (key := self.key_of(n))]
-        subject = (ast.dump(one.subject), tuple(map(id, holders)))
-        asked = (*subject, one.form)
+        holders = [state.get(key) for key in self.parts(one.subject).names]
+        subject: object = one.written, tuple(map(identity, holders))
+        if isinstance(value, Opaque) and value.of is not None:
+            subject = value.of
+        asked = subject, one.form
         if asked not in self.questions:
             text = conditions.shown(ast.unparse(node))
             labels = f"`{text}` holds", f"`{text}` does not hold"
@@ -289,7 +307,16 @@ class Evaluator:
         found = conditions.compared(type(node.ops[0]), left, right) if left_known and right_known else None
         if found is None and len(values) == 2 and isinstance(node.ops[0], ast.Is | ast.IsNot):
             found = _is_none(values[0], right if right_known else OUTSIDE, isinstance(node.ops[0], ast.Is))
-        return self.opaque(node) if found is None else self.computed(node, found)
+        return self.answer(node) if found is None else self.computed(node, found)
+
+    def answer(self, node: ast.expr) -> Value:
+        """A test as a value: True or False, as the program goes."""
+        turn = self.test(node) if self.world is None else None
+        if isinstance(turn, bool):
+            return self.computed(node, turn)
+        if turn is None:
+            return self.opaque(node)
+        return Either(turn, (self.computed(node, True), self.computed(node, False)), self.place(node))
 
     def negated(self, node: ast.UnaryOp) -> Value:
         value = self.evaluate(node.operand)
@@ -297,7 +324,7 @@ class Evaluator:
             if is_open(value):
                 raise Waits
             known = truth_of(value)
-            return self.opaque(node) if known is None else self.computed(node, not known)
+            return self.answer(node) if known is None else self.computed(node, not known)
         literal = self.source_of(node)
         if isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant) and isinstance(value, Plain):
             number = value.value
@@ -386,12 +413,15 @@ class Evaluator:
             owner = self.evaluate(node.value)
             if is_open(owner):
                 raise Waits
-            if isinstance(owner, Opaque) and owner.reason == RELEASE:
-                return self.opaque(node, RELEASE)
+            if isinstance(owner, Opaque) and (owner.reason == RELEASE or owner.of is not None):
+                reason = owner.reason if owner.reason == RELEASE else COMPUTED
+                return Opaque(self.place(node), reason, None if owner.of is None else (owner.of, node.attr))
             found = owner.fields.get(node.attr) if isinstance(owner, Record) else None
             if found is not None:
                 return seen_at(found if self.world is None else plain(found, self.world), self.place(node))
-        return self.opaque(node)
+        return (
+            Opaque(self.place(node), COMPUTED, ("name", node.id)) if isinstance(node, ast.Name) else self.opaque(node)
+        )
 
     def items(self, node: ast.List | ast.Tuple) -> Value:
         found: list[Value] = []
@@ -449,6 +479,7 @@ class Evaluator:
 
     def one_of(self, test: ast.expr, yes: ast.expr, no: ast.expr, place: Place) -> Value:
         """`yes if test else no`."""
+        self.evaluate(test)
         turn = self.test(test)
         if isinstance(turn, bool):
             self.evaluate(no if turn else yes)
@@ -463,14 +494,14 @@ class Evaluator:
         for test in reversed(firsts):
             value = self.evaluate(test)
             turn = self.test(test)
+            either = isinstance(node.op, ast.Or)
             if isinstance(turn, bool):
-                found = value if turn == isinstance(node.op, ast.Or) else found
-            elif isinstance(node.op, ast.And):
-                return self.opaque(node, DEPENDS)
-            else:  # what is unknown may be empty itself
-                empty = isinstance(value, Opaque) and truth_of(found) is False
-                arms = value, found
-                found = value if empty else Either(turn, arms, self.place(node), None, any(map(mentions, arms)))
+                found = value if turn == either else found
+            elif not (either and isinstance(value, Opaque) and truth_of(found) is False):
+                arms = (value, found) if either else (found, value)
+                found = Either(turn, arms, self.place(node), None, any(map(mentions, arms)))
+            else:
+                found = value  # what is unknown may be empty itself
         return plain(found, self.world) if self.world is not None else found
 
     def subscript(self, node: ast.Subscript) -> Value:
@@ -532,6 +563,7 @@ class Evaluator:
     ) -> tuple[Value, ...]:
         if not tests:
             return make()
+        self.evaluate(tests[0])
         turn = self.test(tests[0])
         if isinstance(turn, bool):
             return self.let_through(tests[1:], make, place) if turn else ()
@@ -688,9 +720,11 @@ class Evaluator:
             owner = self.state.get(self.key_of(node.func.value) or "", owner)
             if verb in ("append", "extend"):
                 owner = Items((Spread(owner, place_of(owner)),), place_of(owner))
+            elif verb == "insert":
+                return self.keep(node.func.value, inserted_later(owner, given, place))
             elif verb in ("update", "setdefault"):
                 return self.keep(node.func.value, changed_entries_later(owner, verb, node, given, self))
-            elif verb in ("insert", "remove", "pop", "clear", "sort", "reverse"):
+            elif verb in ("remove", "pop", "clear", "sort", "reverse"):
                 return self.keep(node.func.value, self.opaque(node))
             elif verb == "copy":
                 return owner
@@ -815,6 +849,11 @@ def _is_none(value: Value, right: Any, positive: bool) -> bool | None:
     return not positive
 
 
+def identity(value: Value | None) -> object:
+    """What tells a value from others, known or not."""
+    return value.of if isinstance(value, Opaque) and value.of is not None else id(value)
+
+
 def type_name(value: Value) -> str:
     """The type of a value, empty where it is not known."""
     if isinstance(value, Plain):
@@ -882,22 +921,34 @@ def merged(left: Value, right: Value) -> Value:
     return replace(found, open=left.open or right.open, literal=None)
 
 
-def changed_items(owner: Items, verb: str, given: Arguments, place: Place) -> Items | None:
+def changed_items(owner: Items, verb: str, given: Arguments, place: Place) -> Value | None:
     first = given.positional[0] if given.positional else None
     if verb == "append" and first is not None:
         return Items((*owner.items, first), owner.place)
     if verb == "extend" and first is not None:
         return Items((*owner.items, *items_of(first, place)), owner.place)
     if verb == "insert" and len(given.positional) == 2:
-        return _inserted(owner, given.positional[0], given.positional[1])
+        waits = any(isinstance(v, Spread) for v in owner.items) or is_open(given.positional[0])
+        return inserted_later(owner, given, place) if waits else _inserted(owner, *given.positional)
     if verb in ("insert", "remove", "pop", "clear", "sort", "reverse"):
         return Items((More(place),), owner.place)
     return None
 
 
+def inserted_later(owner: Value, given: Arguments, place: Place) -> Later:
+    """A list that depends on the way, with one more item in it."""
+
+    def make(world: World) -> Value:
+        items = plain(owner, world)
+        values = [plain(v, world) for v in given.positional]
+        return _inserted(items, *values) if isinstance(items, Items) and len(values) == 2 else Opaque(place)
+
+    return Later(make, place_of(owner), mentions(owner) or any(map(mentions, given.positional)))
+
+
 def _inserted(owner: Items, index: Value, item: Value) -> Items:
     at = index.value if isinstance(index, Plain) and isinstance(index.value, int) else None
-    if at is None or any(isinstance(v, More | Spread) for v in owner.items[: at if at >= 0 else None]):
+    if at is None or any(isinstance(v, More) for v in owner.items[: at if at >= 0 else None]):
         return Items((More(owner.place),), owner.place)
     items = list(owner.items)
     items.insert(at, item)

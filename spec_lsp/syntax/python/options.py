@@ -21,7 +21,7 @@ def option(node: ast.Call, given: Arguments, place: Place) -> tuple[str, Value] 
     known = given.keywords.get("dest")
     name = next((n for n in names if n.startswith("--")), names[0])
     dest = known.word.text if isinstance(known, Text) and known.word.text else name.lstrip("-").replace("-", "_")
-    unknown = Opaque(place, GIVEN)
+    unknown = Opaque(place, GIVEN, object())
     if not name.startswith("-"):
         return dest, unknown
     turn = Turn(place, (f"`{name}` is not given", f"`{name}` is given"))

@@ -11,6 +11,7 @@ import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Problem, Program, Variant
 from spec_lsp.syntax.python import options
@@ -35,6 +36,7 @@ from spec_lsp.syntax.python.sinks import (
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     PARAMETER,
+    SIGN,
     Either,
     Entry,
     Items,
@@ -55,6 +57,7 @@ from spec_lsp.syntax.python.values import (
     joined,
     mentions,
     mixed,
+    named,
     place_of,
     plain,
 )
@@ -66,9 +69,16 @@ from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 MAX_STATEMENTS = 30_000
 MAX_CALLS = 400
-MAX_CALLED = 10_000
+MAX_CALLED = 4_000
 """Statements read in bodies of functions because of calls."""
 MAX_NESTED = 8
+SHORT = 6
+"""Statements of a function that is worth reading for its value alone."""
+SAYS = frozenset((
+    "Engine", "ServerArgs", "Runtime", "add_argument", "parse_args", "parse_known_args", "Popen", "check_call", "create_subprocess_exec",
+    "create_subprocess_shell", *HELPERS, *PARSERS,
+))  # fmt: skip
+"""Names that functions have which build or run commands."""
 FIRST = ("__init__", "setUpClass", "setUp")
 """Methods that run before others."""
 OPTIONS = ("args", "opts", "options", "flags", "cli_args")
@@ -117,6 +127,9 @@ class Reader:
         self.read = read
         self.positions = positions
         self.canonical: dict[str, str] = {"sgl": "sglang"}
+        self.rebound = cache(_rebound)
+        self.speaking: set[str] = set()
+        self.short: set[str] = set()
         self.evaluator = Evaluator(document, text, positions, self.canonical, self.on_call)
         self.noted: dict[object, Noted] = {}
         self.problems: dict[Place, Problem] = {}
@@ -156,6 +169,7 @@ class Reader:
 
     def run(self, body: Sequence[ast.stmt]) -> None:
         self.prepare(body)
+        self.speaking, self.short = speaking(body)
         self.state[ENVIRON] = Table((), Place(self.document, 0, 0), True)
         self.block(body)
         outer = dict(self.state)
@@ -247,7 +261,7 @@ class Reader:
         else:
             key = self.evaluator.key_of(target)
             if key is not None:
-                self.state[key] = value
+                self.state[key] = named(value)
 
     def bind_each(self, targets: Sequence[ast.expr], value: Value) -> None:
         known = isinstance(value, Items) and len(value.items) == len(targets)
@@ -274,9 +288,9 @@ class Reader:
 
     def branch(self, node: ast.If) -> bool:
         known = _constant_test(node.test)
+        self.evaluate(node.test)
         turn = self.evaluator.test(node.test) if known is None else known
         if isinstance(turn, bool):
-            self.evaluate(node.test)
             return self.block(node.body if turn else node.orelse)
         asked = self.evaluator.asked_of_release(node.test)
         return self.ways([lambda: self.guarded(asked, node.body), lambda: self.block(node.orelse)], turn)
@@ -335,7 +349,7 @@ class Reader:
     def rounds(self, begin: Callable[[], None], node: ast.For | ast.AsyncFor | ast.While, place: Place) -> None:
         """Any number of rounds: none, or one with what more of them may do unknown."""
         before = dict(self.state)
-        for name in _rebound(node):
+        for name in self.rebound(node):
             if name in self.state and not isinstance(self.state[name], Items | Table | Routine):
                 self.state[name] = Opaque(place, COMPUTED)
         for name in _added_to(node):
@@ -529,7 +543,7 @@ class Reader:
                 key=lambda m: (m.node.name not in FIRST, m.node.name in called, m.node.lineno),
             ):
                 known = method.node in self.entered
-                if known and method.node.name not in FIRST:
+                if method.node.name not in FIRST and (known or not self.is_read(method.node)):
                     continue
                 self.quiet += known
                 own = {**state, **attributes_of}
@@ -545,6 +559,10 @@ class Reader:
                         attributes_of[name] = value if before is None else mixed(before, value, place_of(value))
                 self.run_deferred({**state, **attributes_of})
 
+    def is_read(self, node: Function) -> bool:
+        """Whether a function that nothing calls may start something, or leave something to those that do."""
+        return node.name in self.speaking or any(any(_attributes_set(s)) for s in every_statement(node.body))
+
     def members(self, line: Sequence[Kind]) -> tuple[State, dict[str, Routine]]:
         """The attributes and methods of a class, with those it inherits."""
         attributes: State = {}
@@ -557,7 +575,7 @@ class Reader:
     def run_deferred(self, outer: State) -> None:
         while self.deferred:
             routine, around = self.deferred.pop(0)
-            if routine.node not in self.entered:
+            if routine.node not in self.entered and self.is_read(routine.node):
                 self.body_of(routine, around if around is not None else outer)
 
     def _line_of(self, kind: Kind) -> list[Kind]:
@@ -598,7 +616,7 @@ class Reader:
     def parameter(self, argument: ast.arg, default: ast.expr | None, turn: Turn) -> Value:
         """What a parameter is while nobody is known to call the function: its default, or anything."""
         place = self.positions.place(argument)
-        unknown = Opaque(place, PARAMETER)
+        unknown = Opaque(place, PARAMETER, object())
         if argument.arg in OPTIONS and self.options:
             return Record(self.options, place)
         if default is None:
@@ -832,7 +850,8 @@ class Reader:
     ) -> Value | None:
         """Reads the body of a function of the file with what it is given; what it returns, None where it is not read."""
         recursive = any(f.routine.node is routine.node for f in self.frames)
-        if recursive or len(self.frames) >= MAX_NESTED or self.called_steps > MAX_CALLED:
+        too_much = len(self.frames) >= MAX_NESTED or self.called_steps > MAX_CALLED
+        if recursive or too_much or not (self.speaking | self.short) & {routine.node.name}:
             return None
         self.entered.add(routine.node)
         outer = self.frames[0].outer if self.frames else self.state
@@ -844,7 +863,7 @@ class Reader:
         with self.choice(label):
             left, value = self.read_body(Frame(routine, outer, True, 0), {**base, **bound})
         self.state.update({name: v for name, v in left.items() if name.startswith("self.") or name == ENVIRON})
-        rebound = _rebound(routine.node)
+        rebound = self.rebound(routine.node)
         for name, key in passed.items():
             before, after = bound.get(name), left.get(name)
             if before is not None and after is not None and before is not after and name not in rebound:
@@ -870,7 +889,7 @@ class Reader:
             elif default is not None and surely:
                 state[argument.arg] = self.evaluate_quietly(default)
             else:
-                state[argument.arg] = Opaque(self.positions.place(argument), PARAMETER)
+                state[argument.arg] = Opaque(self.positions.place(argument), PARAMETER, object())
         if spec.vararg is not None:
             place = self.positions.place(spec.vararg)
             state[spec.vararg.arg] = Items(
@@ -1215,6 +1234,32 @@ def _added_to(node: ast.AST) -> list[str]:
 
 def _raised(handler: ast.ExceptHandler) -> str:
     return ast.unparse(handler.type) if handler.type is not None else "something"
+
+
+def speaking(body: Iterable[ast.stmt]) -> tuple[set[str], set[str]]:
+    """The functions that have to do with commands or flags, or call such; and others that are short, which may come to a value of one."""
+    found: set[str] = set()
+    short: set[str] = set()
+    calls: dict[str, set[str]] = {}
+    for one in body:
+        for node in ast.walk(one):
+            if isinstance(node, Function):
+                calls.setdefault(node.name, set()).update(called_names([node]))
+                if any(map(_speaks_of_flags, ast.walk(node))):
+                    found.add(node.name)
+                elif node.name == "__init__" or len(node.body) <= SHORT:
+                    short.add(node.name)
+    found |= {name for name, called in calls.items() if any(map(RUNS.search, called))}
+    while more := {name for name, called in calls.items() if name not in found and called & found}:
+        found |= more
+    return found, short
+
+
+def _speaks_of_flags(node: ast.AST) -> bool:
+    if isinstance(node, ast.Constant):
+        return isinstance(node.value, str) and (node.value.startswith("-") or SIGN.search(node.value) is not None)
+    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
+    return name in SAYS
 
 
 def called_names(body: Iterable[ast.AST]) -> set[str]:

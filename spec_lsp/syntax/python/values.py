@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spec_lsp.syntax.launch import Clue
@@ -69,10 +70,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Nobody knows."""
+    """Nobody knows. `of` is the same for the same unknown value, whatever it is called."""
 
     place: Place
     reason: str = COMPUTED
+    of: object = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,10 @@ class Routine:
 
 Value = Text | Plain | Items | Table | Opaque | More | Either | Later | Spread | Record | Routine
 DEEP = 150
-SIGN = "sglang"
+SIGN = re.compile(
+    r"launch_server|sglang\s+serve|sglang\.(?:bench|cli|srt)|dynamo\.sglang|compile_deep_gemm|(?:\A|[/\s])sglang\s*\Z"
+)
+"""What a text has, or ends with, that may be part of a command that starts SGLang."""
 """Values made of values that a world looks through."""
 
 
@@ -159,7 +164,7 @@ def depends(value: Value) -> bool:
 def mentions(value: Value) -> bool:
     """Whether a value may hold a command that starts SGLang."""
     if isinstance(value, Text):
-        return any(f.text is not None and SIGN in f.text for f in value.word.fragments)
+        return SIGN.search("".join([f.text or "" for f in value.word.fragments])) is not None
     if isinstance(value, Items):
         return any(map(mentions, value.items))
     if isinstance(value, Table):
@@ -276,6 +281,11 @@ def seen_at(value: Value, place: Place) -> Value:
 
 def _seen(word: Word, place: Place) -> Word:
     return Word(tuple(f._replace(via=(place, *f.via)) for f in word.fragments), place)
+
+
+def named(value: Value) -> Value:
+    """A value that a name is given: an unknown one is known again by it."""
+    return replace(value, of=object()) if isinstance(value, Opaque) and value.of is None else value
 
 
 def alike(left: Value, right: Value) -> bool:
