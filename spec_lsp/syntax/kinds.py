@@ -26,8 +26,11 @@ NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     for pattern, kind in (
         (r"\.ya?ml(?:\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template|in|dist|example|sample))?$", "yaml"),
         (r"(?:^|[/\\])(?:Dockerfile|Containerfile)(?:[.\-_][^/\\]*)?$|\.(?:dockerfile|containerfile)$", "dockerfile"),
-        (r"\.service(?:\.(?:in|dist|example|sample))?$|\.service\.d[/\\][^/\\]+\.conf$", "systemd"),
-        (r"\.service\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template)$", "systemd-template"),
+        (
+            r"\.(?:service|container)(?:\.(?:in|dist|example|sample))?$|\.(?:service|container)\.d[/\\][^/\\]+\.conf$",
+            "systemd",
+        ),
+        (r"\.(?:service|container)\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template)$", "systemd-template"),
         (r"(?:^|[/\\])(?:GNUmakefile|Makefile)(?:[.\-_][^/\\]*)?$|\.(?:mk|mak)$", "makefile"),
         (r"(?:^|[/\\])\.?justfile$|\.just$", "justfile"),
         (r"\.(?:md|mdx|markdown|rst|qmd)$", "markdown"),

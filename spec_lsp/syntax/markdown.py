@@ -35,7 +35,7 @@ SHELLS = frozenset(("bash", "sh", "shell", "zsh", "ksh", "shellscript", "slurm",
 CONSOLES = frozenset(("console", "shell-session", "shellsession", "bash-session", "sh-session", "session"))
 PLAIN = frozenset(("", "text", "txt", "plaintext", "none", "plain"))
 INI = frozenset(("ini", "conf", "cfg", "config", "unit", "properties"))
-SERVICE = re.compile(r"^[ \t]*\[Service\][ \t]*\r?$", re.M)
+SERVICE = re.compile(r"^[ \t]*\[(?:Service|Container)\][ \t]*\r?$", re.M)
 NESTED = {
     "yaml": "yaml", "yml": "yaml", "dockerfile": "dockerfile", "docker": "dockerfile", "containerfile": "dockerfile",
     "python": "python", "py": "python", "python3": "python", "ipython": "python", "systemd": "systemd", "service": "systemd",

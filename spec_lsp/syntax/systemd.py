@@ -1,5 +1,5 @@
 """systemd units: the commands of `Exec…=` with the unit's environment, as systemd itself splits and expands them (systemd.service(5),
-systemd.exec(5), systemd.syntax(7))."""
+systemd.exec(5), systemd.syntax(7)); Podman's units of containers too (podman-systemd.unit(5))."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments
 from spec_lsp.syntax.source import HOLE, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
@@ -48,35 +48,45 @@ def read_systemd(name: str, text: str, read: Read) -> Document:
 
 def read_unit(name: str, unit: Word, read: Read) -> Found:
     """The launches of a unit that a word holds; unknown parts of it (what a template prints) are unknown in the commands."""
-    env: dict[str, Word] = {}
+    env: dict[str, dict[str, Word]] = {"Service": {}, "Container": {}}
     commands: list[Word] = []
+    contained: list[Word] = []
+    entrypoint: tuple[Word, ...] = ()
+    clues: tuple[Clue, ...] = ()
     asked: set[str] = set()
-    for entry in entries(name, embedded(unit)):
-        if entry.section not in ("Service", ""):
+    for section, key, value in ((e.section or "Service", e.key, e.value) for e in entries(name, embedded(unit))):
+        if section not in env:
             continue
-        if entry.key == "Environment":
-            env.update(_environment(entry.value) if entry.value.fragments else {})
-        elif entry.key == "EnvironmentFile" and entry.value.text:
-            path = entry.value.text.lstrip("-").strip()
+        if key == "Environment":
+            env[section].update(_environment(value) if value.fragments else {})
+        elif key == "EnvironmentFile" and value.text:
+            path = value.text.lstrip("-").strip()
             asked.add(path)
-            env.update(_file(path, read(path) or ""))
-        elif entry.key in COMMANDS:
-            if not embedded(entry.value).whole.strip():
-                commands = []
-            else:
-                commands.append(entry.value)
+            env[section].update(_file(path, read(path) or ""))
+        elif section == "Service":
+            if key in COMMANDS:
+                commands = [*commands, value] if embedded(value).whole.strip() else []
+        elif key == "Exec":
+            contained = [value]
+        elif key == "Image" and value.text:
+            clues = (Clue("image", value.text, value.place),)
+        elif key == "Entrypoint" and value.text and not value.text.startswith("["):
+            entrypoint = (value,)
     launches: list[Launch] = []
     problems: list[Problem] = []
     for command in commands:
-        for words in argument_lists(command, env):
-            found = read_arguments(name, words, Around(env, read=read))
-            launches += [_as_shell(one) for one in found.launches]
-            problems += found.problems
+        for words in argument_lists(command, env["Service"]):
+            _add(read_arguments(name, words, Around(env["Service"], read=read)), launches, problems)
+    for command in contained:
+        for words in argument_lists(command, env["Service"]):
+            around = Around(env["Container"], clues, read=read)
+            _add(read_arguments(name, [*entrypoint, *words], around), launches, problems)
     return Found(tuple(launches), tuple(problems), frozenset(asked))
 
 
-def _as_shell(launch: Launch) -> Launch:
-    return replace(launch, syntax="shell")
+def _add(found: Found, launches: list[Launch], problems: list[Problem]) -> None:
+    launches += (replace(one, syntax="shell") for one in found.launches)
+    problems += found.problems
 
 
 # --- lines -------------------------------------------------------------------------------------------------------------

@@ -86,3 +86,21 @@ def test_value_is_written_where_the_variable_is_set() -> None:
     word = parse("a.service", text).launches[0].variants[0].words[1]
     assert text[word.place.start : word.place.end] == "${TP}"
     assert [text[f.place.start : f.place.end] for f in word.fragments] == ["8"]
+
+
+def test_units_of_containers() -> None:
+    text = (
+        "[Container]\nImage=lmsysorg/sglang:v0.5.9\nEnvironment=SGLANG_X=1\nExec=python3 -m sglang.launch_server m \\\n"
+        "  --port ${PORT}\n\n[Service]\nEnvironment=PORT=8001\nRestart=on-failure\n"
+    )
+    for name in ("llm.container", "llm.container.d/10-x.conf"):
+        document = parse(name, text)
+        check_maps(document)
+        (launch,) = document.launches
+        (variant,) = launch.variants
+        assert argv(variant) == ["m", "--port", "8001"]
+        assert {key: value.text for key, value in variant.env.items()} == {"SGLANG_X": "1"}
+        assert [(c.kind, c.text) for c in launch.clues] == [("image", "lmsysorg/sglang:v0.5.9")]
+    assert words("[Container]\nEntrypoint=sglang\nExec=serve m\nExec=serve n\n", name="a.container") == [["n"]]
+    assert words("[Container]\nImage=x\nExec=sleep 9\n", name="a.container") == []
+    assert words(f"# Unit\n\n```ini\n{text}```\n", name="a.md") == [["m", "--port", "8001"]]
