@@ -39,14 +39,18 @@ INSTANCES: tuple[tuple[str, str, str], ...] = (
     (r"standard_nc(?:40|80)adi?s_h100_v5", "h100-nvl", _AZURE),
     (r"bm\.gpu4", "a100-40gb", _ORACLE),
 )
-"""The first parts of names, in lower case, the device, and where that is written. A name may hold a size behind them."""
+"""The first parts of names, in lower case, the device, and where that is written."""
 
-_SIZE = r"(?:[.-][\w-]+)*\Z"
-_PATTERNS = tuple((re.compile(f"(?:ml\\.)?(?:{name}){_SIZE}"), device) for name, device, _ in INSTANCES)
+_SIZES = {_AWS: r"\.(?:\d*xlarge|metal[\w-]*)", _GOOGLE: r"-\d+g?", _AZURE: "", _ORACLE: r"\.\d+"}
+"""What stands behind these parts."""
+_PATTERNS = tuple(
+    (re.compile(rf"(?:(?:ml\.)?(?:{name}){_SIZES[source]}|family=(?:{name}))\Z"), device)
+    for name, device, source in INSTANCES
+)
 
 
 def instance(name: str) -> Hardware | None:
-    """The device of a machine type (`p5.48xlarge`, `ml.g5.xlarge`) or of a family of them (`p5`); None for any other text."""
+    """The device of a machine type (`p5.48xlarge`, `ml.g5.xlarge`) or of a family of them (`family=p5`); None for any other text."""
     lowered = name.strip().lower()
     found = (device for pattern, device in _PATTERNS if pattern.match(lowered))
     device = next(found, None)

@@ -290,7 +290,7 @@ CLUES = [
     ("resources: {gpu: {name: H100, count: 2}}", ["gpu: H100"]),
     ("nodeSelector: {nvidia.com/gpu.product: NVIDIA-L40S, disk: ssd}", ["gpu: NVIDIA-L40S"]),
     ("nodeSelector: {node.kubernetes.io/instance-type: p5.48xlarge}", ["gpu: p5.48xlarge"]),
-    ("nodeSelector: {karpenter.k8s.aws/instance-family: p5}", ["gpu: p5"]),
+    ("nodeSelector: {karpenter.k8s.aws/instance-family: p5}", ["gpu: family=p5"]),
     ("nodeSelector: {cloud.google.com/gke-accelerator: nvidia-h100-80gb}", ["gpu: nvidia-h100-80gb"]),
     ("nodeSelector: {gpu.nvidia.com/class: H100_NVLINK_80GB}", ["gpu: H100_NVLINK_80GB"]),
     ("resources: {instance_type: g6e.12xlarge}", ["gpu: g6e.12xlarge"]),

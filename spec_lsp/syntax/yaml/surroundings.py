@@ -322,7 +322,12 @@ def _resources(part: Part, node: Node) -> Iterator[Clue]:
 def _selected(part: Part, node: Node) -> Iterator[Clue]:
     for name, (_, value) in part.entries(node).items():
         if SELECTORS.search(name) and is_scalar(value) and part.word(value).text:
-            yield Clue("gpu", part.word(value).text or "", part.place_of(value))
+            yield Clue("gpu", _selected_by(name, part.word(value).text or ""), part.place_of(value))
+
+
+def _selected_by(label: str, value: str) -> str:
+    """What a label says: `family=p5` of a family of machine types, which alone may mean anything."""
+    return f"family={value}" if label.endswith("family") else value
 
 
 def _affinity(part: Part, node: Node) -> Iterator[Clue]:
@@ -333,7 +338,7 @@ def _affinity(part: Part, node: Node) -> Iterator[Clue]:
             values = [v for v in items(part.get(expression, "values")) if is_scalar(v)]
             if SELECTORS.search(name) and how == "In" and values:
                 place = part.place_of(part.get(expression, "values"))
-                yield Clue("gpu", "|".join(part.word(v).text or "?" for v in values), place)
+                yield Clue("gpu", "|".join(_selected_by(name, part.word(v).text or "?") for v in values), place)
 
 
 def _runner(part: Part, node: Node, frame: Frame, matrix: Sequence[Combination]) -> Iterator[Clue]:
