@@ -25,7 +25,7 @@ class Progress:
             return
         self._next = now + PACE
         self._shown = True
-        width = os.get_terminal_size(sys.stderr.fileno()).columns
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals do not say
         bar = "━" * (20 * done // total) if total else ""
         line = f"Checking {done}/{total} {bar:─<20} {what}" if total else f"Looking for launches: {done} files"
         sys.stderr.write(f"\r\x1b[K{line[: width - 1]}")
