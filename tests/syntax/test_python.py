@@ -443,6 +443,15 @@ BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
         ["m --tp-size 8 --yes"],
     ),
     ("d = {'a': 1, 'b': 2}\nrun(['sglang', 'serve', 'm', *[x for k, v in d.items() if v > 1 for x in (f'--{k}', str(v))]])\n", ["m --b 2"]),
+    ("@dataclass\nclass C:\n    tp: int = field(default=4)\n    more: list = field(default_factory=lambda: ['--a'])\nc = C()\nrun(['sglang', 'serve', str(c.tp), *c.more])\n", ["4 --a"]),
+    ("class C(BaseModel):\n    tp: int = Field(4, ge=1)\n    more: list = Field(default_factory=list)\nc = C()\nrun(['sglang', 'serve', str(c.tp), *c.more])\n", ["4"]),
+    ("def go(tp: int = typer.Option(4, '--tp'), m: str = typer.Argument(...)):\n    run(['sglang', 'serve', m, str(tp)])\n", ["? 4"]),
+    ("@click.option('--tp', default=4)\ndef go(tp):\n    run(['sglang', 'serve', 'm', str(tp)])\ngo()\n", ["m 4"]),
+    (
+        "@click.command()\n@click.option('--tp-size', '-t', default=4)\n@click.option('--x', 'y', is_flag=True)\ndef go(tp_size, y):\n"
+        "    c = ['sglang', 'serve', 'm', str(tp_size)]\n    if y:\n        c.append('--a')\n    run(c)\n",
+        ["m 4", "m 4 --a"],
+    ),
     ("c = load()\nrun(['sglang', 'serve', 'm', '--tp', str(c.get('tp', 2)), '--x', c.pop('x', 'y'), c.get('z')])\n", ["m --tp 2 --x y ?"]),
     ("@dataclass\nclass Spec:\n    cmd: list\nqueue.put(Spec(['sglang', 'serve', 'm']))\n", ["m"]),
     ("def later(c):\n    queue.put(c)\nlater(['sglang', 'serve', 'm'])\n", ["m"]),
@@ -463,7 +472,7 @@ BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
 
 @pytest.mark.parametrize(("text", "expected"), BUILT_BY_FUNCTIONS, ids=range(len(BUILT_BY_FUNCTIONS)))
 def test_what_functions_and_options_bring(text: str, expected: list[str]) -> None:
-    head = "import argparse, asyncio, dataclasses, inspect\nfrom subprocess import run\nfrom dataclasses import dataclass\n"
+    head = "import argparse, asyncio, dataclasses, inspect\nfrom subprocess import run\nfrom dataclasses import dataclass, field\nimport typer\n"
     assert [" ".join(found) for found in words(head + text)] == expected
 
 

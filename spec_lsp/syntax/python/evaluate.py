@@ -55,6 +55,9 @@ RELEASE = "it depends on the release"
 INSPECTS = frozenset(
     ("inspect.signature", "signature", "dataclasses.fields", "fields", "dir", "vars", "inspect.getfullargspec")
 )
+DECLARES = re.compile(
+    r"(?:\A|\.)dataclasses\.field\Z|\A(?:field|Field|Option|Argument)\Z|\A(?:pydantic|typer|attrs?|cyclopts)\.\w*(?:ield|ib|Option|Argument)\Z"
+)
 OF_SGLANG = re.compile(r"\Asglang\.|(?:\A|\.)(?:ServerArgs|Engine)\Z")
 PROPERTIES = frozenset(("property", "cached_property"))
 COPIES = frozenset((
@@ -638,6 +641,8 @@ class Evaluator:
             for more in given.rest:
                 found = merged(found, more)
             return found
+        if DECLARES.search(name):
+            return self.declared(node, given)
         if name in INSPECTS and node.args and OF_SGLANG.search(self.name_of(node.args[0])):
             return self.opaque(node, RELEASE)
         if first is None or isinstance(first, More | Spread):
@@ -685,6 +690,16 @@ class Evaluator:
         if key not in self.questions:
             self.questions[key] = Turn(unknown.place, (f"`{text}` is not set", f"`{text}` is set")), (False, None)
         return Either(self.questions[key][0], (default, unknown), unknown.place, 0)
+
+    def declared(self, node: ast.Call, given: Arguments) -> Value | None:
+        """`field(default=8)`, `Field(8)`, `typer.Option(8, "--tp")`: what an attribute or a parameter is unless it is given."""
+        factory = next((k.value for k in node.keywords if k.arg == "default_factory"), None)
+        if isinstance(factory, ast.Lambda):
+            return self.evaluate(factory.body)
+        if isinstance(factory, ast.Name) and factory.id in ("list", "tuple", "dict"):
+            place = self.place(node)
+            return Table((), place) if factory.id == "dict" else Items((), place)
+        return given.get(0, "default")
 
     def converted(self, node: ast.Call, name: str, first: Value) -> Value | None:
         """`str(x)`, `int(x)`, …"""

@@ -14,18 +14,27 @@ SWITCHES = {"store_true": (False, True), "store_false": (True, False)}
 
 
 def option(node: ast.Call, given: Arguments, place: Place) -> tuple[str, Value] | None:
-    """The attribute that `parser.add_argument(…)` makes, and what it is: its default, or what somebody gives."""
+    """The attribute that `parser.add_argument(…)` makes, or the parameter that `@click.option(…)` gives, and what it is: its default, or
+    what somebody gives."""
     names = [v.word.text for v in given.positional if isinstance(v, Text) and v.word.text]
     if not names:
         return None
     known = given.keywords.get("dest")
     name = next((n for n in names if n.startswith("--")), names[0])
-    dest = known.word.text if isinstance(known, Text) and known.word.text else name.lstrip("-").replace("-", "_")
+    named = next((n for n in names if not n.startswith("-")), name) if name.startswith("-") else name
+    dest = (
+        known.word.text
+        if isinstance(known, Text) and known.word.text
+        else named.lstrip("-").partition("/")[0].replace("-", "_")
+    )
     unknown = Opaque(place, GIVEN, object())
     if not name.startswith("-"):
         return dest, unknown
     turn = Turn(place, (f"`{name}` is not given", f"`{name}` is given"))
     action = given.keywords.get("action")
+    is_flag = given.keywords.get("is_flag")
+    if isinstance(is_flag, Plain) and is_flag.value:
+        return dest, Either(turn, (given.keywords.get("default", _plain(False, place)), _plain(True, place)), place, 0)
     switch = SWITCHES.get(action.word.text or "") if isinstance(action, Text) else None
     if switch is not None:
         off, on = (_plain(value, place) for value in switch)

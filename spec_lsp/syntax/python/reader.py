@@ -611,7 +611,20 @@ class Reader:
             state[spec.vararg.arg] = Items((More(place, PARAMETER),), place)
         if spec.kwarg is not None:
             state[spec.kwarg.arg] = Table((), self.positions.place(spec.kwarg), True)
+        state.update(self.click_options(routine.node))
         return self.read_body(Frame(routine, outer, False, 0), state)[0]
+
+    def click_options(self, node: Function) -> State:
+        """The parameters that `@click.option(…)` gives a function."""
+        found: State = {}
+        for decorator in node.decorator_list:
+            name = self.evaluator.name_of(decorator.func) if isinstance(decorator, ast.Call) else ""
+            if isinstance(decorator, ast.Call) and name.rpartition(".")[2] == "option":
+                positional = [self.evaluate_quietly(a) for a in decorator.args]
+                keywords = {k.arg: self.evaluate_quietly(k.value) for k in decorator.keywords if k.arg}
+                one = options.option(decorator, Arguments(positional, keywords, []), self.positions.place(decorator))
+                found.update([one] if one is not None else [])
+        return found
 
     def parameter(self, argument: ast.arg, default: ast.expr | None, turn: Turn) -> Value:
         """What a parameter is while nobody is known to call the function: its default, or anything."""
@@ -858,6 +871,8 @@ class Reader:
         own = {name: v for name, v in self.state.items() if name.startswith("self.") or name == ENVIRON}
         base = dict(self.state) if routine.within else {**outer, **own}
         bound = self.bound(routine, given)
+        if not (given.positional or given.keywords or given.rest):
+            bound.update(self.click_options(routine.node))
         place = self.positions.place(node) if self.evaluator.within is None else self.evaluator.within
         label = Choice(place, f"`{shown(ast.unparse(node))}` is called") if node.args or node.keywords else None
         with self.choice(label):
