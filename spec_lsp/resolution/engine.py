@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, cast
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
@@ -325,7 +325,9 @@ OVERRIDES = "json_model_override_args"
 EVERYTHING = "*"
 """A read of all fields at once."""
 GPU, MODEL = "@gpu", "@model"
-"""A read of these facts."""
+"""A read of whether the hardware is known, and one of the model."""
+WHOLE_GPU = f"{GPU}.*"
+"""A read of all that is known of the hardware."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,44 @@ class Fields:
 
 
 NO_FIELDS = Fields({}, {})
+
+
+class SeenHardware:
+    """Hardware that writes down which of its facts are read ("@gpu.memory"). Who compares it, or looks something up by it, reads all."""
+
+    __slots__ = ("_gpu", "_reads")
+
+    def __init__(self, gpu: Hardware, reads: set[str]) -> None:
+        self._gpu, self._reads = gpu, reads
+
+    def __getattr__(self, name: str) -> Any:
+        self._reads.add(f"{GPU}.{name}")
+        return getattr(self._gpu, name)
+
+    def __hash__(self) -> int:
+        self._reads.add(WHOLE_GPU)
+        return hash(self._gpu)
+
+    def __eq__(self, other: object) -> bool:
+        self._reads.add(WHOLE_GPU)
+        return self._gpu == (other._gpu if isinstance(other, SeenHardware) else other)
+
+
+@cache
+def hardware_apart(a: Hardware | None, b: Hardware | None) -> frozenset[str]:
+    """The reads of hardware that do not give the same for both."""
+    if a is None or b is None:
+        return frozenset() if a is b else frozenset({GPU})
+    facts = (name for name in dir(a) if not name.startswith("_"))
+    names = [f"{GPU}.{name}" for name in facts if _fact(a, name) != _fact(b, name)]
+    return frozenset(names if a == b else (WHOLE_GPU, *names))
+
+
+def _fact(gpu: Hardware, name: str) -> Any:
+    try:
+        return getattr(gpu, name)
+    except NotKnown as lacking:
+        return type(lacking), lacking.what, lacking.why
 
 
 class Config:
@@ -449,7 +489,7 @@ class Config:
         self.reads.add(GPU)
         if self._gpu is None:
             raise NotKnown("hardware", "nothing names the GPU")
-        return self._gpu
+        return self._gpu if self.reads is _UNHEARD else cast("Hardware", SeenHardware(self._gpu, self.reads))
 
     @property
     def model(self) -> ModelFacts:

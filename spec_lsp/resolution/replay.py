@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
@@ -24,7 +24,6 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import (
     ABSENT,
     EVERYTHING,
-    GPU,
     MODEL,
     NO_FIELDS,
     Config,
@@ -37,6 +36,7 @@ from spec_lsp.resolution.engine import (
     Step,
     give_up,
     goes,
+    hardware_apart,
     plan_of,
     run_step,
     same_state,
@@ -160,8 +160,8 @@ class Known(NamedTuple):
         if self.env != other.env:
             variables = self.env.keys() | other.env.keys()
             names.update(f"${name}" for name in variables if self.env.get(name, ...) != other.env.get(name, ...))
-        if self.gpu != other.gpu:
-            names.add(GPU)
+        if self.gpu is not other.gpu:
+            names.update(hardware_apart(self.gpu, other.gpu))
         if self.model is not other.model:
             names.add(MODEL)
         (typed, spelled), (others, others_spelled) = self.given, other.given
@@ -170,6 +170,10 @@ class Known(NamedTuple):
         if spelled != others_spelled:
             names.update(spelling_of(n) for n in typed if n not in names and spelled.get(n) != others_spelled.get(n))
         return names
+
+    def distance(self, other: Known) -> int:
+        """How many names they have apart, the hardware counted as one."""
+        return len(self._replace(gpu=other.gpu).apart(other)) + (self.gpu != other.gpu)
 
 
 class Baseline:
@@ -386,21 +390,19 @@ class Kind:
 Key = tuple[Any, ...]
 _BARE: OrderedDict[Key, Baseline | None] = OrderedDict()
 """By world. None: it was met once; among many files, most models are never met again on the same hardware."""
-_SHAPES: OrderedDict[Key, Baseline | None] = OrderedDict()
-"""By a bare launch and the fields given: a launch that gives them too. While somebody types a value, all else stays. None: it was met
-once; most are never met again."""
+_SHAPES: OrderedDict[Key, Baseline | int] = OrderedDict()
+"""By world and the fields given: a launch that gives them too. While somebody types a value, all else stays. A number: how often such
+launches were met."""
 
 
-def bare_launch(kind: Kind, known: Known, fresh: Callable[[], Config]) -> Baseline:
+def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
     """The bare launch of a world that was met before, else the nearest known; `fresh` makes its Config, watched, if it must be resolved."""
-    variables = tuple(sorted(known.env.items(), key=str)) if known.env else ()
-    key = (kind, known.gpu, id(known.model), known.given.typed.get(MODEL_PATH), variables)
     baseline = _BARE.get(key)
     if baseline is not None and baseline.known.model is known.model:
         _BARE.move_to_end(key)
         return baseline
     others = [one for (other, *_), one in _BARE.items() if one is not None and other is kind]
-    near = min(others, key=lambda one: len(known.apart(one.known)), default=None)
+    near = min(others, key=lambda one: known.distance(one.known), default=None)
     if near is not None and key not in _BARE:
         _kept(_BARE, key, None, MAX_BARE)
         return near
@@ -409,16 +411,22 @@ def bare_launch(kind: Kind, known: Known, fresh: Callable[[], Config]) -> Baseli
     return baseline
 
 
-def nearest_launch(bare: Baseline, shape: Hashable, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """A launch by the same bare one that gives the same fields (`shape`), if one was met lately, else the bare one."""
-    key = (bare, shape)
-    found = _SHAPES.get(key)
-    if found is None:
-        found = trace(bare, known, fresh()) if key in _SHAPES else None
-        _kept(_SHAPES, key, found, MAX_SHAPES)
-    else:
-        _SHAPES.move_to_end(key)
-    return found or bare
+def alike_launch(
+    shape: Key, known: Known, fresh: Callable[[], Config], near: Callable[[], Baseline]
+) -> Baseline | None:
+    """A launch in the same world that gives the same fields (`shape`), if such were met often lately; `near` gives one to tell it from."""
+    found = _SHAPES.get(shape, 0)
+    if isinstance(found, Baseline) and found.known.model is known.model:
+        _SHAPES.move_to_end(shape)
+        return found
+    met = found + 1 if isinstance(found, int) else OFTEN
+    baseline = trace(near(), known, fresh()) if met >= OFTEN else None
+    _kept(_SHAPES, shape, baseline or met, MAX_SHAPES)
+    return baseline
+
+
+OFTEN = 3
+"""Meetings after which a launch is worth its trace: most are met once, or twice with a fix of theirs."""
 
 
 class Last(NamedTuple):
@@ -434,13 +442,30 @@ class Last(NamedTuple):
     def is_close(self, kind: Kind, known: Known) -> bool:
         """Whether a launch differs in little, its hardware maybe."""
         same = self.kind is kind and self.known.model is known.model
-        return same and len(known.apart(self.known)) <= CLOSE
+        return same and known.distance(self.known) <= CLOSE
 
 
 CLOSE = 3
 """Names that launches which hardly differ may have apart: the hardware, and a flag or two."""
 
 _last: Last | None = None
+
+
+def near_launch(
+    kind: Kind, world: Key, known: Known, bare: Callable[[], Config], fresh: Callable[[], Config]
+) -> Baseline:
+    """A launch to tell one from that was not met often: the last one where that is close, else the bare one."""
+    global _last
+    close = _last is not None and _last.is_close(kind, known)
+    if _last is not None and close and _last.baseline is not None:
+        return _last.baseline
+    given = {name: value for name, value in known.given.typed.items() if name == MODEL_PATH}
+    baseline = bare_launch(kind, world, known._replace(given=Given(given, {})), bare)
+    if close:
+        baseline = trace(baseline, known, fresh())
+    _last = Last(kind, known, baseline if close else None)
+    return baseline
+
 
 B = TypeVar("B")
 
@@ -483,17 +508,20 @@ def resolve_by_difference(
         lacking = {n: unknown.get(n, why) for n in kind.defaults if n not in path} if kind.open_ else {}
         return make(path, unknown=lacking, untold=frozenset(lacking), watched=True)
 
-    global _last
     known = Known(gpu, model, env.values, given)
-    close = _last is not None and _last.is_close(kind, known)
-    baseline = _last.baseline if _last is not None and close else None
-    if baseline is None:
-        baseline = bare_launch(kind, Known(gpu, model, env.values, Given(path, {})), bare)
-        shape = (frozenset(typed), frozenset(() if kind.open_ else unknown))
-        baseline = nearest_launch(baseline, shape, known, partial(config, watched=True))
-        if close:
-            baseline = trace(baseline, known, config(watched=True))
-        _last = Last(kind, known, baseline if close else None)
+    world = (
+        kind,
+        gpu,
+        id(model),
+        path.get(MODEL_PATH),
+        tuple(sorted(env.values.items(), key=str)) if env.values else (),
+    )
+
+    def near() -> Baseline:
+        return near_launch(kind, world, known, bare, partial(config, watched=True))
+
+    shape = (world, frozenset(typed), frozenset(() if kind.open_ else unknown))
+    baseline = alike_launch(shape, known, partial(config, watched=True), near) or near()
     c = config(watched=False)
     difference = Difference(baseline, c, apart(baseline, known, c))
     difference.run()

@@ -18,7 +18,7 @@ from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.hardware import find
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution import replay
-from spec_lsp.resolution.engine import Config, Resolution, resolve
+from spec_lsp.resolution.engine import Config, Resolution, hardware_apart, resolve
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.syntax.launch import Launch, Variant
 from spec_lsp.syntax.word import Place, literal
@@ -153,3 +153,18 @@ def test_baselines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(5):
         resolve_argv(["--model-path", f"m{number}"], {}, None, find("h100"), models=model, files=lambda path: None)
         assert len(replay._BARE) <= 3
+
+
+def test_reads_of_hardware_are_those_of_its_facts() -> None:
+    """A launch in another world is told by the facts that differ; what was looked up by the hardware as a whole counts as all of them."""
+    h100, h200 = find("h100"), find("h200")
+    assert h100 is not None and h200 is not None
+    c = Config(Release.parse("0.5.23"), {}, {}, gpu=h100, watched=True)
+    assert c.gpu.sm90 and c.gpu.is_cuda
+    assert c.reads == {"@gpu", "@gpu.sm90", "@gpu.is_cuda"}
+    assert c.reads.isdisjoint(hardware_apart(h100, h200))
+    assert {"@gpu.memory", "@gpu.memory_bounds", "@gpu.*"} <= hardware_apart(h100, h200)
+    assert c.gpu == h100 and {h100: "found"}[c.gpu] == "found"
+    assert not c.reads.isdisjoint(hardware_apart(h100, h200))
+    assert hardware_apart(h100, h100) == frozenset()
+    assert hardware_apart(None, h100) == {"@gpu"}
