@@ -158,13 +158,16 @@ def test_baselines_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_reads_of_hardware_are_those_of_its_facts() -> None:
     """A launch in another world is told by the facts that differ; what was looked up by the hardware as a whole counts as all of them."""
     h100, h200 = find("h100"), find("h200")
-    assert h100 is not None and h200 is not None
+    assert h100 is not None
+    assert h200 is not None
     c = Config(Release.parse("0.5.23"), {}, {}, gpu=h100, watched=True)
-    assert c.gpu.sm90 and c.gpu.is_cuda
+    assert c.gpu.sm90
+    assert c.gpu.is_cuda
     assert c.reads == {"@gpu", "@gpu.sm90", "@gpu.is_cuda"}
     assert c.reads.isdisjoint(hardware_apart(h100, h200))
     assert {"@gpu.memory", "@gpu.memory_bounds", "@gpu.*"} <= hardware_apart(h100, h200)
-    assert c.gpu == h100 and {h100: "found"}[c.gpu] == "found"
+    assert c.gpu == h100
+    assert {h100: "found"}[c.gpu] == "found"
     assert not c.reads.isdisjoint(hardware_apart(h100, h200))
     assert hardware_apart(h100, h100) == frozenset()
     assert hardware_apart(None, h100) == {"@gpu"}
