@@ -148,3 +148,23 @@ def test_a_quote_that_is_open_for_a_moment() -> None:
         warm = parse("x.sh", each)
         forget()
         assert warm == parse("x.sh", each)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A=1\nX=$(sglang serve m)\n",
+        "A=1\nX=$(sglang serve m; echo 2)\nsglang serve $X\n",
+        "A=1\nX=$(pip install sglang==0.5.9)\nsglang serve $Q\n",
+        "A=1\ng() { sglang serve $X; }\nX=$(g)\n",
+        "A=(\n x $(true\n   -- python3 train.py \\\n   --sglang-tp 1\n)\n",
+    ],
+)
+def test_what_a_substitution_starts_is_told_again(text: str) -> None:
+    for changed in (text, text.replace("A=1", "A=2"), f"B=0\n{text}"):
+        forget()
+        afresh = parse("x.sh", changed)
+        forget()
+        parse("x.sh", text)
+        assert parse("x.sh", changed) == afresh
+    assert afresh.launches

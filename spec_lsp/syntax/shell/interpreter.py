@@ -227,6 +227,9 @@ class Interpreter(ControlFlow):
             kept = self.exported_words[id(leaf)] = (leaf, Word(leaf.fragments, place))
         return kept[1]
 
+    def noted(self) -> Sequence[int]:
+        return len(self.notes), len(self.clues), len(self.entered), len(self.sourced)
+
     def files_named(self, args: Sequence[Word], x: Expander) -> tuple[EmbeddedFile, ...]:
         """The files written before that the command names."""
         if not self.wrote_files:

@@ -78,6 +78,10 @@ class Machine(ABC):
         self.calls = 0
 
     @abstractmethod
+    def noted(self) -> Sequence[int]:
+        """How much has been noted of what the script starts, calls and sources."""
+
+    @abstractmethod
     def run(self, script: ast.Script, source: Source) -> None:
         """Runs the statements of a script in the present state."""
 
@@ -120,10 +124,13 @@ class Machine(ABC):
                 break
         else:
             self.reads = {}
+            noted = self.noted()
             try:
                 result = compute()
             finally:
                 reads, self.reads = self.reads, None
+            if self.noted() != noted:
+                return result  # a command substitution started something, which must be told each time
             entry = remember(node, reads, self.state.constraints, functions, result)
         kept = self.memory_left.results.setdefault(key, [])
         if len(kept) < 8:
