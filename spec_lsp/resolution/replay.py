@@ -5,7 +5,8 @@ model on the same hardware and release: they read nothing that differs. So the b
 reads written down (a `Baseline`). Of another launch only the parts are run that read what differs by then; all others came to what
 they came to. A bare launch in another world (another model, other hardware, other variables) is resolved in the same way, by difference
 from one that is known; and where launches hardly differ (one in all its worlds, one whose value somebody types), one of them takes the
-bare launch's place for the others. The result is that of `engine.resolve`, which tests/resolution/test_replay.py checks; the cost is what differs.
+bare launch's place for the others. The result is that of `engine.resolve`, which tests/resolution/test_replay.py checks; the cost is
+what differs.
 """
 
 from __future__ import annotations
