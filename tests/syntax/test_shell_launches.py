@@ -28,6 +28,8 @@ ONE: list[tuple[str, list[str]]] = [
     (f'if [ -n "${{X:-}}" ]; then exit 1; fi\n{P} a', ["a"]),
     (f'if [ "${{X:-}}" ]; then exec bash; fi\n{P} a', ["a"]),
     (f'A=()\n{P} "${{A[@]+"${{A[@]}}"}}" a', ["a"]),
+    (f'. "$D/args.sh"\nA=()\nread_args flags.txt A\n{P} a "${{A[@]}}"', ["a", "?*"]),
+    (f'. "$D/args.sh"\nA=()\nread_args sglang_args.sh A\n{P} a "${{A[@]}}"', ["a", "?*"]),
     # A script that may be run or sourced.
     (f'if [[ "${{BASH_SOURCE[0]}}" == "${{0}}" ]]; then\n  exit 1\nfi\nf() {{ {P} a; }}', ["a"]),
     (f'[[ $0 != "$BASH_SOURCE" ]] || {{ echo no; exit; }}\n{P} a', ["a"]),

@@ -112,6 +112,8 @@ class Interpreter(ControlFlow):
             self.print_unknown(node, source, name)
             if PIP.match(name):
                 self.note_pins(node, source)
+            else:
+                self.fill_arrays(node, source)
             self.set_status(None)
             return
         mapping = self.remembered(
@@ -123,6 +125,7 @@ class Interpreter(ControlFlow):
         if all(leaf.action is None for _, leaf in seen):
             self.print_unknown(node, source, name or "")
             self.note_pins(node, source)
+            self.fill_arrays(node, source)
             self.set_status(None)
             return
         if all(isinstance(leaf.action, commands.Started) for _, leaf in seen):
@@ -226,6 +229,13 @@ class Interpreter(ControlFlow):
             )
             kept = self.exported_words[id(leaf)] = (leaf, Word(leaf.fragments, place))
         return kept[1]
+
+    def fill_arrays(self, node: ast.Simple, source: Source) -> None:
+        """`read_flags flags.txt ARGS`, a function of a file that cannot be read: it fills the array."""
+        for word in node.words[1:]:
+            if word.literal is not None and isinstance(self.state.vars.get(word.literal), Array):
+                filled = unknown(source.place(word.start, word.end), "filled by a command", splat=True)
+                self.state.vars[word.literal] = Array((filled,))
 
     def noted(self) -> Sequence[int]:
         return len(self.notes), len(self.clues), len(self.entered), len(self.sourced)
