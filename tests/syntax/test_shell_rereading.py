@@ -168,3 +168,20 @@ def test_what_a_substitution_starts_is_told_again(text: str) -> None:
         parse("x.sh", text)
         assert parse("x.sh", changed) == afresh
     assert afresh.launches
+
+
+def test_a_variable_is_the_same_question_in_every_run() -> None:
+    """What an assignment depended on in the last run is known to the next but one, though it was taken over in between."""
+    half = f"X=${{1:-a}}\ncase $X in\n  a) M=1; ARGS=--a ;;\n  b) M=2; ARGS=--b ;;\nesac\n{START} --m $M $ARGS"
+    text = f"{half}\n{half} $Y\n"
+    changed = text.replace(" $Y", " $Z")
+    texts = [
+        text,
+        changed,
+        changed.replace("b) M=2; ARGS=--b ", "b) M=2; ARGS=--c ", 1),
+        changed.replace("ARGS=--a ", ""),
+    ]
+    forget()
+    warm = [parse("x.sh", each) for each in texts]
+    forget()
+    assert warm[-1] == parse("x.sh", texts[-1])

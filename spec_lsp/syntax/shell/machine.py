@@ -65,6 +65,8 @@ class Machine(ABC):
         self.memory = memory
         self.memory_left = Memory()
         self.reads: dict[str, Any] | None = None
+        """What the statement has asked for whose result will be remembered; `met` are the points among it."""
+        self.met: dict[Any, Point] = {}
         self.turns: dict[Any, int] = {}
         self.priority: set[Point] = set()
         self.frames: list[Frame] = []
@@ -121,9 +123,10 @@ class Machine(ABC):
                 and same(entry.constraints, self.state.constraints)
                 and self.reads_again(entry)
             ):
+                self.memory_left.points.update(entry.points)
                 break
         else:
-            self.reads = {}
+            self.reads, self.met = {}, {}
             noted = self.noted()
             try:
                 result = compute()
@@ -131,7 +134,7 @@ class Machine(ABC):
                 reads, self.reads = self.reads, None
             if self.noted() != noted:
                 return result  # a command substitution started something, which must be told each time
-            entry = remember(node, reads, self.state.constraints, functions, result)
+            entry = remember(node, reads, self.met, self.state.constraints, functions, result)
         kept = self.memory_left.results.setdefault(key, [])
         if len(kept) < 8:
             kept.append(entry)
@@ -141,6 +144,8 @@ class Machine(ABC):
         """Whether what a statement read last time is what it would read now."""
         now = list(map(self.state.vars.get, entry.names))
         if any(a is not b and not same(a, b) for a, b in zip(now, entry.values, strict=True)):
+            return False
+        if any(self.memory_left.points.get(key, point) is not point for key, point in entry.points.items()):
             return False
         return all(self.sets(name) is value for name, value in entry.sets.items())
 
@@ -222,6 +227,8 @@ class Machine(ABC):
                 place, labels, self.turns.get(key[:2], 0) if isinstance(key, tuple) else 0
             )
             self.memory_left.points[key] = point
+        if self.reads is not None:
+            self.met[key] = point
         return point
 
     def substitute(

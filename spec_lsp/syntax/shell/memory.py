@@ -22,14 +22,23 @@ class Remembered:
     """Whether the script sets certain variables somewhere."""
     constraints: tuple[Any, ...]
     functions: Any
+    points: dict[Any, Point]
+    """The points it met, by what they are known by."""
     result: Any
 
 
-def remember(node: Any, reads: dict[str, Any], constraints: tuple[Any, ...], functions: Any, result: Any) -> Remembered:
+def remember(
+    node: Any,
+    reads: dict[str, Any],
+    points: dict[Any, Point],
+    constraints: tuple[Any, ...],
+    functions: Any,
+    result: Any,
+) -> Remembered:
     """`reads` holds variables by name, and answers to "is it set anywhere" by `=name`."""
     sets = {name[1:]: value for name, value in reads.items() if name.startswith("=")}
     variables = {name: value for name, value in reads.items() if not name.startswith("=")}
-    return Remembered(node, tuple(variables), list(variables.values()), sets, constraints, functions, result)
+    return Remembered(node, tuple(variables), list(variables.values()), sets, constraints, functions, points, result)
 
 
 @dataclass(slots=True, eq=False)
