@@ -9,7 +9,7 @@ from typing import Any
 
 from spec_lsp.analysis.hints import written
 from spec_lsp.analysis.hover import _readers as readers
-from spec_lsp.analysis.judge import Judged, ModelSource, is_open, run
+from spec_lsp.analysis.judge import Judged, ModelSource, Values, device_of, is_open, run
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Binding, Setting
@@ -134,7 +134,9 @@ class Trial:
     def _run(self, settings: Mapping[str, Setting], world: World) -> Judged:
         self.left -= 1
         binding = replace(self.binding, settings=settings)
-        return run(self.launch, self.variant, world, self.models, binding, bare=is_open(self.launch, binding))
+        # The value that is tried must not tell for which hardware it is tried.
+        settled = replace(world, hardware=device_of(Values(self.binding).given.typed, world), hardware_from="tried")
+        return run(self.launch, self.variant, settled, self.models, binding, bare=is_open(self.launch, binding))
 
 
 def _setting(flag: Flag, value: Any) -> Setting:

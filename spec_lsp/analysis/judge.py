@@ -137,7 +137,7 @@ def run(
         given,
         unknown=unknown,
         untold=untold,
-        gpu=_device(given.typed, world),
+        gpu=device_of(given.typed, world),
         model=models(path) if isinstance(path, str) else None,
         draft=models,
         env=environment(launch.variants[index]),
@@ -215,11 +215,27 @@ class Bound:
         return found
 
 
-def _device(typed: Mapping[str, Any], world: World) -> Hardware | None:
+_BACKENDS = {"ascend": "npu", "intel_xpu": "xpu", "intel_amx": "cpu"}
+_TELLS_DEVICE = {
+    "device": {"cpu": "cpu", "npu": "npu", "xpu": "xpu"},
+    "attention_backend": _BACKENDS,
+    "prefill_attention_backend": _BACKENDS,
+    "decode_attention_backend": _BACKENDS,
+    "sampling_backend": {"ascend": "npu", "intel_xpu": "xpu"},
+    "mm_attention_backend": {"ascend_attn": "npu"},
+    "moe_a2a_backend": {"ascend_fuseep": "npu"},
+    "disaggregation_transfer_backend": {"ascend": "npu"},
+}
+"""Values that only one kind of device understands, by field: who types one has it (attention_registry.py, sampler.py)."""
+
+
+def device_of(typed: Mapping[str, Any], world: World) -> Hardware | None:
     """The world's hardware, but for a launch that itself names another kind of device."""
-    device = typed.get("device")
-    if world.hardware_from in (NOT_NAMED, FILE_NAME) and device in ("cpu", "npu", "xpu"):
-        return DEVICES[device]
+    if world.hardware_from in (NOT_NAMED, FILE_NAME):
+        for field, told in _TELLS_DEVICE.items():
+            device = told.get(str(typed.get(field)))
+            if device is not None:
+                return DEVICES[device]
     return world.hardware
 
 

@@ -142,6 +142,8 @@ def test_a_file_name_is_the_last_hint() -> None:
         "--model-path deepseek-v3 --attention-backend trtllm_mla",
         "--model-path llama-3.1-8b --attention-backend fa3",
         "--model-path deepseek-v3 --attention-backend fa3",
+        "--model-path llama-3.1-8b --attention-backend ascend",
+        "--model-path llama-3.1-8b --decode-attention-backend ascend",
     ],
 )
 def test_what_is_typed_says_which_hardware_it_is_for(flags: str) -> None:
