@@ -215,18 +215,15 @@ class Bound:
         return found
 
 
-_BACKENDS = {"ascend": "npu", "intel_xpu": "xpu", "intel_amx": "cpu"}
 _TELLS_DEVICE = {
     "device": {"cpu": "cpu", "npu": "npu", "xpu": "xpu"},
-    "attention_backend": _BACKENDS,
-    "prefill_attention_backend": _BACKENDS,
-    "decode_attention_backend": _BACKENDS,
-    "sampling_backend": {"ascend": "npu", "intel_xpu": "xpu"},
+    **dict.fromkeys(("attention_backend", "prefill_attention_backend", "decode_attention_backend"), {"ascend": "npu"}),
+    "sampling_backend": {"ascend": "npu"},
     "mm_attention_backend": {"ascend_attn": "npu"},
     "moe_a2a_backend": {"ascend_fuseep": "npu"},
     "disaggregation_transfer_backend": {"ascend": "npu"},
 }
-"""Values that only one kind of device understands, by field: who types one has it (attention_registry.py, sampler.py)."""
+"""Values that say which kind of device a launch is for, by field. Those of Ascend run nowhere else, and people leave out the device."""
 
 
 def device_of(typed: Mapping[str, Any], world: World) -> Hardware | None:
