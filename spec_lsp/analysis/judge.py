@@ -217,7 +217,9 @@ class Bound:
 
 _TELLS_DEVICE = {
     "device": {"cpu": "cpu", "npu": "npu", "xpu": "xpu"},
-    **dict.fromkeys(("attention_backend", "prefill_attention_backend", "decode_attention_backend"), {"ascend": "npu"}),
+    "attention_backend": {"ascend": "npu"},
+    "prefill_attention_backend": {"ascend": "npu"},
+    "decode_attention_backend": {"ascend": "npu"},
     "sampling_backend": {"ascend": "npu"},
     "mm_attention_backend": {"ascend_attn": "npu"},
     "moe_a2a_backend": {"ascend_fuseep": "npu"},
