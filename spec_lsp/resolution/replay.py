@@ -390,27 +390,26 @@ class Kind:
 
 
 Key = tuple[Any, ...]
-_BARE: OrderedDict[Key, Baseline | None] = OrderedDict()
-"""By world. None: it was met once; among many files, most models are never met again on the same hardware."""
+_BARE: OrderedDict[Key, Baseline | int] = OrderedDict()
+"""By world. A number: how often it was met; among many files, most models are hardly met again on the same hardware."""
 _SHAPES: OrderedDict[Key, Baseline | int] = OrderedDict()
 """By world and the fields given: a launch that gives them too. While somebody types a value, all else stays. A number: how often such
 launches were met."""
 
 
 def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """The bare launch of a world that was met before, else the nearest known; `fresh` makes its Config, watched, if it must be resolved."""
-    baseline = _BARE.get(key)
-    if baseline is not None and baseline.known.model is known.model:
+    """The bare launch of a world that was met often, else the nearest known; `fresh` makes its Config, watched, if it must be resolved."""
+    found = _BARE.get(key, 0)
+    if isinstance(found, Baseline) and found.known.model is known.model:
         _BARE.move_to_end(key)
-        return baseline
-    others = [one for (other, *_), one in _BARE.items() if one is not None and other is kind]
+        return found
+    others = [one for (other, *_), one in _BARE.items() if isinstance(one, Baseline) and other is kind]
     near = min(others, key=lambda one: known.distance(one.known), default=None)
-    if near is not None and key not in _BARE:
-        _kept(_BARE, key, None, MAX_BARE)
+    met = found + 1 if isinstance(found, int) else OFTEN
+    if near is not None and met < OFTEN:
+        _kept(_BARE, key, met, MAX_BARE)
         return near
-    baseline = trace(near or kind.nothing(), known, fresh())
-    _kept(_BARE, key, baseline, MAX_BARE)
-    return baseline
+    return _kept(_BARE, key, trace(near or kind.nothing(), known, fresh()), MAX_BARE)
 
 
 def alike_launch(
@@ -432,47 +431,46 @@ OFTEN = 3
 
 
 class Last(NamedTuple):
-    """What later launches are told from that hardly differ: the same launch in its other worlds, or as a fix would leave it.
+    """What later launches of its kind are told from that hardly differ: the same launch in its other worlds, or as a fix would leave it.
 
     `baseline` is None as long as one was met: there may be no other.
     """
 
-    kind: Kind
     known: Known
     baseline: Baseline | None
 
-    def is_close(self, kind: Kind, known: Known) -> bool:
+    def is_close(self, known: Known) -> bool:
         """Whether a launch differs in little, its hardware maybe."""
-        same = self.kind is kind and self.known.model is known.model
-        return same and known.distance(self.known) <= CLOSE
+        return self.known.model is known.model and known.distance(self.known) <= CLOSE
 
 
 CLOSE = 3
 """Names that launches which hardly differ may have apart: the hardware, and a flag or two."""
 
-_last: Last | None = None
+_lasts: dict[Kind, Last] = {}
+"""The last of each kind: a fix is judged in the releases that its launch was judged in."""
 
 
 def near_launch(
     kind: Kind, world: Key, known: Known, bare: Callable[[], Config], fresh: Callable[[], Config]
 ) -> Baseline:
     """A launch to tell one from that was not met often: the last one where that is close, else the bare one."""
-    global _last
-    close = _last is not None and _last.is_close(kind, known)
-    if _last is not None and close and _last.baseline is not None:
-        return _last.baseline
+    last = _lasts.get(kind)
+    close = last is not None and last.is_close(known)
+    if last is not None and close and last.baseline is not None:
+        return last.baseline
     given = {name: value for name, value in known.given.typed.items() if name == MODEL_PATH}
     baseline = bare_launch(kind, world, known._replace(given=Given(given, {})), bare)
     if close:
         baseline = trace(baseline, known, fresh())
-    _last = Last(kind, known, baseline if close else None)
+    _lasts[kind] = Last(known, baseline if close else None)
     return baseline
 
 
-B = TypeVar("B")
+B = TypeVar("B", bound=Baseline | int)
 
 
-def _kept(baselines: OrderedDict[Key, B], key: Key, baseline: B, at_most: int) -> B:
+def _kept(baselines: OrderedDict[Key, Baseline | int], key: Key, baseline: B, at_most: int) -> B:
     baselines[key] = baseline
     baselines.move_to_end(key)
     if len(baselines) > at_most:

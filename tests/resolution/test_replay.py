@@ -125,10 +125,11 @@ def test_bare_launches_are_told_from_one_another(first: str, program: Any, monke
 
 @pytest.mark.parametrize("known", [True, False])
 def test_launches_that_hardly_differ_are_told_from_one_another(known: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As fixes are tried: the launch without each of its words in turn, in several worlds."""
+    """As fixes are tried: the launch without each of its words in turn, in several worlds, of two releases by turns."""
     nowhere = Place("argv", 0, 0)
     models = model if known else lambda path: None
-    worlds = [World(Release.parse("0.5.23"), find(gpu), "given", "given") for gpu in GPUS]
+    taken = [(release, gpu) for gpu in GPUS for release in ("0.5.23", "0.5.19")]
+    worlds = [World(Release.parse(release), find(gpu), "given", "given") for release, gpu in taken]
     for row in spread("0.5.23-h100", ROWS // 6):
         for left_out in (None, *range(2, len(row["argv"]))):
             argv = [word for number, word in enumerate(row["argv"]) if number != left_out]
