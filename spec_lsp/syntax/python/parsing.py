@@ -33,6 +33,7 @@ class Positions:
         self.document = document
         self.text = text
         self.ascii = text.isascii()
+        self.spans: dict[ast.AST, tuple[int, int]] = {}
         self.starts = [len(text) - len(text.removeprefix(MARK)), *(m.end() for m in LINE_END.finditer(text))]
 
     def offset(self, line: int, column: int) -> int:
@@ -48,6 +49,12 @@ class Positions:
         return start + len(content.encode("utf-8", "surrogatepass")[:column].decode("utf-8", "ignore"))
 
     def span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> tuple[int, int]:
+        found = self.spans.get(node)
+        if found is None:
+            found = self.spans[node] = self._span(node)
+        return found
+
+    def _span(self, node: ast.expr | ast.stmt | ast.keyword | ast.arg) -> tuple[int, int]:
         start = self.offset(node.lineno, node.col_offset)
         if node.end_lineno is None or node.end_col_offset is None:
             return start, start

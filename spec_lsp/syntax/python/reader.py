@@ -19,6 +19,7 @@ from spec_lsp.syntax.python.conditions import shown
 from spec_lsp.syntax.python.evaluate import ENVIRON, MAX_ROUNDS, Arguments, Evaluator, State, merged, sum_of
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.sinks import (
+    ENGINE_NAMES,
     ENGINES,
     EXEC_FUNCTIONS,
     EXPECTS_FAILURE,
@@ -33,10 +34,10 @@ from spec_lsp.syntax.python.sinks import (
     TELLS,
     Helper,
 )
+from spec_lsp.syntax.python.survey import Function, Survey, survey
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     PARAMETER,
-    SIGN,
     Either,
     Entry,
     Items,
@@ -72,13 +73,6 @@ MAX_CALLS = 400
 MAX_CALLED = 4_000
 """Statements read in bodies of functions because of calls."""
 MAX_NESTED = 8
-SHORT = 6
-"""Statements of a function that is worth reading for its value alone."""
-SAYS = frozenset((
-    "Engine", "ServerArgs", "Runtime", "add_argument", "parse_args", "parse_known_args", "Popen", "check_call", "create_subprocess_exec",
-    "create_subprocess_shell", *HELPERS, *PARSERS,
-))  # fmt: skip
-"""Names that functions have which build or run commands."""
 FIRST = ("__init__", "setUpClass", "setUp")
 """Methods that run before others."""
 OPTIONS = ("args", "opts", "options", "flags", "cli_args")
@@ -86,8 +80,6 @@ OPTIONS = ("args", "opts", "options", "flags", "cli_args")
 LEAVES = frozenset(("sys.exit", "exit", "quit", "os._exit"))
 Way = tuple[Turn, frozenset[int]]
 """A turn, and the ways there that lead to where the file is being read."""
-
-Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True, eq=False)
@@ -128,6 +120,7 @@ class Reader:
         self.positions = positions
         self.canonical: dict[str, str] = {"sgl": "sglang"}
         self.rebound = cache(_rebound)
+        self.survey = Survey()
         self.speaking: set[str] = set()
         self.short: set[str] = set()
         self.evaluator = Evaluator(document, text, positions, self.canonical, self.on_call)
@@ -169,7 +162,10 @@ class Reader:
 
     def run(self, body: Sequence[ast.stmt]) -> None:
         self.prepare(body)
-        self.speaking, self.short = speaking(body)
+        self.survey = survey(body)
+        if not self.may_start_any():
+            return
+        self.speaking, self.short = self.survey.speaking()
         self.state[ENVIRON] = Table((), Place(self.document, 0, 0), True)
         self.block(body)
         outer = dict(self.state)
@@ -177,8 +173,7 @@ class Reader:
             if name in outer:
                 outer[name] = Opaque(place_of(outer[name]), "set in a function")
         self.path = []
-        called = called_names(body)
-        self.deferred.sort(key=lambda one: one[0].node.name in called)
+        self.deferred.sort(key=lambda one: one[0].node.name in self.survey.called)
         self.run_deferred(outer)
         read: set[str] = set()
         while waiting := [name for name in self.kinds if name not in read]:
@@ -187,6 +182,11 @@ class Reader:
                 self.read_class(self.kinds[name], outer)
         for call, found in self.pending:
             self.note(call, found, "list-words", new=True)
+
+    def may_start_any(self) -> bool:
+        """Whether anything in the file can start something: a call of SGLang's own, or a text that is part of a command."""
+        names = (self.evaluator.name_of(func) for func in self.survey.sinks)
+        return self.survey.signs or any(ENGINES.match(n) or n.rpartition(".")[2] not in ENGINE_NAMES for n in names)
 
     def prepare(self, body: Iterable[ast.stmt]) -> None:
         """What is imported under which name, and which functions the file has itself."""
@@ -534,7 +534,7 @@ class Reader:
         label = Choice(self._name_place(kind.node), f"the class is `{kind.node.name}`") if inherits else None
         nodes = [m.node for m in methods.values()]
         counts = _attribute_counts(nodes)
-        called = called_names(nodes)
+        called = self.survey.called_by(nodes)
         if inherits:
             self.entered.difference_update(nodes)
         with self.choice(label):
@@ -1249,46 +1249,6 @@ def _added_to(node: ast.AST) -> list[str]:
 
 def _raised(handler: ast.ExceptHandler) -> str:
     return ast.unparse(handler.type) if handler.type is not None else "something"
-
-
-def speaking(body: Iterable[ast.stmt]) -> tuple[set[str], set[str]]:
-    """The functions that have to do with commands or flags, or call such; and others that are short, which may come to a value of one."""
-    found: set[str] = set()
-    short: set[str] = set()
-    calls: dict[str, set[str]] = {}
-    for one in body:
-        for node in ast.walk(one):
-            if isinstance(node, Function):
-                calls.setdefault(node.name, set()).update(called_names([node]))
-                if any(map(_speaks_of_flags, ast.walk(node))):
-                    found.add(node.name)
-                elif node.name == "__init__" or len(node.body) <= SHORT:
-                    short.add(node.name)
-    found |= {name for name, called in calls.items() if any(map(RUNS.search, called))}
-    while more := {name for name, called in calls.items() if name not in found and called & found}:
-        found |= more
-    return found, short
-
-
-def _speaks_of_flags(node: ast.AST) -> bool:
-    if isinstance(node, ast.Constant):
-        return isinstance(node.value, str) and (node.value.startswith("-") or SIGN.search(node.value) is not None)
-    name = node.id if isinstance(node, ast.Name) else node.attr if isinstance(node, ast.Attribute) else ""
-    return name in SAYS
-
-
-def called_names(body: Iterable[ast.AST]) -> set[str]:
-    """The last names of what is called, and of what is handed on as an argument."""
-    found: set[str] = set()
-    for one in body:
-        for node in ast.walk(one):
-            if isinstance(node, ast.Call):
-                for part in (node.func, *node.args, *(k.value for k in node.keywords)):
-                    if isinstance(part, ast.Name):
-                        found.add(part.id)
-                    elif isinstance(part, ast.Attribute):
-                        found.add(part.attr)
-    return found
 
 
 def _attribute_counts(methods: Iterable[Function]) -> dict[str, int]:

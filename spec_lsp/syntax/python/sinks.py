@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from spec_lsp.syntax.launch import Program
 
 ENGINES = re.compile(r"sglang\.(?!multimodal_gen\b|jax\b|test\b)(?:[\w.]+\.)?(?:Engine|ServerArgs|Runtime)\Z")
+ENGINE_NAMES = frozenset(("Engine", "ServerArgs", "Runtime"))
 NOT_OURS = frozenset(("launch_timeout", "server_args"))
 """Keywords of `Engine` and `Runtime` that are no fields."""
 
