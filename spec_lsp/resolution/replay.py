@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -131,8 +131,10 @@ class Part:
         answer = (self.guard,) if self.guard and self.step is not None else ()
         concerns = frozenset((*reads, *bare.states, *answer))
         if concerns == self.concerns:
-            return self if bare is self.bare else replace(self, bare=bare)
-        return replace(self, bare=bare, concerns=concerns)
+            concerns = self.concerns
+            if bare is self.bare:
+                return self
+        return Part(self.handler, self.step, self.guard, self.steps, self.fields, concerns, bare)
 
 
 def parts_of(handlers: tuple[Handler, ...], release: Release) -> Iterator[Part]:
@@ -184,12 +186,13 @@ class Baseline:
 
     def __init__(self, known: Known, parts: tuple[Part, ...], start: Fields, readers: Mapping[str, int]) -> None:
         self.known, self.parts, self.start, self.readers = known, parts, start, readers
-        self.writers = [n for n, part in enumerate(parts) if part.bare.states]
+        doing = [(n, part.bare) for n, part in enumerate(parts) if part.bare is not NOTHING]
+        self.writers = [n for n, bare in doing if bare.states]
         """The parts that leave a field otherwise."""
         self._left: dict[tuple[int, int], Fields] = {}
         self.logging = [n for n in self.writers if parts[n].bare.log]
-        self.saying = [n for n, part in enumerate(parts) if part.bare.says]
-        self.going = frozenset(part.guard for part in parts if part.bare.goes)
+        self.saying = [n for n, bare in doing if bare.says]
+        self.going = frozenset(parts[n].guard for n, bare in doing if bare.goes)
         """The guards that let their steps run."""
         self.course: dict[str, tuple[list[int], list[Any]]] = {}
         """For each field that is left otherwise: by which parts, and what it was from then on."""
@@ -335,19 +338,22 @@ class Tracing(Difference):
     def __init__(self, baseline: Baseline, c: Config, given: set[str]) -> None:
         super().__init__(baseline, c, given)
         self.parts = list(baseline.parts)
+        self._ran: list[int] = []
 
     def step(self, number: int, part: Part) -> None:
         """Run one part, and write down what it read."""
         self.c.reads.clear()
+        self._ran.append(number)
         super().step(number, part)
         self.parts[number] = part.known(self.others.get(number, part.bare), self.c.reads)
 
     def readers(self) -> dict[str, int]:
         """For each field the parts, as bits, that it concerns now."""
         readers = dict(self.baseline.readers)
-        for number, (before, now) in enumerate(zip(self.baseline.parts, self.parts, strict=True)):
-            if before.concerns is not now.concerns:
-                for name in before.concerns ^ now.concerns:
+        for number in self._ran:
+            before, now = self.baseline.parts[number].concerns, self.parts[number].concerns
+            if before is not now:
+                for name in before ^ now:
                     readers[name] = readers.get(name, 0) ^ (1 << number)
         return readers
 
@@ -403,7 +409,7 @@ def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config])
     if isinstance(found, Baseline) and found.known.model is known.model:
         _BARE.move_to_end(key)
         return found
-    others = [one for (other, *_), one in _BARE.items() if isinstance(one, Baseline) and other is kind]
+    others = [one for world, one in _BARE.items() if world[0] is kind and isinstance(one, Baseline)]
     near = min(others, key=lambda one: known.distance(one.known), default=None)
     met = found + 1 if isinstance(found, int) else OFTEN
     if near is not None and met < OFTEN:
