@@ -15,6 +15,7 @@ SILENT = [
     f"logger.info({COMMAND} + name)",
     f'logging.error(f"try {{x}}: " {COMMAND})',
     f"raise ValueError({COMMAND})",
+    f"raise SystemExit({COMMAND})",
     f"raise ValueError(hint({COMMAND}))",
     f"def f():\n    {COMMAND}\n",
     f"if {COMMAND} == line or line in ({COMMAND}, x):\n    run(line)",
@@ -22,6 +23,8 @@ SILENT = [
 ]
 SPEAKING = [
     f"run({COMMAND})",
+    f"raise SystemExit(run({COMMAND}))",
+    f"raise typer.Exit(code=run({COMMAND}).returncode)",
     f"x = {COMMAND}",
     f"print(run({COMMAND}))",
     f'print("a" + run({COMMAND}))',

@@ -34,7 +34,7 @@ from spec_lsp.syntax.python.sinks import (
     TELLS,
     Helper,
 )
-from spec_lsp.syntax.python.survey import Function, Survey, survey
+from spec_lsp.syntax.python.survey import Function, Survey, exit_status, survey
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     PARAMETER,
@@ -453,9 +453,11 @@ class Reader:
                 frame.returns.append((tuple(self.path[frame.depth :]), value))
             self.start_returned(node.value, value)
         if isinstance(node, ast.Raise) and node.exc is not None:
-            self.quiet += 1
-            self.evaluate(node.exc)
-            self.quiet -= 1
+            status = exit_status(node)
+            if status is None:
+                self.evaluate_quietly(node.exc)
+            else:
+                self.evaluate(status)
         return False
 
     def delete(self, node: ast.Delete) -> None:

@@ -22,6 +22,8 @@ TALKS = frozenset((
     "print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical", "echo", "secho",
 ))  # fmt: skip
 """Functions that come to nothing and only show what they are given."""
+EXITS = frozenset(("SystemExit", "Exit"))
+"""Exceptions that end a program, of Python and of Typer."""
 SHOWS = (ast.Constant, ast.JoinedStr, ast.BinOp)
 """What is shown, and not called, when it is an argument of such a function."""
 HOLDS = (ast.JoinedStr, ast.BinOp, ast.List, ast.Tuple, ast.Set)
@@ -112,13 +114,22 @@ def survey(body: Iterable[ast.stmt]) -> Survey:
             elif isinstance(node, ast.Import | ast.ImportFrom):
                 imported.update(a.asname for a in node.names if a.asname and a.name.rpartition(".")[2] in OF_SGLANG)
             elif isinstance(node, ast.Raise):
-                inner = RAISED
+                inner = RAISED if exit_status(node) is None else READ
             elif isinstance(node, ast.Compare) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)):
                 inner = max(how, SHOWN)
             waiting += [(one, inner, within) for one in _parts(node)]
     found.sinks = [func for func in called if _last(func) in OF_SGLANG or _last(func) in imported]
     found.signs = found.signs or any(about.name in showing for about in found.functions.values())
     return found
+
+
+def exit_status(node: ast.Raise) -> ast.Call | ast.Attribute | None:
+    """What a program ends with that ends as by `sys.exit`, where a call makes it: `main()` of `raise SystemExit(main())`."""
+    made = node.exc
+    if not isinstance(made, ast.Call) or _last(made.func) not in EXITS:
+        return None
+    status = next(iter((*made.args, *(k.value for k in made.keywords))), None)
+    return status if isinstance(status, ast.Call | ast.Attribute) else None
 
 
 def _note_text(found: Survey, node: ast.Constant, how: int, within: tuple[About, ...]) -> None:
