@@ -34,6 +34,19 @@ def test_a_config_file_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "ours"),
+    [
+        ("served_model_name: a\npage_size: 64\nmem_fraction_static: 0.8\n", False),
+        ("tp_size: 8\ndp_size: 8\nmem_fraction_static: 0.8\npage-size: 64\n", False),
+        ("served-model-name: a\npage-size: 64\nmem_fraction_static: 0.8\n", True),
+        ("tp: 8\nep: 8\nport: 1\n", True),
+    ],
+)
+def test_keys_with_underscores_are_of_another_program_unless_they_are_few(text: str, ours: bool) -> None:
+    assert bool(read_document("/w/c.yaml", text, Memory()).launches) is ours
+
+
+@pytest.mark.parametrize(
     ("config", "ours"),
     [
         ("{served-model-name: a, page-size: 64}", True),

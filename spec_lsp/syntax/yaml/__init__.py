@@ -283,10 +283,14 @@ def _is_config(text: str, directives: Sequence[Directive], looks_like: LooksLike
 
 
 def _keys_fit(text: str, looks_like: LooksLike | None) -> bool:
+    """Whether its keys are those of a `--config` file. One that writes them with underscores is another program's: SGLang takes
+    no such key."""
     if looks_like is None:
         return False
-    keys = frozenset((m.group(1) or m.group(2) or m.group(3)).replace("_", "-") for m in TOP_KEY.finditer(text))
-    return bool(keys) and looks_like(keys)
+    keys = [m.group(1) or m.group(2) or m.group(3) for m in TOP_KEY.finditer(text)]
+    if not keys or sum("_" in key for key in keys) > sum("-" in key for key in keys):
+        return False
+    return looks_like(frozenset(key.replace("_", "-") for key in keys))
 
 
 def _config_launch(name: str, text: str) -> Launch:
