@@ -52,7 +52,7 @@ def test_a_flag_names_the_rules_that_read_it(run: Run) -> None:
 
 
 VARIABLES = [
-    (["SGLANG_ENABLE_SPEC_V2"], ["SGLANG_ENABLE_SPEC_V2  environment variable (SGLang 0.", "changes\nnothing.\n\nreleases:   "]),
+    (["SGLANG_ENABLE_SPEC_V2"], ["SGLANG_ENABLE_SPEC_V2  environment variable (SGLang 0.", "needs no switch.\n\nreleases:   "]),
     (["SGLANG_ENABLE_SPEC_V2", "--sglang", "0.5.23"], ["(SGLang 0.5.23)\n\nSGLang 0.5.23 does not read it.\n", "gone in "]),
     (["SGLANG_LOG_MS"], ["type:       bool\ndefault:    off"]),
 ]  # fmt: skip
