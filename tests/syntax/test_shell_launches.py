@@ -431,6 +431,30 @@ def test_a_text_put_together_in_several_ways_is_one_launch(run: str) -> None:
     assert len(launch.variants) == 8
 
 
+@pytest.mark.parametrize(
+    "run",
+    ['eval "sglang serve m $A"', 'bash -c "cd /x && sglang serve m $A"', 'eval "$E sglang serve m $A ${B:+--q $B}"',
+     "ssh host sglang serve m $A", 'docker exec c bash -lc "${E} sglang serve m ${A}" &'],
+)  # fmt: skip
+def test_a_text_that_ends_elsewhere_on_each_way_is_one_launch(run: str) -> None:
+    text = f'A=\nE=\nif [ "$T" = 1 ]; then A="--tp 2"; E="X=1"; fi\n{run}\n'
+    (launch,) = parse("run.sh", text).launches
+    assert ["m", "--tp", "2"] in [argv(v)[:3] for v in launch.variants]
+    assert len(launch.variants) > 1
+    assert launch.extent.end >= text.index("$A" if "$A" in run else "${A}", text.index(run))
+
+
+def test_texts_of_one_line_are_launches_of_their_own() -> None:
+    text = 'S="sglang serve"\n$S a --tp 1; $S b --tp 2\nbash -c "$S c; sglang serve d; sglang serve e"\n'
+    assert [argv(v)[0] for one in parse("run.sh", text).launches for v in one.variants] == ["a", "b", "c", "d", "e"]
+
+
+def test_a_text_whose_first_words_differ_on_each_way_is_one_launch() -> None:
+    text = 'if $X; then PY="uv run python"; else PY=python3; fi\nbash -c "$PY -m sglang.launch_server $A"\n'
+    (launch,) = parse("run.sh", text).launches
+    assert len(launch.variants) == 1
+
+
 def test_a_text_run_twice_is_two_launches() -> None:
     text = 'C="sglang serve m"\nif $X; then C="$C --tp 2"; fi\neval "$C --port 1"\neval "$C --port 2"\n'
     assert [len(one.variants) for one in parse("run.sh", text).launches] == [2, 2]

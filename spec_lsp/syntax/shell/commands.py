@@ -619,8 +619,14 @@ def joined(words: Sequence[Word], between: str = " ") -> Word:
         if i and between:
             fragments.append(Fragment(between, word.place, False, fixed=True))
         fragments.extend(word.fragments)
-    place = hull(w.place for w in words)
+    place = hull(_passed_at(w) for w in words)
     return Word(tuple(fragments), place, len(words) == 1 and words[0].splat)
+
+
+def _passed_at(word: Word) -> Place:
+    """Where a command is given a word: at the name of the variable that it comes from."""
+    via = word.fragments[0].via if word.fragments else ()
+    return via[0] if via and not word.place.contains(via[0]) else word.place
 
 
 def _is_path(word: Word) -> bool:

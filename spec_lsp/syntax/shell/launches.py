@@ -10,7 +10,7 @@ from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, 
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import Source
-from spec_lsp.syntax.word import Place, Word, told
+from spec_lsp.syntax.word import Place, Word, hull, told
 
 Key = tuple[Place, Place]
 Choices = tuple[Choice, ...]
@@ -58,10 +58,16 @@ class Note(NamedTuple):
 
     @property
     def key(self) -> Key:
-        """What tells launches apart: where the command stands, and where its first words are written if that is elsewhere."""
+        """What tells launches apart: where the last of their first words is written, and the command where that is elsewhere.
+
+        How far a command reaches does not tell: a text that is put together starts and ends elsewhere on each way.
+        """
         if self.carrier is not None:
             return self.place, self.carrier
-        return (self.extent if self.extent.contains(self.place) else self.place, self.extent)
+        if self.extent.contains(self.place):
+            end = Place(self.place.document, self.place.end, self.place.end)
+            return end, end
+        return self.place, self.extent
 
 
 @dataclass(slots=True, eq=False)
@@ -84,7 +90,9 @@ def gather(notes: Iterable[Note]) -> dict[Key, Found]:
 
 
 def _gathered(notes: Sequence[Note]) -> Found:
-    found = Found(notes[0].program, notes[0].place, notes[0].extent)
+    first = notes[0]
+    extent = first.extent if first.carrier is not None else hull(note.extent for note in notes)
+    found = Found(first.program, first.place, extent)
     ways: dict[Place, set[str]] = {}
     for note in notes:
         found.clues.update(dict.fromkeys(note.clues))
