@@ -171,3 +171,17 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
             yield from (one for one in part if isinstance(one, ast.AST))
         elif isinstance(part, ast.AST) and not isinstance(part, MARKS):
             yield part
+
+
+def every_statement(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """All statements, those within others too."""
+    waiting = list(body)[::-1]
+    while waiting:
+        node = waiting.pop()
+        yield node
+        inner: list[ast.stmt] = []
+        for field_name in ("body", "orelse", "finalbody"):
+            inner += getattr(node, field_name, ())
+        for part in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
+            inner += part.body
+        waiting.extend(reversed(inner))
