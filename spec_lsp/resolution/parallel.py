@@ -74,7 +74,9 @@ def read_deprecated_dp_attention(c: Config) -> None:
     """`--enable-dp-attention` with `--dp-size N` is the old spelling of `--attn-dp-size N`."""
     if not c.enable_dp_attention:
         return
-    if c.attn_dp_size == 1:
+    # A misspelled word may have meant the new flag; beside the old one it did not.
+    written = c.known("attn_dp_size") or c.given("attn_dp_size")
+    if not written or c.attn_dp_size == 1:
         c.set(attn_dp_size=c.dp_size, dp_size=1)
     c.set(enable_dp_attention=False)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -65,6 +66,18 @@ def test_good_example_is_accepted(name: str, text: str) -> None:
     said = answer(read_example(text), RULES[name])
     assert name not in [s.merged.found.rule.name for s in said.findings]
     assert said.outcome in ("accepted", "unknown"), said.findings
+
+
+def said_of(example: Example, rule: Rule) -> set[str]:
+    return {s.merged.found.rule.name for s in answer(example, rule).findings if s.merged.severity != "hint"}
+
+
+@pytest.mark.parametrize(("name", "text"), cases("good"))
+def test_a_word_that_is_no_flag_brings_no_other_finding(name: str, text: str) -> None:
+    """What it may have meant is unknown, which silences and never speaks."""
+    example = read_example(text)
+    more = replace(example, argv=(*example.argv, "--no-such-thing", "1"))
+    assert said_of(more, RULES[name]) <= {*said_of(example, RULES[name]), "unknown-flag"}
 
 
 @pytest.mark.parametrize("rule", RULES.values(), ids=lambda r: r.name)
