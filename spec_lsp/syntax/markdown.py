@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.directives import directives_in
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
+from spec_lsp.syntax.notebook import commands, without_magic
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.commands import PIN
 from spec_lsp.syntax.shell.embedding import Around, read_script
@@ -54,6 +55,9 @@ STARTS = re.compile(
     rf"|[ \t]*(?:[$#%][ \t]+)?(?:sudo[ \t]+)?(?:nsys|ncu|rocprofv3|numactl|srun|docker|podman|singularity|apptainer)[ \t].*[ \t]{ENTRY}"
 )
 THEN = re.compile(r"&&|\|\||;")
+SHEBANG = re.compile(r"\s*#![ \t]*/\S*(?:/|env[ \t]+)(?:bash|sh|zsh|ksh|dash)\b")
+CELL = re.compile(r"^[ \t]*!!?[\w./]", re.M)
+"""A line that a notebook hands to the shell."""
 PLACEHOLDER = re.compile(
     r"(?<![<$\w])<[A-Za-z](?:[^<>\n|;&]*[^<>\s|;&])?>(?!>)"  # <your-model>
     r"|\{\{[^{}\n]*\}\}"  # {{ model }}
@@ -109,6 +113,24 @@ def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
 
 
 def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
+    """The launches of a block, those of the `!` lines of a notebook's cell among them."""
+    is_cell = block.language in PLAIN | SHELLS or NESTED.get(block.language) == "python"
+    if not is_cell or not CELL.search(block.body.text or ""):
+        return _read_as_document(name, block, read, nested)
+    typed = [read_script(name, _filled(command), Around(read=read)) for command in commands(block.body)]
+    rest = replace(block, body=without_magic(block.body))
+    inner = _read_as_document(name, rest, read, nested) or Document(name, block.body.text or "", (), ())
+    launches = sorted((*inner.launches, *(one for t in typed for one in t.launches)), key=lambda one: one.extent.start)
+    problems = (*inner.problems, *(p for t in typed for p in t.problems))
+    asked = inner.depends_on.union(*(t.depends_on for t in typed))
+    return replace(inner, launches=tuple(launches), problems=problems, depends_on=asked)
+
+
+def _filled(command: Word) -> Word:
+    return command if command.text is None else _with_holes(command, PLACEHOLDER)
+
+
+def _read_as_document(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
     language = NESTED.get(block.language)
     if block.language in INI | PLAIN and SERVICE.search(block.body.text or ""):
         language = "systemd"
@@ -117,7 +139,7 @@ def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document
         source = embedded(body)
         return remap(nested(name, source.whole, language=language), source)
     text = block.body.text or ""
-    if block.language in PLAIN and not starts_sglang(text):
+    if block.language in PLAIN and not starts_sglang(text) and not SHEBANG.match(text):
         return None
     if block.language not in PLAIN and block.language not in SHELLS and block.language not in CONSOLES:
         return None

@@ -54,9 +54,8 @@ def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
         if whole.startswith("%%"):
             continue
         for command in commands(cell):
-            if "sglang" in "".join(f.text or "" for f in command.fragments):
-                note(read_script(name, command, Around(read=read)))
-        program.extend(_without_magic(cell))
+            note(read_script(name, command, Around(read=read)))
+        program.extend(without_magic(cell).fragments)
         end = Place(name, cell.place.end, cell.place.end)
         program.append(Fragment("\n", end, False, fixed=True))
     if program:
@@ -71,15 +70,15 @@ def code_cells(name: str, text: str) -> Iterator[tuple[Word, Word]]:
     """The cells with Python in order: each as it is, and as a program."""
     for kind, cell in cells(name, text):
         if kind == "code" and not (cell.text or "").startswith("%%"):
-            yield cell, Word(tuple(_without_magic(cell)), cell.place)
+            yield cell, without_magic(cell)
 
 
 def commands(source: Word) -> Iterator[Word]:
-    """The commands of `!` lines; what Python fills in is unknown."""
+    """The commands of `!` lines that name SGLang; what Python fills in is unknown."""
     text = source.text or ""
     inner = embedded(source)
     for m in MAGIC.finditer(text):
-        if m.group("mark").startswith(("!", "%s")):
+        if m.group("mark").startswith(("!", "%s")) and "sglang" in m.group("command"):
             fragments: list[Fragment] = []
             at = m.start("command")
             for gap in VALUE.finditer(text, at, m.end("command")):
@@ -90,8 +89,12 @@ def commands(source: Word) -> Iterator[Word]:
             yield Word(tuple(fragments), inner.place(m.start("command"), m.end("command")))
 
 
-def _without_magic(source: Word) -> Iterator[Fragment]:
+def without_magic(source: Word) -> Word:
     """The cell as Python: lines of IPython's own are statements that do nothing."""
+    return Word(tuple(_without_magic(source)), source.place)
+
+
+def _without_magic(source: Word) -> Iterator[Fragment]:
     text = source.text or ""
     inner = embedded(source)
     at = 0

@@ -100,6 +100,36 @@ PROMPTS: list[tuple[str, list[list[str]]]] = [
 ]
 
 
+CELLS: list[tuple[str, list[list[str]]]] = [
+    ("!sglang serve m\n", [["m"]]),
+    ("%cd /x\n!nohup python -m sglang.launch_server --tp 2 \\\n  --port 3 > log &\n", [["--tp", "2", "--port", "3"]]),
+    ("!pip install sglang\n!sglang serve m\n!!sglang serve n\n", [["m"], ["n"]]),
+    ("!sglang serve {model} --tp 2\n", [["?+", "--tp", "2"]]),
+    ("!sglang serve <your-model> --tp 2\n", [["?+", "--tp", "2"]]),
+    ("!echo sglang serve m\n", []),
+]
+
+
+@pytest.mark.parametrize("language", ["bash", "python", ""])
+@pytest.mark.parametrize(("body", "expected"), CELLS, ids=range(len(CELLS)))
+def test_lines_that_a_notebook_hands_to_the_shell(body: str, expected: list[list[str]], language: str) -> None:
+    assert words(f"```{language}\n{body}```\n") == expected
+
+
+def test_python_around_lines_that_a_notebook_hands_to_the_shell() -> None:
+    body = "!pip install sglang\nimport sglang as sgl\nsgl.Engine(model_path='m')\n!sglang serve n\n"
+    assert words(f"```python\n{body}```\n") == [["model_path", "'m'"], ["n"]]
+
+
+@pytest.mark.parametrize(
+    ("first", "is_read"),
+    [("#!/bin/bash", True), ("#!/usr/bin/env bash", True), ("#!/usr/bin/env python", False), ("# bash", False)],
+)
+def test_a_script_in_a_block_that_says_no_language(first: str, is_read: bool) -> None:
+    body = f'{first}\n#SBATCH -N 1\nsrun bash -c "cd /x; \\\npython \\\n-m sglang.launch_server --tp 2"\n'
+    assert words(f"```\n{body}```\n") == ([["--tp", "2"]] if is_read else [])
+
+
 @pytest.mark.parametrize(("body", "expected"), PROMPTS, ids=range(len(PROMPTS)))
 def test_prompts(body: str, expected: list[list[str]]) -> None:
     assert words(f"```console\n{body}```\n") == expected
