@@ -17,6 +17,7 @@ from spec_lsp.cli.checker import Checker, Task
 from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
 from spec_lsp.cli.files import UnreadableError, write_text
 from spec_lsp.cli.formats import Run, writer
+from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport, Found, Totals
@@ -35,6 +36,7 @@ MAX_FOUND_BYTES = 4 * 1024 * 1024
 STDIN = "-"
 
 
+@collected_seldom()
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; see `arguments._check` for its options."""
     task = _task(arguments)

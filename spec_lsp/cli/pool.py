@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from itertools import chain, islice
 
 from spec_lsp.cli.checker import Checker, Task
+from spec_lsp.cli.garbage import COLLECT_EVERY
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport
 
@@ -19,9 +20,6 @@ CHUNK = 4
 """Files that a process gets at a time: few, as launches lie in clusters and the last chunk is waited for."""
 MAX_WORKERS = 16
 """Processes that are started unasked: how many files there will be is not known yet."""
-
-COLLECT_EVERY = 50_000
-"""New objects after which a worker looks for garbage: a launch keeps most of what it makes, and looking often takes a tenth of the time."""
 
 _checker: Checker | None = None
 
