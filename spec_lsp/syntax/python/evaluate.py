@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -47,6 +48,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 
 ENVIRON = "os.environ"
 MAX_ITEMS = 2_000
+MAX_NUMBER = 1 << 53
 MAX_DEPTH = 60
 MAX_ROUNDS = 64
 """Rounds of a loop over known items that are gone through one by one."""
@@ -466,6 +468,10 @@ class Evaluator:
         return replace(found, literal=self.source_of(node) if _is_literal(node) else None)
 
     def added(self, node: ast.BinOp) -> Value:
+        number = _worked_out(node)
+        if number is not None:
+            place = self.place(node)
+            return Plain(number, Word((Fragment(str(number), place, False),), place))
         left, right = self.evaluate(node.left), self.evaluate(node.right)
         if isinstance(node.op, ast.Add):
             return sum_of(left, right, self.place(node))
@@ -1056,6 +1062,27 @@ def joined_by(separator: Text, items: Items, place: Place) -> Value:
             fragments.extend(f._replace(place=place, verbatim=False, fixed=True) for f in separator.word.fragments)
         fragments.extend(as_text(item).fragments)
     return Text(Word(tuple(fragments), place))
+
+
+ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+}
+
+
+def _worked_out(node: ast.expr) -> int | None:
+    """The number that whole numbers written out come to: `32 * 1024`; None for anything else and beyond what a flag takes."""
+    if isinstance(node, ast.Constant):
+        return node.value if type(node.value) is int else None
+    if not isinstance(node, ast.BinOp) or type(node.op) not in ARITHMETIC:
+        return None
+    right = _worked_out(node.right)  # first: a long sum of texts ends here
+    left = None if right is None else _worked_out(node.left)
+    if left is None or right is None:
+        return None
+    number = ARITHMETIC[type(node.op)](left, right)
+    return number if abs(number) < MAX_NUMBER else None
 
 
 def _with_gaps(word: Word, pattern: re.Pattern[str]) -> tuple[Fragment, ...]:
