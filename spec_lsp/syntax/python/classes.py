@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.launch import Choice
-from spec_lsp.syntax.python.evaluate import Arguments, State
+from spec_lsp.syntax.python.arguments import Arguments
+from spec_lsp.syntax.python.expressions import State
 from spec_lsp.syntax.python.functions import Functions, attributes_set
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.survey import Function, Survey, every_statement

@@ -10,7 +10,10 @@ from dataclasses import dataclass, field
 from functools import cache
 
 from spec_lsp.syntax.launch import Choice
-from spec_lsp.syntax.python.evaluate import ENVIRON, MAX_ROUNDS, Arguments, Evaluator, State, merged, sum_of
+from spec_lsp.syntax.python.arguments import Arguments
+from spec_lsp.syntax.python.containers import merged, sum_of
+from spec_lsp.syntax.python.evaluate import Evaluator
+from spec_lsp.syntax.python.expressions import ENVIRON, MAX_ROUNDS, State
 from spec_lsp.syntax.python.notes import Notes
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.sinks import EXPECTS_FAILURE

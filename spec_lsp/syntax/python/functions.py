@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from spec_lsp.syntax.launch import Choice, Clue
 from spec_lsp.syntax.python import options
+from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.conditions import shown
 from spec_lsp.syntax.python.control import Frame
-from spec_lsp.syntax.python.evaluate import ENVIRON, Arguments, State
+from spec_lsp.syntax.python.expressions import ENVIRON, State
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.starting import Starting, fixed_word
 from spec_lsp.syntax.python.survey import Function, every_statement, exit_status

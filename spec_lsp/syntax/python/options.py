@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from spec_lsp.syntax.python.evaluate import Arguments
+from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.values import Either, Items, More, Opaque, Plain, Text, Value
 from spec_lsp.syntax.python.ways import Turn
 from spec_lsp.syntax.word import Fragment, Place, Word

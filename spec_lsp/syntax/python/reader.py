@@ -11,8 +11,9 @@ import ast
 from collections.abc import Callable, Iterable, Sequence
 
 from spec_lsp.syntax.python import options
+from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.classes import Classes
-from spec_lsp.syntax.python.evaluate import ENVIRON, Arguments
+from spec_lsp.syntax.python.expressions import ENVIRON
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.sinks import ENGINE_NAMES, ENGINES
 from spec_lsp.syntax.python.survey import Function, every_statement, survey

@@ -6,8 +6,9 @@ import ast
 from collections.abc import Callable, Iterator, Mapping
 
 from spec_lsp.syntax.launch import Clue
+from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.control import Statements
-from spec_lsp.syntax.python.evaluate import ENVIRON, Arguments
+from spec_lsp.syntax.python.expressions import ENVIRON
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.sinks import (
     ENGINES,
