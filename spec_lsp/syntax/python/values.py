@@ -180,10 +180,7 @@ def plain(value: Value, world: World, depth: int = 0) -> Value:
         return value
     if depth > DEEP:
         return Opaque(place_of(value), DEPENDS)
-    key = (id(value), world.splits > 0)
-    if key not in world.kept:
-        world.kept[key] = (value, _made(value, world, depth))
-    made: Value = world.kept[key][1]
+    made: Value = world.keep((id(value), world.splits > 0), value, lambda: _made(value, world, depth))
     return made
 
 

@@ -8,7 +8,7 @@ twenty `if` costs twenty small values, and only turns that a launch depends on a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from spec_lsp.syntax.launch import Choice
@@ -21,6 +21,9 @@ MAX_WAYS = 16
 MAX_SHOWN = 64
 MAX_RUNS = 200
 MAX_STARTS = 4
+MAX_ANSWERS = 16
+"""Answers of one test that are remembered from world to world."""
+USUAL = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +50,8 @@ class Turn:
     labels: tuple[str, ...]
     decide: Callable[[World], int] | None = None
     about: About | None = None
+    answers: list[tuple[Mapping[Turn, int], int]] = field(default_factory=list, repr=False)
+    """What `decide` said, by the ways at the turns that it asked for: it says the same where they are the same."""
 
 
 class Undecided(Exception):  # noqa: N818 - control flow
@@ -68,17 +73,53 @@ class World:
         self.lean = lean
         self.splits = 0
         """Above 0, a turn with a way that is usual is asked for too: a test is being answered."""
-        self.kept: dict[object, Any] = {}
-        """What values come to in this world, so that each is made once."""
+        self.kept: dict[object, tuple[object, Any, Mapping[Turn, int]]] = {}
+        """What values come to in this world, so that each is made once, with the turns that it depends on."""
+        self.asked: dict[Turn, int] = {}
+        """The turns that what is being made has asked for, with the ways there (USUAL where nothing else decided)."""
+
+    def keep(self, key: object, of: object, make: Callable[[], Any]) -> Any:
+        """What `make` comes to, made once for the key; `of` is kept alive with it."""
+        if key not in self.kept:
+            made, asked = self.asking(make)
+            self.kept[key] = of, made, asked
+        _, made, asked = self.kept[key]
+        self.asked.update(asked)
+        return made
+
+    def asking(self, make: Callable[[], T]) -> tuple[T, Mapping[Turn, int]]:
+        """What `make` comes to, and the turns it asked for."""
+        outer, self.asked = self.asked, {}
+        try:
+            return make(), self.asked
+        finally:
+            outer.update(self.asked)
+            self.asked = outer
 
     def way(self, turn: Turn, usual: int | None = None) -> int:
         """The way at a turn, a number in `turn.labels`. `usual` is taken where nothing else depends on it."""
         if turn.decide is not None:
-            key = id(turn)
-            if key not in self.kept:
-                self.kept[key] = (turn, turn.decide(self))
-            way: int = self.kept[key][1]
+            way: int = self.keep(id(turn), turn, lambda: self.decided(turn))
             return way
+        way = self.told(turn, usual)
+        self.asked[turn] = way if turn in self.pins else USUAL
+        return way
+
+    def decided(self, turn: Turn) -> int:
+        """What a test says, remembered from worlds in which all that it asked for was the same."""
+        assert turn.decide is not None
+        for asked, way in turn.answers:
+            if all(self.pins.get(t) == w for t, w in asked.items()):
+                self.asked.update(asked)
+                return way
+        decide = turn.decide
+        way, asked = self.asking(lambda: decide(self))
+        if len(turn.answers) < MAX_ANSWERS and USUAL not in asked.values():
+            turn.answers.append((asked, way))
+        return way
+
+    def told(self, turn: Turn, usual: int | None) -> int:
+        """The way at a turn that no test decides."""
         if turn in self.pins:
             return self.pins[turn]
         if usual is not None and not self.splits:
