@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import yaml
@@ -13,7 +13,7 @@ from spec_lsp.syntax.markdown import NESTED, blocks
 from spec_lsp.syntax.notebook import code_cells
 from spec_lsp.syntax.python.parsing import MARK, parsed
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.word import Place, Word
+from spec_lsp.syntax.word import Word
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,3 @@ def _programs(kind: str, text: str) -> Iterator[str]:
     elif kind == "notebook":
         for _, source in code_cells("", text):
             yield embedded(source).whole
-
-
-def overlaps(a: Place, places: Sequence[Place]) -> bool:
-    return any(a.document == p.document and a.start < p.end and p.start < a.end for p in places)

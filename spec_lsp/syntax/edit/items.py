@@ -22,7 +22,6 @@ CALL = re.compile(r"\.append\(\s*\Z")
 BREAK = re.compile(r"[\])][ \t]*(?:;|#[^\n]*\n|\r?\n)")
 """Where one statement ends and another begins."""
 NO_SIBLING = re.compile(r"(?:el(?:se|if)|except|finally)\b")
-ESCAPES = re.compile(r"[\\\n\r\t]|[\x00-\x1f]")
 
 
 def quoted(text: str, quote: str) -> str:

@@ -136,11 +136,11 @@ class Routine:
 
 Value = Text | Plain | Items | Table | Opaque | More | Either | Later | Spread | Record | Routine
 DEEP = 150
+"""Values made of values that a world looks through."""
 SIGN = re.compile(
     r"launch_server|sglang\s+serve|sglang\.(?:bench|cli|srt)|dynamo\.sglang|compile_deep_gemm|(?:\A|[/\s])sglang\s*\Z"
 )
 """What a text has, or ends with, that may be part of a command that starts SGLang."""
-"""Values made of values that a world looks through."""
 
 
 class Waits(Exception):  # noqa: N818 - control flow

@@ -20,7 +20,6 @@ EMPTY_LINE_IN_COMMAND = "empty-line-in-command"
 MISSING_BACKSLASH = "missing-backslash"
 
 CONTINUED = re.compile(r"[ \t]*(?:\\\r?\n[ \t]*)*")
-ESCAPED_BLANKS = re.compile(r"[ \t]*\\[ \t]+")
 COMMENT = re.compile(r"#[^\r\n]*")
 NEWLINE = re.compile(r"\r?\n")
 FLAG_LINE = re.compile(r"[ \t]*--?[A-Za-z]")

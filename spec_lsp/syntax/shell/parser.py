@@ -74,26 +74,6 @@ def parse_statement(text: str, start: int, end: int, *, tolerant: bool = False) 
     return Statement(script, tuple(parser.comments)), parser.pos
 
 
-def parse_script(text: str) -> Script | None:
-    """A whole text as one script, or None if bash would refuse it."""
-    parser = _Parser(text, 0, len(text), False)
-    try:
-        script = parser.script(frozenset())
-    except (ShellSyntaxError, RecursionError):
-        return None
-    return script if parser.pos >= parser.end else None
-
-
-def parse_text(text: str) -> WordNode | None:
-    """A text as the inside of double quotes, as an unquoted here-document has it."""
-    parser = _Parser(text, 0, len(text), False)
-    try:
-        parts = parser.text_parts(len(text), strip_tabs=False)
-    except (ShellSyntaxError, RecursionError):
-        return None
-    return word_of(0, len(text), parts, True)
-
-
 class _Parser(WordParser):
     __slots__ = ()
 
