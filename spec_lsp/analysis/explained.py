@@ -65,8 +65,7 @@ def variable_facts(variable: Variable | None, span: Span) -> Iterator[tuple[str,
             yield "type", variable.type
         if variable.default is not None:
             yield "default", _shown(variable.default)
-    first = "from the oldest we know" if span.from_the_start else f"since {span.since}"
-    yield "releases", first + (f", gone in {span.until}" if span.until else "")
+    yield "releases", str(span)
 
 
 def _shown(value: object) -> str:

@@ -186,8 +186,7 @@ def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
         yield "choices", shown + (f" and {more} more" if more > 0 else "")
     span = flag_span(spelling) or flag_span(flag.name)
     if span is not None:
-        first = "from the oldest we know" if span.from_the_start else f"since {span.since}"
-        yield "releases", first + (f", gone in {span.until}" if span.until else "")
+        yield "releases", str(span)
 
 
 def _type_of(flag: Flag) -> str:

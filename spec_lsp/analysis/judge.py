@@ -27,8 +27,9 @@ from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind, rebound
 from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
+from spec_lsp.facts.clues import device_told
 from spec_lsp.facts.environment import Environment
-from spec_lsp.facts.hardware import DEVICES, Hardware
+from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import RULES, Change, Refusal, Resolution, Rule, Severity
 from spec_lsp.resolution.internal_fields import INTERNAL
@@ -215,26 +216,10 @@ class Bound:
         return found
 
 
-_TELLS_DEVICE = {
-    "device": {"cpu": "cpu", "npu": "npu", "xpu": "xpu"},
-    "attention_backend": {"ascend": "npu"},
-    "prefill_attention_backend": {"ascend": "npu"},
-    "decode_attention_backend": {"ascend": "npu"},
-    "sampling_backend": {"ascend": "npu"},
-    "mm_attention_backend": {"ascend_attn": "npu"},
-    "moe_a2a_backend": {"ascend_fuseep": "npu"},
-    "disaggregation_transfer_backend": {"ascend": "npu"},
-}
-"""Values that say which kind of device a launch is for, by field. Those of Ascend run nowhere else, and people leave out the device."""
-
-
 def device_of(typed: Mapping[str, Any], world: World) -> Hardware | None:
     """The world's hardware, but for a launch that itself names another kind of device."""
     if world.hardware_from in (NOT_NAMED, FILE_NAME):
-        for field, told in _TELLS_DEVICE.items():
-            device = told.get(str(typed.get(field)))
-            if device is not None:
-                return DEVICES[device]
+        return device_told(typed) or world.hardware
     return world.hardware
 
 

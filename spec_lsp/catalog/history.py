@@ -40,6 +40,11 @@ class Span:
         """Whether the oldest shipped release has it already, so that `since` says nothing."""
         return self.since == releases()[0]
 
+    def __str__(self) -> str:
+        """As a person says it: `since 0.5.9, gone in 0.5.20`."""
+        first = "from the oldest we know" if self.from_the_start else f"since {self.since}"
+        return first + (f", gone in {self.until}" if self.until else "")
+
 
 @dataclass(frozen=True, slots=True)
 class Replacement:

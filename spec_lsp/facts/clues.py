@@ -6,7 +6,8 @@ Where a text may mean two things it tells nothing: a launch judged for the wrong
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, TypeVar
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
@@ -174,8 +175,8 @@ def _from_scheduler(text: str) -> Hardware | None:
     found: set[Hardware | None] = set()
     for either in text.split("|"):
         named = list(dict.fromkeys(filter(None, map(_named, re.split(r"[,&\[\]()*+\s]+", either)))))
-        found.add(named[0] if len(named) == 1 else None)
-    return found.pop() if len(found) == 1 else None
+        found.add(_only(named))
+    return _only(found)
 
 
 def _from_runner(text: str) -> Hardware | None:
@@ -188,8 +189,16 @@ def _from_runner(text: str) -> Hardware | None:
             for pattern, name in _TAG_HARDWARE
             if name.startswith("mi") and not named and re.search(rf"(?<![a-z0-9])(?:{pattern})(?![a-z0-9])", labels)
         }
-        found.add(next(iter(named)) if len(named) == 1 else None)
-    return found.pop() if len(found) == 1 else None
+        found.add(_only(named))
+    return _only(found)
+
+
+T = TypeVar("T")
+
+
+def _only(found: Collection[T]) -> T | None:
+    """The one that there is; None of several."""
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def _says_gpu(labels: str, found: re.Match[str]) -> bool:
@@ -216,4 +225,26 @@ def hint_of(name: str) -> Hardware | None:
     """The device that a file's or its folder's name speaks of (`run_glm5_b200.sh`): a hint, never a reason. None when it names several."""
     text = "/".join(re.split(r"[/\\]", name)[-2:]).lower().replace("_", "-")
     found = {DEVICES[m[1]] for m in _IN_NAME.finditer(text) if m[1] not in _NO_HINT}
-    return next(iter(found)) if len(found) == 1 else None
+    return _only(found)
+
+
+# --- what a launch itself gives -----------------------------------------------------------------------------------------
+
+_TELLS_DEVICE = {
+    "device": {"cpu": "cpu", "npu": "npu", "xpu": "xpu"},
+    "attention_backend": {"ascend": "npu"},
+    "prefill_attention_backend": {"ascend": "npu"},
+    "decode_attention_backend": {"ascend": "npu"},
+    "sampling_backend": {"ascend": "npu"},
+    "mm_attention_backend": {"ascend_attn": "npu"},
+    "moe_a2a_backend": {"ascend_fuseep": "npu"},
+    "disaggregation_transfer_backend": {"ascend": "npu"},
+}
+"""Values that say which kind of device a launch is for, by field. Those of Ascend run nowhere else, and people leave out the device."""
+
+
+def device_told(typed: Mapping[str, Any]) -> Hardware | None:
+    """The device that the known values of a launch are for, by field; None where they say nothing."""
+    told = (values.get(str(typed.get(field))) for field, values in _TELLS_DEVICE.items())
+    device = next(filter(None, told), None)
+    return DEVICES[device] if device is not None else None

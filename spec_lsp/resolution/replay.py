@@ -411,7 +411,7 @@ def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config])
         return found
     others = [one for world, one in _BARE.items() if world[0] is kind and isinstance(one, Baseline)]
     near = min(others, key=lambda one: known.distance(one.known), default=None)
-    met = found + 1 if isinstance(found, int) else OFTEN
+    met = _meetings(found)
     if near is not None and met < OFTEN:
         _kept(_BARE, key, met, MAX_BARE)
         return near
@@ -426,7 +426,7 @@ def alike_launch(
     if isinstance(found, Baseline) and found.known.model is known.model:
         _SHAPES.move_to_end(shape)
         return found
-    met = found + 1 if isinstance(found, int) else OFTEN
+    met = _meetings(found)
     baseline = trace(near(), known, fresh()) if met >= OFTEN else None
     _kept(_SHAPES, shape, baseline or met, MAX_SHAPES)
     return baseline
@@ -434,6 +434,11 @@ def alike_launch(
 
 OFTEN = 3
 """Meetings after which a launch is worth its trace: most are met once, or twice with a fix of theirs."""
+
+
+def _meetings(found: Baseline | int) -> int:
+    """How often a launch was met, with this time; one that was traced for another model of its name is as one that was met often."""
+    return found + 1 if isinstance(found, int) else OFTEN
 
 
 class Last(NamedTuple):
@@ -523,11 +528,13 @@ def resolve_by_difference(
         tuple(sorted(env.values.items(), key=str)) if env.values else (),
     )
 
+    fresh = partial(config, watched=True)
+
     def near() -> Baseline:
-        return near_launch(kind, world, known, bare, partial(config, watched=True))
+        return near_launch(kind, world, known, bare, fresh)
 
     shape = (world, frozenset(typed), frozenset(() if kind.open_ else unknown))
-    baseline = alike_launch(shape, known, partial(config, watched=True), near) or near()
+    baseline = alike_launch(shape, known, fresh, near) or near()
     c = config(watched=False)
     difference = Difference(baseline, c, apart(baseline, known, c))
     difference.run()

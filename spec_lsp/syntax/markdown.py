@@ -15,7 +15,7 @@ from spec_lsp.syntax.directives import directives_in
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.notebook import commands, without_magic
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.commands import PIN
+from spec_lsp.syntax.shell.commands import PIN, typed_entry
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -49,7 +49,7 @@ PROMPT = re.compile(
     r"[ \t]*(?:\([\w.\-/ ]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[:~ ][^\s$#%]*[ \t]*)?(?P<mark>[$%❯➜#])[ \t]+(?=\S)"
 )
 CONTINUES = re.compile(r"\\[ \t]*\r?\n?\Z")
-ENTRY = r"(?:\S*python[\d.]*[ \t]+-m[ \t]+(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang[ \t]+serve\b)"
+ENTRY = typed_entry(r"[ \t]+")
 STARTS = re.compile(
     rf"[ \t]*(?:[$#%][ \t]+)?(?:[A-Za-z_]\w*=\S*[ \t]+)*(?:(?:nohup|exec|time|sudo|env|uv[ \t]+run)[ \t]+)*{ENTRY}"
     rf"|[ \t]*(?:[$#%][ \t]+)?(?:sudo[ \t]+)?(?:nsys|ncu|rocprofv3|numactl|srun|docker|podman|singularity|apptainer)[ \t].*[ \t]{ENTRY}"

@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass
 
 from spec_lsp.syntax.launch import Program
+from spec_lsp.syntax.shell.commands import typed_entry
 
 ENGINES = re.compile(r"sglang\.(?!multimodal_gen\b|jax\b|test\b)(?:[\w.]+\.)?(?:Engine|ServerArgs|Runtime)\Z")
 ENGINE_NAMES = frozenset(("Engine", "ServerArgs", "Runtime"))
@@ -47,7 +48,7 @@ SHELL_FUNCTIONS = frozenset((
 
 STARTS_TEXT = re.compile(
     r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:nohup|exec|numactl\s\S+)\s+)*"
-    r"(?:\S*python[\d.]*\s+-m\s+(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang\s+serve\b|docker\s+run\b)"
+    r"(?:" + typed_entry(r"\s+") + r"|docker\s+run\b)"
 )
 RUNS = re.compile(r"run|exec|launch|popen|spawn|start|system|shell|cmd|command|submit|call", re.I)
 """Names of functions that plainly run what they are given."""

@@ -32,6 +32,12 @@ SCRIPTS: dict[str, Program] = {
     "sglang/bench_offline_throughput.py": "bench",
 }
 
+
+def typed_entry(blank: str) -> str:
+    """An expression for an entry point as people type it; `blank` is one for what stands between its words."""
+    return rf"(?:\S*python[\d.]*{blank}-m{blank}(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang{blank}serve\b)"
+
+
 PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)?)?t?\Z")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PIN = re.compile(r"sglang(?:\[[^\]]*\])?\s*[=~<>!]=?=?\s*[\w.*+!]+")

@@ -510,8 +510,5 @@ def is_shell_script(start: str) -> bool:
 
 def chosen(pins: dict[Point, int]) -> tuple[Choice, ...]:
     """Turns as they are told, in the order in which they stand in the document."""
-    return tuple(Choice(point.place, point.labels[way]) for point, way in sorted(pins.items(), key=_document_order))
-
-
-def _document_order(turn: tuple[Point, int]) -> Any:
-    return order_of(turn[0])
+    turns = sorted(pins.items(), key=lambda turn: order_of(turn[0]))
+    return tuple(Choice(point.place, point.labels[way]) for point, way in turns)
