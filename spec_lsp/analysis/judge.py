@@ -31,6 +31,7 @@ from spec_lsp.facts.clues import device_told
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.interruption import checkpoint
 from spec_lsp.resolution.engine import RULES, Change, Refusal, Resolution, Rule, Severity
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.pipeline import pipeline
@@ -390,6 +391,7 @@ def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound
     runs = []
     for index in range(len(launch.variants)):
         for world in worlds:
+            checkpoint()
             binding, values = bound.binding(index, world.release)
             judged = run(launch, index, world, models, binding, values=values)
             runs.append(judged)

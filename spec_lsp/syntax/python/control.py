@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import merged, sum_of
@@ -99,6 +100,7 @@ class Statements(Notes, ABC):
     def block(self, body: Sequence[ast.stmt]) -> bool:
         """Reads statements in order; whether the end is reached."""
         for statement in body:
+            checkpoint()
             self.steps += 1
             self.called_steps += any(f.called for f in self.frames)
             if self.steps - self.called_steps > MAX_STATEMENTS:

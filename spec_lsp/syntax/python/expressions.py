@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.python import conditions, strings
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import MAX_ITEMS, items_of, merged, sum_of
@@ -144,6 +145,7 @@ class Expressions(ABC):
         return self.canonical.get(first, first) + dot + rest
 
     def evaluate(self, node: ast.expr) -> Value:
+        checkpoint()
         self.depth += 1
         try:
             if self.depth > MAX_DEPTH:

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.shell import arithmetic, ast, conditions
 from spec_lsp.syntax.shell.expand import SET_IN_LOOP, Expander
@@ -56,6 +57,7 @@ class ControlFlow(Streams):
             self.execute(item, source)
 
     def execute(self, node: ast.Command, source: Source) -> None:
+        checkpoint()
         if self.frames or self.calls:  # what stands in the file itself runs once, however long the file
             self.steps += 1
         if self.steps > MAX_STEPS:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.shell.ast import (
     AndOr,
     ArithmeticCommand,
@@ -172,6 +173,7 @@ class _Parser(WordParser):
     # Commands.
 
     def command(self) -> Command:
+        checkpoint()
         if self.pos >= self.end:
             self.fail()
         if self.text[self.pos] == "(":

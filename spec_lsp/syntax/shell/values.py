@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar, Union
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.word import Fragment, Place, Word
 
 MAX_VARIANTS = 64
@@ -200,6 +201,7 @@ def explore(
     exploration = Exploration(limit * 2)
 
     def run(pins: dict[Point, int]) -> Any:
+        checkpoint()
         exploration.budget -= 1
         if exploration.budget < 0:
             raise TooMany(exploration.points)

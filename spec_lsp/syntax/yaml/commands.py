@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.commands import joined
@@ -196,6 +197,7 @@ class Reader:
 
     def node(self, key: str, node: Node, frame: Frame, at: Node = None) -> None:
         """Reads what stands at `key`, whose own node is `at`."""
+        checkpoint()
         visits = self._visits[id(node)] = self._visits.get(id(node), 0) + 1
         if id(node) in self._open or len(self._open) > MAX_DEPTH or visits > MAX_VISITS:
             return

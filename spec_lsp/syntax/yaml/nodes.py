@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark
@@ -91,6 +92,7 @@ def _read(text: str) -> Node:
     closed: list[int] = []
     """Where a bracket was put in."""
     for _ in range(MAX_REPAIRS):
+        checkpoint()
         root, problem = _compose(text)
         if problem is None:
             return _without(root, closed) if closed else root

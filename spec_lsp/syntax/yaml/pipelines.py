@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.nodes import Node, Part, brought_in, is_list, is_mapping, is_null, is_scalar, items
 
@@ -203,6 +204,7 @@ def gitlab_script(part: Part, job: Node) -> list[Node]:
 
 def _lines(part: Part, node: Node, depth: int) -> Iterator[Node]:
     """The lines of a list, those that `!reference [.job, script]` names in its place."""
+    checkpoint()
     if node is None or depth > MAX_EXTENDED:
         return
     if node.tag == "!reference":
