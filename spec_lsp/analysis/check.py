@@ -10,6 +10,7 @@ from functools import partial
 
 from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, told_once, with_names
 from spec_lsp.analysis.environment import variables_of
+from spec_lsp.analysis.faults import fault_of, told, unjudged
 from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.judge import ConfigSource, Judged, ModelSource, Verdict, bind_variant, is_open, judge, run
@@ -20,6 +21,7 @@ from spec_lsp.analysis.together import findings_together
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
+from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
 from spec_lsp.syntax.word import Word
@@ -27,9 +29,10 @@ from spec_lsp.syntax.word import Word
 
 @dataclass(slots=True)
 class Entry:
-    """A verdict, and the diagnostics it came to for the launch that was seen last with it."""
+    """A verdict, the models that it was looked up for, and the diagnostics it came to for the launch that was seen last with it."""
 
     verdict: Verdict
+    models: Mapping[str, ModelFacts | None]
     launch: Launch | None = None
     diagnostics: list[Diagnostic] = field(default_factory=list)
 
@@ -57,8 +60,9 @@ class Cache:
     def __init__(self, size: int = 512) -> None:
         self._size = size
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
-        self.kept: dict[str, list[Kept]] = {}
-        """By document: a launch that the reader gives back as the very same object needs no look at what it reads."""
+        self.kept: dict[str, Sequence[Kept | None]] = {}
+        """By document: a launch that the reader gives back as the very same object needs no look at what it reads. None where a launch
+        could not be judged."""
 
     def get(self, key: Hashable) -> Entry | None:
         entry = self._entries.get(key)
@@ -75,7 +79,7 @@ class Cache:
         self._entries.clear()
         self.kept.clear()
 
-    def keep(self, document: str, launches: list[Kept]) -> None:
+    def keep(self, document: str, launches: Sequence[Kept | None]) -> None:
         self.kept.pop(document, None)
         self.kept[document] = launches
         if len(self.kept) > MAX_DOCUMENTS:
@@ -101,29 +105,51 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     unknown: dict[Release, Diagnostic | None] = {}
     decided_by = (document.directives, options, workspace.release(document.name))
     before = cache.kept.get(document.name, [])
-    launches: list[Kept] = []
+    launches: list[Kept | None] = []
+    reports: list[LaunchReport] = []
+    faults: list[str] = []
     for index, launch in enumerate(document.launches):
         models, configs = _sources(document, workspace, depends_on)
         last = before[index] if index < len(before) else None
-        if last is None or last.launch is not launch or not _holds(last, decided_by, configs):
-            last = _looked_at(document, launch, index, options, workspace, models, configs, cache, decided_by)
+        try:
+            if last is None or last.launch is not launch or not _holds(last, decided_by, configs):
+                last = _looked_at(document, launch, index, options, workspace, models, configs, cache, decided_by)
+            own = [*last.diagnostics, *_around(document, launch, index, last, configs)]
+        except Exception as error:  # a fault of ours: it costs this launch, and nothing else
+            faults.append(told(error))
+            diagnostics.append(fault_of(error, launch, index))
+            launches.append(None)
+            reports.append(unjudged(launch))
+            continue
+        diagnostics += own
         launches.append(last)
-        verdict = last.report.verdict
-        assert verdict is not None
-        diagnostics += last.diagnostics
-        diagnostics += variables_of(document, launch, index, last.assumed)
-        bind = partial(bind_variant, launch, release=verdict.main.world.release, configs=configs)
-        diagnostics += gpu_count_of(document, launch, index, verdict, bind)
+        reports.append(last.report)
         for named in last.assumed.releases:
             unknown.setdefault(named.value, _unknown_release(named, launch))
     cache.keep(document.name, launches)
-    reports = [one.report for one in launches]
     diagnostics += filter(None, unknown.values())
-    diagnostics += findings_together(document, reports, partial(_binder, document, workspace))
+    try:
+        diagnostics += findings_together(document, reports, partial(_binder, document, workspace))
+    except Exception as error:
+        faults.append(told(error))
+        diagnostics.append(fault_of(error, document.launches[0], 0))
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
-    return Analysis(document, in_order(told_once(kept)), tuple(reports), ignored, frozenset(depends_on))
+    return Analysis(
+        document, in_order(told_once(kept)), tuple(reports), ignored, frozenset(depends_on), faults=tuple(faults)
+    )
+
+
+def _around(document: Document, launch: Launch, index: int, kept: Kept, configs: ConfigSource) -> list[Diagnostic]:
+    """What is said of a launch's variables and GPUs, which depends on the rest of the document."""
+    verdict = kept.report.verdict
+    assert verdict is not None
+    bind = partial(bind_variant, launch, release=verdict.main.world.release, configs=configs)
+    return [
+        *variables_of(document, launch, index, kept.assumed),
+        *gpu_count_of(document, launch, index, verdict, bind),
+    ]
 
 
 def _holds(last: Kept, decided_by: tuple[object, ...], configs: ConfigSource) -> bool:
@@ -182,14 +208,19 @@ def _judged(
     """What the launch came to, and whether that is new."""
     key = launch_key(launch, assumed, configs)
     entry = cache.get(key)
-    if entry is not None:
+    if entry is not None and all(models(path) == facts for path, facts in entry.models.items()):
         return entry, False
-    entry = Entry(
-        judge(
-            launch, assumed.worlds, models, configs,
-            release_named=assumed.release_named, unreleased=assumed.unreleased,
-        )
+    asked: dict[str, ModelFacts | None] = {}
+
+    def noted(path: str) -> ModelFacts | None:
+        asked[path] = models(path)
+        return asked[path]
+
+    verdict = judge(
+        launch, assumed.worlds, noted, configs,
+        release_named=assumed.release_named, unreleased=assumed.unreleased,
     )  # fmt: skip
+    entry = Entry(verdict, asked)
     cache.put(key, entry)
     return entry, True
 
@@ -245,14 +276,16 @@ def _variant_key(variant: Variant, configs: ConfigSource) -> Hashable:
     texts = tuple(_word_key(w) for w in variant.words)
     env = tuple((name, _word_key(word)) for name, word in variant.env.items()) if variant.env else ()
     files = tuple((f.name, f.content.text) for f in variant.files)
-    named = [texts[i + 1] for i, text in enumerate(texts[:-1]) if text == "--config"]
-    return texts, env, files, tuple(configs(path) for path in named if isinstance(path, str))
+    named = [variant.words[i + 1].text for i, text in enumerate(texts[:-1]) if text == "--config"]
+    return texts, env, files, tuple(configs(path) for path in named if path is not None)
 
 
 def _word_key(word: Word) -> Hashable:
-    """The word's text, or its known parts, what is unknown in it, and whether it may be many words."""
+    """The word's text and whether it is written as a key; or its known parts, what is unknown in it, and how many words it may be."""
     text = word.text
-    return text if text is not None else (word.splat, tuple((f.text, f.reason) for f in word.fragments))
+    if text is None:
+        return word.splat, word.scalar, tuple((f.text, f.reason) for f in word.fragments)
+    return (text, "key") if len(word.fragments) > 1 and word.fragments[0].fixed else text
 
 
 # --- the document's own findings ---------------------------------------------------------------------------------------

@@ -91,7 +91,8 @@ class LaunchReport:
     main: Callable[[], Run]
     """Computed when asked for."""
     verdict: Verdict | None = None
-    """What SGLang does with the launch in every world; its bindings may be those of another launch that reads the same."""
+    """What SGLang does with the launch in every world; its bindings may be those of another launch that reads the same. None where a
+    fault of ours kept it from being judged."""
     resolve: Callable[[int, World, Binding], Judged] | None = None
     """What a variant (by index) would resolve to in a world if its words bound like this."""
 
@@ -160,6 +161,8 @@ class Analysis:
     """How many findings ignore comments silenced."""
     depends_on: frozenset[str] = frozenset()
     """Names of documents whose change may change this analysis."""
+    faults: tuple[str, ...] = ()
+    """The traceback of each fault of ours: a launch that could not be judged has a diagnostic instead of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -279,6 +279,21 @@ UNKNOWN_DIRECTIVE = _rule(
     "spec-lsp", severity="warning",
 )  # fmt: skip
 
+# --- what spec-lsp itself could not do ---------------------------------------------------------------------------------
+
+NOT_JUDGED = _rule(
+    42, "not-judged", "spec-lsp could not judge the launch.",
+    "A fault of spec-lsp's own, not of the launch's: nothing is said of this launch, and everything else is checked. `spec-lsp check` "
+    "exits with 2. Please report what the message names.",
+    "spec-lsp", severity="warning",
+)  # fmt: skip
+NOT_READ_WHOLE = _rule(
+    43, "not-read-whole", "The file was not read whole.",
+    "spec-lsp bounds the work that any file can cost it, so that no file can keep it busy. What lies past a bound is taken as unknown, and "
+    "launches that are started there are not checked. No file that people are known to write meets one.",
+    "spec-lsp", severity="warning",
+)  # fmt: skip
+
 _BY_KIND = {
     "unknown-flag": UNKNOWN_FLAG,
     "ambiguous-prefix": AMBIGUOUS_FLAG,

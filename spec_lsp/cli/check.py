@@ -196,8 +196,8 @@ def _troubles(report: FileReport) -> Iterator[str]:
     yield from (f"spec-lsp: warning: {note}" for note in report.notes)
     if report.problem:
         yield f"spec-lsp: error: {report.file} {report.problem}"
-    if report.failure:
-        yield f"{report.failure}spec-lsp: internal error in {report.file}; please report it with the lines above"
+    for lost in (*report.faults, report.failure) if report.failure else report.faults:
+        yield f"{lost}spec-lsp: internal error in {report.file}; please report it with the lines above"
 
 
 def _write(path: str, out: TextIO) -> None:
@@ -209,7 +209,7 @@ def _write(path: str, out: TextIO) -> None:
 
 
 def _exit_code(totals: Totals, arguments: argparse.Namespace) -> int:
-    if totals.failed:
+    if totals.failed or totals.faults:
         return FAILED
     found = totals.severities["error"] or totals.would_change
     return FINDINGS if found and not arguments.exit_zero else CLEAN

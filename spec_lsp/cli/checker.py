@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.faults import told
 from spec_lsp.analysis.fixes import Applied, apply, fixes_for, repair
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
@@ -98,10 +99,11 @@ class Checker:
             launches=len(analysis.launches),
             ignored=analysis.ignored,
             notes=(*surroundings.notes, *self._unread(path, analysis)),
+            faults=analysis.faults,
         )
         if (self.task.fix or self.task.diff) and analysis.diagnostics:
             return self._repaired(report, analysis, workspace, surroundings, on_disk)
-        return replace(report, found=self._found(analysis, workspace, surroundings))
+        return self._with_findings(report, analysis, workspace, surroundings)
 
     def _unread(self, path: str, analysis: Analysis) -> Iterator[str]:
         if analysis.document.skipped:
@@ -136,18 +138,26 @@ class Checker:
             launches=len(result.analysis.launches),
             ignored=result.analysis.ignored,
             notes=surroundings.notes,
+            faults=result.analysis.faults,
         )
 
     # --- findings
 
-    def _found(self, analysis: Analysis, workspace: Recording, surroundings: Surroundings) -> tuple[Found, ...]:
+    def _with_findings(
+        self, report: FileReport, analysis: Analysis, workspace: Recording, surroundings: Surroundings
+    ) -> FileReport:
+        """The report with what was found, each finding with its fixes."""
         sources = Sources(workspace.texts, self.task.here)
-        found = []
+        found, faults = [], list(analysis.faults)
         for number, diagnostic in enumerate(analysis.diagnostics):
-            wanted = self.task.fixes and number < MAX_OFFERED
-            fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache) if wanted else ()
+            fixes: Sequence[Fix] = ()
+            if self.task.fixes and number < MAX_OFFERED:
+                try:
+                    fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache)
+                except Exception as error:
+                    faults.append(told(error))
             found.append(found_of(diagnostic, fixes, sources))
-        return tuple(found)
+        return replace(report, found=tuple(found), faults=tuple(faults))
 
     # --- fixes
 
@@ -161,15 +171,14 @@ class Checker:
         texts = _changed(edits, workspace.texts)
         if self.task.diff:
             diff = "".join(self._diff(name, workspace.texts[name], new) for name, new in sorted(texts.items()))
-            return replace(report, found=self._found(before, workspace, surroundings), diff=diff)
+            return replace(self._with_findings(report, before, workspace, surroundings), diff=diff)
         problem = _write(texts, path, on_disk)
         if problem:
-            return replace(report, found=self._found(before, workspace, surroundings), problem=problem)
+            return replace(self._with_findings(report, before, workspace, surroundings), problem=problem)
         fixed = Recording(surroundings, path, texts.get(path, text))
         after = self._analyse(path, texts.get(path, text), fixed, surroundings)
         return replace(
-            report,
-            found=self._found(after, fixed, surroundings),
+            self._with_findings(report, after, fixed, surroundings),
             fixed=tuple(map(self._told, applied)) if texts else (),
             text=None if on_disk else texts.get(path, text),
         )

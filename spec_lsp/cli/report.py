@@ -95,6 +95,8 @@ class FileReport:
     notes: tuple[str, ...] = ()
     problem: str = ""
     failure: str = ""
+    faults: tuple[str, ...] = ()
+    """The traceback of each bug of ours that cost a launch; the launch has a finding that says so."""
 
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
@@ -131,6 +133,7 @@ class Totals:
     fixed: int = 0
     would_change: int = 0
     failed: int = 0
+    faults: int = 0
     severities: Counter[str] = field(default_factory=Counter)
     fixable: Counter[str] = field(default_factory=Counter)
     """How many findings have a preferred fix, by its applicability."""
@@ -142,6 +145,7 @@ class Totals:
         self.fixed += len(report.fixed)
         self.would_change += bool(report.diff)
         self.failed += bool(report.problem or report.failure)
+        self.faults += len(report.faults)
         for found in report.found:
             self.severities[found.severity] += 1
             if found.fixes:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 
-class Interrupted(Exception):  # noqa: N818 - a signal, not an error
+class Interrupted(BaseException):
     """Messages wait. Whoever catches it lets them be read and asks for the analysis again."""
 
 

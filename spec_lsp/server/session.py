@@ -129,6 +129,8 @@ class Session:
             analysis = self.engine.analyse(
                 name, opened.text, opened.language, scope.options, scope.workspace, self.cache
             )
+            for fault in analysis.faults:
+                log.error("%s: a launch could not be judged\n%s", name, fault)
             made = self._made[name] = _Made(self._next_edit(), analysis)
         return made.analysis
 

@@ -176,6 +176,34 @@ def test_an_error_of_ours_in_one_file_does_not_hide_the_others(run: Run, monkeyp
     assert "unknown-flag" in ran.out
 
 
+@pytest.mark.parametrize("broken", ["judge", "fixes_for"])
+def test_a_fault_costs_its_launch(broken: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are judged, the run ends with 2, and what is to be reported is told."""
+    from spec_lsp.analysis import check as checking
+    from spec_lsp.cli import checker
+
+    module = checking if broken == "judge" else checker
+    real = getattr(module, broken)
+    calls = []
+
+    def second_fails(*given, **named):  # type: ignore[no-untyped-def]
+        calls.append(given)
+        if len(calls) == 2:
+            raise ZeroDivisionError("planted")
+        return real(*given, **named)
+
+    monkeypatch.setattr(module, broken, second_fails)
+    line = "python3 -m sglang.launch_server --model-path ./llama"
+    (folder / "three.sh").write_text("".join(f"{line} {flag}\n" for flag in ("--no-a-flag", "--pagesize 1", "--no-c")))
+    ran = run("check", "three.sh", "unknown.sh", "--jobs", "1")
+    assert ran.code == 2
+    assert ran.out.count("unknown-flag") == (3 if broken == "judge" else 4)
+    assert ran.out.count("not-judged") == (1 if broken == "judge" else 0)
+    assert "1 internal error" in ran.out
+    assert "ZeroDivisionError: planted" in ran.err
+    assert "internal error in three.sh" in ran.err
+
+
 # --- settings, directives ----------------------------------------------------------------------------------------------
 
 

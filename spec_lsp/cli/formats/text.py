@@ -88,6 +88,8 @@ def summary(run: Run) -> list[str]:
         parts.append(style.paint(f"{totals.fixed} fixed", "good"))
     if totals.ignored:
         parts.append(f"{totals.ignored} ignored by comments")
+    if totals.faults:
+        parts.append(style.paint(f"{plural(totals.faults, 'internal error')}", "error"))
     if totals.failed:
         parts.append(style.paint(f"{plural(totals.failed, 'file')} not checked", "error"))
     lines = [f"Checked {checked}: {', '.join(parts)}."]

@@ -1,0 +1,104 @@
+"""Nothing is carried from one launch to another that is written otherwise; what is written alike keeps its diagnostics."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import pytest
+
+from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.check import Cache
+from spec_lsp.analysis.moved import moved
+from spec_lsp.analysis.report import Analysis, Options
+from tests.analysis.support import NOTHING, check
+
+RUN = "python -m sglang.launch_server --model-path x"
+ALIKE = {
+    "plain": f"{RUN} --bogus 7\n",
+    "lower": f"\n\n# a comment\n{RUN} --bogus 7\n",
+    "variable": f"P=7\n{RUN} --bogus $P\n",
+    "far variable": f"P=7\n{'# far' * 200}\n{RUN} --bogus $P\n",
+    "near variable": f"P=7\n# near\n{RUN} --bogus $P\n",
+    "variable of a variable": f"Q=7\nP=$Q\n{RUN} --bogus $P\n",
+    "two parts": f"A=bo\nB=gus\n{RUN} --$A$B 7\n",
+    "quoted": f"{RUN} '--bogus' \"7\"\n",
+    "array": f"A=(--bogus 7)\n{RUN} \"${{A[@]}}\"\n",
+    "string": f'A="--bogus 7"\n{RUN} $A\n',
+    "lines": f"{RUN} \\\n  --bogus \\\n  7\n",
+    "blanks": f"{RUN}   --bogus     7\n",
+    "model": "M=x\npython -m sglang.launch_server --model-path $M --bogus 7\n",
+    "default": f"{RUN} --bogus ${{P:-7}}\n",
+    "no variable": f"P=7\n{RUN} --bogus 7\n",
+    "function": f"run() {{ {RUN} --bogus $1; }}\nrun 7\n",
+    "bash -c": f"bash -c '{RUN} --bogus 7'\n",
+}  # fmt: skip
+"""One launch, written in ways that read the same."""
+
+
+def seen(analysis: Analysis) -> list[object]:
+    return [(d.rule.name, d.severity, d.message, d.place, d.related, d.launch) for d in analysis.diagnostics]
+
+
+def analysed(text: str, cache: Cache, name: str = "/w/a.sh") -> list[object]:
+    return seen(analyse(read_document(name, text, NOTHING), Options(), NOTHING, cache))
+
+
+FRESH = {text: analysed(text, Cache()) for text in ALIKE.values()}
+
+
+@pytest.mark.parametrize(("first", "second"), list(permutations(ALIKE, 2)))
+def test_what_was_seen_before_changes_nothing(first: str, second: str) -> None:
+    cache = Cache()
+    for text in (ALIKE[first], ALIKE[second], ALIKE[first]):
+        assert analysed(text, cache) == FRESH[text]
+
+
+@pytest.mark.parametrize(("first", "second"), list(permutations(ALIKE, 2)))
+def test_nor_what_stands_above(first: str, second: str) -> None:
+    text = ALIKE[first] + ALIKE[second]
+    lower = len(ALIKE[first])
+    places = [d.place.start - lower for d in check(text).diagnostics if d.launch == 1 and d.rule.name == "unknown-flag"]
+    alone = [d.place.start for d in check(ALIKE[second]).diagnostics if d.rule.name == "unknown-flag"]
+    assert places == alone
+
+
+@pytest.mark.parametrize("text", ALIKE.values(), ids=ALIKE)
+def test_lines_above_move_what_was_said(text: str) -> None:
+    """The very sentences: nothing is bound anew for an edit above a launch."""
+    cache = Cache()
+    before = analyse(read_document("/w/a.sh", text, NOTHING), Options(), NOTHING, cache)
+    after = read_document("/w/a.sh", "# one more line\n" + text, NOTHING)
+    found = moved(before.diagnostics, before.document.launches[0], after.launches[0], 0)
+    assert found is not None
+    assert [(d.rule, d.place.start) for d in found] == [(d.rule, d.place.start + 16) for d in before.diagnostics]
+
+
+def test_a_branch_is_told_by_its_own_words() -> None:
+    """The same ways of a launch, chosen by other tests."""
+    cache = Cache()
+    for name in ("BIG", "WIDE"):
+        text = f'if [ "${name}" = 1 ]; then T="--bogus 1"; else T="--tp 2"; fi\n{RUN} $T\n'
+        assert analysed(text, cache) == analysed(text, Cache())
+
+
+def test_a_model_is_that_of_the_documents_own_folder(tmp_path: object) -> None:
+    from pathlib import Path
+
+    from spec_lsp.workspace import DiskWorkspace
+
+    folder = Path(str(tmp_path))
+    for name, heads in (("a", 8), ("b", 6)):
+        (folder / name / "m").mkdir(parents=True)
+        config = f'{{"architectures": ["LlamaForCausalLM"], "num_attention_heads": {heads}, "num_hidden_layers": 2}}'
+        (folder / name / "m" / "config.json").write_text(config)
+    text = "# spec-lsp: sglang=0.5.23 gpu=h100\npython -m sglang.launch_server --model-path ./m --tp 4\n"
+    workspace = DiskWorkspace([folder])
+    shared = Cache()
+
+    def told(name: str, cache: Cache) -> list[object]:
+        path = str(folder / name / "run.sh")
+        return seen(analyse(read_document(path, text, workspace), Options(), workspace, cache))
+
+    for name in ("a", "b", "a"):
+        found = told(name, shared)
+        assert [f[:3] for f in found] == [f[:3] for f in told(name, Cache())]  # type: ignore[index]
