@@ -29,7 +29,32 @@ def diagnostics_of(
             bindings[key] = bind_variant(launch, judged.variant, judged.world.release, configs)
         return bindings[key]
 
-    return [_diagnostic(launch, index, merged, binding_of) for merged in verdict.findings]
+    return [d for merged in verdict.findings for d in _diagnostics(launch, index, merged, binding_of)]
+
+
+def _diagnostics(
+    launch: Launch, index: int, merged: Merged, binding_of: Callable[[Judged], Binding]
+) -> Iterable[Diagnostic]:
+    """One for each place where variants write what is found."""
+    first = _diagnostic(launch, index, merged, binding_of)
+    told = {first.place: first}
+    variants: dict[Place, list[int]] = {first.place: []}
+    for found, judged in merged.cases if len(merged.cases) > 1 else ():
+        other = _diagnostic(launch, index, replace(merged, found=found, run=judged), binding_of)
+        variants.setdefault(other.place, []).append(judged.variant)
+        told.setdefault(other.place, replace(other, key=f"{other.key}:{judged.variant}"))
+    if len(told) == 1:
+        return [first]
+    return [_in_variants(launch, told[place], tuple(own)) for place, own in variants.items()]
+
+
+def _in_variants(launch: Launch, diagnostic: Diagnostic, variants: tuple[int, ...]) -> Diagnostic:
+    """A diagnostic of some of the variants, where it matters to say so."""
+    merged = diagnostic.source
+    if not isinstance(merged, Merged) or not merged.variants:
+        return diagnostic
+    own = replace(merged, variants=variants)
+    return replace(diagnostic, message=message_of(own, launch), source=own)
 
 
 Naming = Callable[[str], str]
@@ -133,16 +158,23 @@ def _origins(setting: Setting) -> Iterable[Related]:
 
 
 def told_once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """One diagnostic for a finding that several launches have at one place, in an array or a sourced file that they share."""
-    found: dict[tuple[str, Place, str, str], Diagnostic] = {}
+    """One diagnostic for a finding that several launches have at one place, in an array or a sourced file that they share: the worst."""
+    found: dict[tuple[str, Place, str | None], Diagnostic] = {}
     for diagnostic in diagnostics:
-        key = (diagnostic.rule.name, diagnostic.place, diagnostic.severity, diagnostic.message)
+        shared = None if diagnostic.launch is not None else diagnostic.message
+        key = (diagnostic.rule.name, diagnostic.place, shared)
         first = found.get(key)
         if first is None:
             found[key] = diagnostic
-        elif diagnostic.launch is not None and diagnostic.launch not in (first.launch, *first.also):
-            found[key] = replace(first, also=(*first.also, diagnostic.launch))
+        elif diagnostic.launch is not None:
+            worst, _ = sorted((first, diagnostic), key=lambda d: SEVERITIES.index(d.severity))
+            also = (*first.also, *(launch for launch in (first.launch, diagnostic.launch) if launch is not None))
+            found[key] = replace(worst, also=tuple(dict.fromkeys(a for a in also if a != worst.launch)))
     return list(found.values())
+
+
+SEVERITIES = ("error", "warning", "information", "hint")
+"""The worst first."""
 
 
 def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -6,7 +6,7 @@ A `Verdict` holds no places: it is the same for two launches whose words read th
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
@@ -23,8 +23,9 @@ from spec_lsp.analysis.rules import (
     rule_of,
 )
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
-from spec_lsp.catalog.binding import Binding, ReadConfig, Unknown, bind, rebound
+from spec_lsp.catalog.binding import BindError, Binding, ReadConfig, Unknown, bind, rebound
 from spec_lsp.catalog.keywords import bind_keywords
+from spec_lsp.catalog.meant import fields_meant
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.clues import device_told
@@ -151,17 +152,17 @@ OPEN = "words that the file does not tell, or that SGLang does not take, may be 
 
 
 def _meant(binding: Binding) -> frozenset[str] | None:
-    """The fields that words which do not bind were probably meant to set; None when that cannot be told of one of them."""
-    if not binding.errors:
-        return frozenset()
-    fields = []
+    """The fields that words which do not bind can have been meant to set; None when that is any field."""
+    fields: set[str] = set()
     for error in binding.errors:
-        spelling = error.suggestion if error.kind in ("unknown-flag", "config-ignored") else None
-        flag = binding.catalog.flag(spelling) if spelling else error.definition
-        if flag is None and error.kind != "stray-argument":
+        if error.kind in _ANY_FIELD and not error.definition:
             return None
-        fields.append(flag.field if flag is not None else "")
-    return frozenset(filter(None, fields))
+        fields.update(fields_meant(binding, error))
+    return frozenset(fields)
+
+
+_ANY_FIELD = frozenset(("config-missing", "config-not-mapping", "config-twice"))
+"""Mistakes for which a whole file of flags is not read."""
 
 
 def is_open(launch: Launch, binding: Binding) -> bool:
@@ -242,9 +243,12 @@ def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """One finding without places: what a rule says (`said`) or which binding error or note it is (`error`, `note`: indices)."""
+    """One finding without places: what a rule says (`said`) or which binding error or note it is (`error`, `note`: indices).
+
+    `about` is what it is about: the field, or the words as typed."""
 
     rule: Rule
+    about: str
     said: Refusal | None = None
     error: int | None = None
     note: int | None = None
@@ -252,10 +256,12 @@ class Found:
     @property
     def identity(self) -> tuple[str, str]:
         """What makes it the same finding in another world."""
-        return (
-            self.rule.name,
-            self.said.at if self.said else f"error {self.error}" if self.error is not None else f"note {self.note}",
-        )
+        return self.rule.name, self.about
+
+    @property
+    def cause(self) -> tuple[str, str]:
+        """What makes it the same in another release: one may call a flag unknown that another calls ambiguous."""
+        return ("arguments", self.about) if self.error is not None else (self.rule.name, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,6 +274,8 @@ class Merged:
     where: str = ""
     variants: tuple[int, ...] = ()
     """The variants in which it holds, when not in all."""
+    cases: tuple[tuple[Found, Judged], ...] = ()
+    """The first of each variant in which it was seen: variants may write it at different places."""
     without_effect: bool = False
     """Whether the launch resolves to the very same configuration without the flag."""
 
@@ -285,11 +293,18 @@ class Verdict:
 def findings_of(judged: Judged) -> list[Found]:
     """All that is found in one run, argparse's first."""
     binding = judged.binding
-    found = [Found(rule_of(e), error=i) for i, e in enumerate(binding.errors)]
+    said_of: Counter[str] = Counter()
+
+    def counted(about: str) -> str:
+        """The same words may be wrong twice."""
+        said_of[about] += 1
+        return about if said_of[about] == 1 else f"{about} ({said_of[about]})"
+
+    found = [Found(rule_of(e), counted(_words_of(e)), error=i) for i, e in enumerate(binding.errors)]
     for i, note in enumerate(binding.notes):
         rule = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG}.get(note.kind)
         if rule is not None:
-            found.append(Found(rule, note=i))
+            found.append(Found(rule, counted(f"{note.kind} {note.typed}"), note=i))
     if judged.resolution is not None:
         seen: set[str] = set()
         late: set[str] = set()
@@ -300,10 +315,16 @@ def findings_of(judged: Judged) -> list[Found]:
             seen.add(name)
             if finding.rule.late:
                 late.add(at)
-            found.append(Found(finding.rule, finding.said))
+            found.append(Found(finding.rule, at, finding.said))
         if not judged.refused:
-            found += [Found(OVERRIDDEN_VALUE, said) for said in overridden(judged)]
+            found += [Found(OVERRIDDEN_VALUE, said.at, said) for said in overridden(judged)]
     return found
+
+
+def _words_of(error: BindError) -> str:
+    """What a mistake of arguments is about, as typed."""
+    typed = " ".join(filter(None, (error.typed, error.text)))
+    return typed or " ".join(w.text or w.known_start for w in error.words) or error.kind
 
 
 def overridden(judged: Judged) -> list[Refusal]:
@@ -352,26 +373,58 @@ def judge(
     bound = Bound(launch, configs)
     runs = _run_all(launch, worlds, models, bound)
     since: Mapping[tuple[str, str], Release] = {}
+    elsewhere: list[Merged] = []
+    everywhere = True
     if not release_named and all(r.refused for r in runs):
         older = _older(launch, runs, worlds, models, bound)
         accepted = not all(r.refused for r in older)
-        if accepted or frozenset.union(*map(_reasons, runs)) - frozenset.intersection(*map(_reasons, older)):
+        shared = frozenset.intersection(*map(_reasons, (*runs, *older)))
+        if accepted or frozenset.union(*map(_reasons, runs)) - shared:
             since = _since(launch, runs, older, worlds, models, bound)
         if accepted:
             return _verdict(runs, accepted_elsewhere=since)
+        everywhere = bool(shared)
+        elsewhere = [] if everywhere else _only_older(runs, older)
     verdict = _verdict(runs)
     found = [_with_effect(m, launch, models) for m in verdict.findings]
-    return replace(verdict, findings=tuple(_as_far_as_known(m, since.get(m.found.identity), unreleased) for m in found))
+    found = [_since_release(m, since.get(m.found.cause), refused_everywhere=everywhere) for m in found]
+    found = [_unless_built(m) for m in found] if unreleased else found
+    return replace(verdict, findings=(*found, *elsewhere))
 
 
-def _as_far_as_known(merged: Merged, since: Release | None, unreleased: bool) -> Merged:
-    """A flag that older releases take, or that the image's own build may take, as a warning that says so."""
-    if merged.severity != "error" or merged.found.error is None:
+def _since_release(merged: Merged, since: Release | None, *, refused_everywhere: bool) -> Merged:
+    """A reason that only newer releases have says so. It is a warning where another reason ends the launch in every release, and an
+    error where each release has a reason of its own."""
+    if merged.severity != "error" or since is None or not _fatal(merged.found, merged.run):
         return merged
-    if since is not None and merged.found.rule in (AMBIGUOUS_FLAG, UNKNOWN_FLAG):
+    if not refused_everywhere:
+        return replace(merged, where=" ".join(filter(None, (merged.where, f"since {since}"))))
+    if merged.found.rule in (AMBIGUOUS_FLAG, UNKNOWN_FLAG):
         return replace(merged, severity="warning", where=f"since {since}")
-    if unreleased and merged.found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
+    return merged
+
+
+def _unless_built(merged: Merged) -> Merged:
+    """A flag or value that the image's own build may take, as a warning that says so."""
+    if merged.severity == "error" and merged.found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
         return replace(merged, severity="warning", where="unless the image's own build takes it")
+    return merged
+
+
+def _only_older(runs: Sequence[Judged], older: Sequence[Judged]) -> list[Merged]:
+    """Why older releases refuse what the newest refuses for other reasons, the newest of them first."""
+    told = {f.cause for r in runs for f in findings_of(r)}
+    cases: OrderedDict[tuple[str, str], list[tuple[Found, Judged]]] = OrderedDict()
+    for judged in older:
+        for found in findings_of(judged):
+            if _fatal(found, judged) and found.cause not in told:
+                cases.setdefault(found.identity, []).append((found, judged))
+    merged = []
+    for seen in cases.values():
+        found, first = seen[0]
+        holding = [j for _, j in seen]
+        where = _where(holding, (*runs, *older))
+        merged.append(Merged(found, "error", first, where, _variants(holding, older), _by_variant(seen)))
     return merged
 
 
@@ -444,19 +497,21 @@ def _since(
     bound: Bound,
 ) -> Mapping[tuple[str, str], Release]:
     """For each finding that ends the launch in the newest release, the release from which on it does."""
-    identities = {f.identity for r in runs for f in findings_of(r) if _fatal(f, r)}
-    seen = {r.world.release: {f.rule.name for f in findings_of(r)} for r in older}
+    causes = {f.cause for r in runs for f in findings_of(r) if _fatal(f, r)}
+    seen: dict[Release, set[tuple[str, str]]] = {}
+    for judged in older:
+        seen.setdefault(judged.world.release, set()).update(f.cause for f in findings_of(judged))
     since: dict[tuple[str, str], Release] = {}
-    for identity in identities:
-        without = max((release for release, names in seen.items() if identity[0] not in names), default=None)
+    for cause in causes:
+        without = max((release for release, found in seen.items() if cause not in found), default=None)
         for release in releases():
             if without is None or release <= without:
                 continue
             if release not in seen:
                 asked = _run_all(launch, [replace(worlds[0], release=release)], models, bound)
-                seen[release] = {f.rule.name for r in asked for f in findings_of(r)}
-            if identity[0] in seen[release]:
-                since[identity] = release
+                seen[release] = {f.cause for r in asked for f in findings_of(r)}
+            if cause in seen[release]:
+                since[cause] = release
                 break
     return since
 
@@ -505,7 +560,7 @@ def _merge(
             seen.setdefault(found.identity, []).append((found, judged))
     accepting = [r for r in runs if not r.refused]
     merged = []
-    for identity, cases in seen.items():
+    for cases in seen.values():
         found, first = cases[0]
         holding = [j for _, j in cases]
         fatal = _fatal(found, first)
@@ -517,7 +572,7 @@ def _merge(
             if some_accept:
                 severity, where = "warning", _where(holding, runs)
             elif accepted_elsewhere is not None:
-                release = accepted_elsewhere.get(identity)
+                release = accepted_elsewhere.get(found.cause)
                 severity, where = "warning", f"since {release}" if release else "by the newest release"
             elif not everywhere:
                 where = _where(holding, runs)
@@ -529,8 +584,16 @@ def _merge(
         elif not everywhere:
             continue
         variants = _variants(holding, runs) if severity == "warning" or where else ()
-        merged.append(Merged(found, severity, first, where, variants))
+        merged.append(Merged(found, severity, first, where, variants, _by_variant(cases)))
     return merged
+
+
+def _by_variant(cases: Sequence[tuple[Found, Judged]]) -> tuple[tuple[Found, Judged], ...]:
+    """The first case of each variant."""
+    first: dict[int, tuple[Found, Judged]] = {}
+    for found, judged in cases:
+        first.setdefault(judged.variant, (found, judged))
+    return tuple(first.values())
 
 
 def _variants(holding: Sequence[Judged], runs: Sequence[Judged]) -> tuple[int, ...]:

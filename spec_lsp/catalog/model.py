@@ -124,6 +124,12 @@ class Catalog:
         return MappingProxyType(found)
 
     @functools.cached_property
+    def fields_by_name(self) -> Mapping[str, str]:
+        """The field of each flag by its spellings, and by its own name with dashes: `--tp-size`."""
+        named = {"--" + f.replace("_", "-"): f for f in self.by_field}
+        return MappingProxyType({**named, **{s: f.field for s, f in self.by_spelling.items()}})
+
+    @functools.cached_property
     def required(self) -> tuple[Flag, ...]:
         return tuple(f for f in self.flags if f.required)
 

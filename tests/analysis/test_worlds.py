@@ -9,7 +9,7 @@ from spec_lsp.analysis.worlds import Assumed, assume, catalog_release
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.settings import options, read_settings
-from tests.analysis.support import NAME, SERVER, Memory, check, only, rules_of
+from tests.analysis.support import NAME, PINNED, SERVER, Memory, check, only, rules_of
 
 FAMILY_NAMES = set(FAMILIES)
 
@@ -252,12 +252,50 @@ def test_in_a_build_that_is_no_release_unknown_names_are_warnings(image: str, se
         ("--cuda-graph-max-bs 8 --kv-cache-dtype none_such", ["warning", "error"]),
         ("--disable-piecewise-cuda-graph --kv-cache-dtype none_such", ["warning", "error"]),
         ("--cuda-graph-backend-prefill none_such --kv-cache-dtype none_such", ["error", "error"]),
-        ("--none-such --disable-piecewise-cuda-graph", ["error", "error"]),
+        ("--none-such --disable-piecewise-cuda-graph", ["error", "warning"]),
     ],
 )
 def test_a_flag_that_older_releases_take_is_a_warning_beside_an_error_of_all(flags: str, severities: list[str]) -> None:
     found = check(f"python3 -m sglang.launch_server --model-path llama-3.1-8b {flags}\n").diagnostics
     assert [d.severity for d in found if d.severity in ("error", "warning")] == severities
+
+
+TOPK_ALONE = "--speculative-algorithm EAGLE --speculative-draft-model-path llama-3.1-8b --speculative-eagle-topk 4"
+
+
+@pytest.mark.parametrize(
+    ("faulty", "rule"),
+    [
+        ("--cuda-graph-max-bs 64", "ambiguous-flag"),
+        ("--enable", "ambiguous-flag"),
+        ("--speculative-num-stps 3", None),
+        ("--nothing-like-it", "unknown-flag"),
+        ("--max-model-len 4096", "unknown-flag"),
+        ("--disable-piecewise-cuda-graph", "unknown-flag"),
+        ("--page-size two", "invalid-value"),
+        ("--kv-cache-dtype none_such", "invalid-choice"),
+        ("stray", "stray-argument"),
+    ],
+)
+def test_a_mistake_of_arguments_hides_only_what_it_can_have_meant(faulty: str, rule: str | None) -> None:
+    text = PINNED + f"{SERVER} {TOPK_ALONE} {faulty}\n"
+    rules = [d.rule.name for d in check(text).diagnostics if d.severity == "error"]
+    assert ("topk-without-steps" in rules, rule in rules) == ((True, True) if rule else (False, False))
+    assert len(rules) == (2 if rule else 1)
+
+
+def test_three_mistakes_are_three_findings() -> None:
+    text = PINNED + f"{SERVER} {TOPK_ALONE} --cuda-graph-max-bs 8 --quantisation fp8\n"
+    rules = {d.rule.name for d in check(text).diagnostics if d.severity == "error"}
+    assert rules == {"topk-without-steps", "ambiguous-flag", "unknown-flag"}
+
+
+def test_a_launch_that_each_release_refuses_for_its_own_reason_is_an_error() -> None:
+    """`--cuda-graph-max-bs` is ambiguous since 0.5.20, `--attn-dp-size` unknown before 0.5.22."""
+    text = f"{SERVER} --cuda-graph-max-bs 8 --attn-dp-size 1\n"
+    found = [d for d in check(text).diagnostics if d.severity in ("error", "warning")]
+    assert "error" in {d.severity for d in found}
+    assert all("This holds" in d.message for d in found)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,57 @@
+"""Which fields words that do not bind can have been meant to set: of these nothing is known, of all others as much as ever."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator
+
+from spec_lsp.catalog.binding import BindError, Binding
+from spec_lsp.catalog.history import replacement
+from spec_lsp.catalog.messages import flag_and_value
+from spec_lsp.catalog.model import Catalog
+
+_ALIKE = 0.7
+"""How alike a flag's letters are to those of one that it may be a slip for."""
+
+_LESS_ALIKE = 0.08
+"""How much less alike than the nearest flag another may be that is meant."""
+
+_MOST = 8
+"""Flags that a misspelt one may be a slip for."""
+
+
+def fields_meant(binding: Binding, error: BindError) -> frozenset[str]:
+    """The fields that a mistake of arguments can have been meant to set: of several, those that are not set anyway."""
+    catalog = binding.catalog
+    names = {catalog.fields_by_name.get(name) for name in _names(catalog, error)}
+    own = error.definition.field if error.definition is not None and not error.definition.fatal else None
+    fields = frozenset(filter(None, (*names, own)))
+    return fields - binding.settings.keys() or fields
+
+
+def _names(catalog: Catalog, error: BindError) -> Iterator[str]:
+    """Flags that may be meant, with their dashes."""
+    match error.kind:
+        case "ambiguous-prefix":
+            yield from error.candidates
+        case "unknown-flag":
+            yield from _near(catalog, "--" + error.typed.lstrip("-").replace("_", "-"))
+        case "stray-argument":
+            for word in error.words:
+                flag, _ = flag_and_value(word.text) or (word.text or "", "")
+                yield "--" + flag.lstrip("-").replace("_", "-")
+    if error.suggestion and error.kind not in ("invalid-choice", "invalid-value"):
+        yield "--" + error.suggestion.lstrip("-").replace("_", "-").partition(" ")[0].partition("=")[0]
+    successor = replacement(error.typed, catalog.release) if error.typed.startswith("--") else None
+    if successor is not None and successor.name:
+        yield successor.name
+
+
+def _near(catalog: Catalog, typed: str) -> Iterable[str]:
+    """Flags that a misspelt one begins or that are spelt much like it."""
+    known = [s for s in catalog.by_spelling if s.startswith("--")]
+    near = difflib.get_close_matches(typed, known, _MOST, _ALIKE)
+    likeness = {name: difflib.SequenceMatcher(None, name, typed).ratio() for name in near}
+    yield from (name for name in near if likeness[name] >= likeness[near[0]] - _LESS_ALIKE)
+    if len(typed) > 4:
+        yield from (s for s in known if s.startswith(typed))
