@@ -9,18 +9,23 @@ from collections.abc import Callable
 from functools import partial
 
 from spec_lsp.syntax.dockerfile import read_dockerfile
+from spec_lsp.syntax.jenkinsfile import read_jenkinsfile
+from spec_lsp.syntax.jsonc import read_json
 from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.makefile import read_makefile
 from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
+from spec_lsp.syntax.procfile import read_procfile
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.shell_template import read_shell_template, read_systemd_template
 from spec_lsp.syntax.source import FileSource
+from spec_lsp.syntax.supervisor import read_supervisor
 from spec_lsp.syntax.systemd import read_systemd
-from spec_lsp.syntax.written import with_written_files
+from spec_lsp.syntax.terraform import read_terraform
+from spec_lsp.syntax.written import Nested, with_written_files
 from spec_lsp.syntax.yaml import read_yaml
 
 __all__ = ["may_hold_launches", "may_launch", "parse"]
@@ -30,6 +35,7 @@ MAX_LINE = 500_000
 
 LooksLikeConfig = Callable[[frozenset[str]], bool]
 Reader = Callable[[str, str, Callable[[str], "str | None"]], Document]
+NestingReader = Callable[[str, str, Callable[[str], "str | None"], Nested], Document]
 
 READERS: dict[str, Reader] = {
     "shell": read_shell,
@@ -40,8 +46,18 @@ READERS: dict[str, Reader] = {
     "systemd-template": read_systemd_template,
     "makefile": read_makefile,
     "justfile": read_justfile,
+    "json": read_json,
+    "procfile": read_procfile,
+    "supervisor": read_supervisor,
+    "jenkinsfile": read_jenkinsfile,
 }
 """Readers of texts that can only launch SGLang if they name it."""
+NESTING_READERS: dict[str, NestingReader] = {
+    "markdown": read_markdown,
+    "notebook": read_notebook,
+    "terraform": read_terraform,
+}
+"""The same, of texts that hold others of any kind."""
 
 
 def nothing(path: str) -> str | None:
@@ -70,10 +86,8 @@ def parse(
             if kind != "notebook" and has_huge_line(text):  # pictures are long lines
                 return Document(name, text, skipped=f"has a line of more than {MAX_LINE:,} characters")
             nested = partial(parse, read=read, looks_like_config=looks_like_config)
-            if kind == "markdown":
-                return read_markdown(name, text, read, nested)
-            if kind == "notebook":
-                return read_notebook(name, text, read, nested)
+            if kind in NESTING_READERS:
+                return NESTING_READERS[kind](name, text, read, nested)
             reader = READERS.get(kind)
             document = reader(name, text, read) if reader is not None else Document(name, text)
             return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document

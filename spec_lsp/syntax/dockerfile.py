@@ -315,11 +315,7 @@ class _Reader:
             if file is not None:
                 shell = literal_at("bash", word.place), literal_at("-c", word.place)
                 return read_arguments(self.name, (*shell, file.content, word, *words[i + 1 :]), around)
-        found = read_arguments(self.name, words, around)
-        launches = tuple(
-            replace(one, syntax="list-words") if one.syntax == "yaml-words" else one for one in found.launches
-        )
-        return replace(found, launches=launches)
+        return read_arguments(self.name, words, around, "list-words")
 
 
 HANDLERS: Mapping[str, Callable[[_Reader, Instruction], None]] = {

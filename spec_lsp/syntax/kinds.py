@@ -6,7 +6,7 @@ import re
 
 Kind = str
 """The name of a reader: "shell", "shell-template", "yaml", "dockerfile", "systemd", "systemd-template", "makefile", "justfile", "markdown",
-"python", "notebook"; "" for none."""
+"python", "notebook", "json", "procfile", "supervisor", "jenkinsfile", "terraform"; "" for none."""
 
 LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), "shell"),
@@ -18,9 +18,12 @@ LANGUAGES: dict[str, Kind] = {
     **dict.fromkeys(("markdown", "gfm", "mdx", "restructuredtext", "rst", "quarto", "rmd"), "markdown"),
     **dict.fromkeys(("python", "py"), "python"),
     **dict.fromkeys(("jupyter", "notebook", "ipynb"), "notebook"),
+    **dict.fromkeys(("json", "jsonc", "json5", "jsonwithcomments"), "json"),
+    **dict.fromkeys(("procfile",), "procfile"),
+    **dict.fromkeys(("supervisor", "supervisord"), "supervisor"),
+    **dict.fromkeys(("jenkinsfile", "jenkins", "groovy", "declarative-jenkinsfile"), "jenkinsfile"),
+    **dict.fromkeys(("terraform", "terraform-vars", "opentofu", "tf", "hcl"), "terraform"),
 }
-INI = frozenset(("ini", "dosini", "conf", "properties"))
-"""What clients call systemd units that they do not know as such."""
 NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
     (re.compile(pattern, re.I), kind)
     for pattern, kind in (
@@ -36,42 +39,58 @@ NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
         (r"\.(?:md|mdx|markdown|rst|qmd)$", "markdown"),
         (r"\.pyi?$", "python"),
         (r"\.ipynb$", "notebook"),
+        (r"\.(?:jsonc?|json5|code-workspace)$", "json"),
+        (r"(?:^|[/\\])Procfile(?:[.\-_][^/\\]*)?$|\.procfile$", "procfile"),
+        (r"(?:^|[/\\])supervisord?[^/\\]*\.(?:conf|ini)$", "supervisor"),
+        (r"(?:^|[/\\])Jenkinsfile(?:[.\-_][^/\\]*)?$|\.(?:jenkinsfile|groovy)$", "jenkinsfile"),
+        (r"\.(?:tf|tofu|hcl)$", "terraform"),
     )
 )
+INI = frozenset(("ini", "dosini", "conf", "properties"))
+"""What clients call systemd units and supervisord's configurations that they do not know as such."""
+INI_NAMES = re.compile(r"\.(?:ini|conf)$", re.I)
 SHELL_NAMES = re.compile(
     r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I
 )
 OTHER_NAMES = re.compile(
-    r"\.(?:txt|json|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|nix|lock|log|ini|cfg|fish|ps1|bat)$", re.I
+    r"\.(?:txt|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|nix|lock|log|cfg|fish|ps1|bat)$", re.I
 )
+OTHERS = frozenset((
+    "rust", "go", "c", "cpp", "java", "javascript", "typescript", "javascriptreact", "typescriptreact", "lua", "perl", "ruby", "html",
+    "css", "fish", "powershell", "bat", "toml", "log", "diff", "sql", "csharp", "swift", "kotlin", "nix", "xml", "latex", "tex",
+))  # fmt: skip
+"""Languages that no reader here is for, whatever the file's name."""
 SHEBANG = re.compile(
     r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(bash|sh|zsh|dash|ksh|python[\d.]*|just|make|fish|perl|node)\b"
 )
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
 TEMPLATE_NAMES = re.compile(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$", re.I)
+SUPERVISED = re.compile(r"^[ \t]*\[(?:program|fcgi-program|eventlistener):[^\]\n]+\]", re.M)
+"""A section of supervisord's, in whatever file: it includes files of any name."""
 STARTS_LIKE_SHELL = re.compile(
     r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", re.M
 )
 
 
 def kind_of(name: str, text: str, language: str | None) -> Kind:
-    """Which reader a text is for, "" for none."""
-    if language:
-        lowered = language.lower().removesuffix("-ts")  # Emacs' modes on tree-sitter
-        found = LANGUAGES.get(lowered)
-        if found == "shell":
-            return "shell" if _interpreter(text) in ("", "shell") else ""
-        if found is not None:
-            return found
-        if lowered.startswith("yaml") or lowered.endswith("yaml"):
-            return "yaml"
-        if lowered in INI and _by_name(name) == "systemd":
-            return "systemd"
-        if lowered not in ("plaintext", "text"):
-            return ""
+    """Which reader a text is for, "" for none. A language that nobody here knows tells nothing: the name does."""
+    lowered = (language or "").lower().removesuffix("-ts")  # Emacs' modes on tree-sitter
+    found = LANGUAGES.get(lowered)
+    if found == "shell":
+        return "shell" if _interpreter(text) in ("", "shell") else ""
+    if found is not None:
+        return found
+    if lowered.startswith("yaml") or lowered.endswith("yaml"):
+        return "yaml"
+    if lowered in OTHERS:
+        return ""
     found = _by_name(name)
     if found is not None:
         return found
+    if (INI_NAMES.search(name) or lowered in INI) and SUPERVISED.search(text):
+        return "supervisor"
+    if lowered in INI or name.lower().endswith(".ini"):
+        return ""
     if TEMPLATE_NAMES.search(name):
         return "shell-template" if STARTS_LIKE_SHELL.search(text) else ""
     interpreter = _interpreter(text)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.directives import directives_in
+from spec_lsp.syntax.kinds import SUPERVISED
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.notebook import commands, without_magic
 from spec_lsp.syntax.remap import remap
@@ -41,6 +42,8 @@ NESTED = {
     "yaml": "yaml", "yml": "yaml", "dockerfile": "dockerfile", "docker": "dockerfile", "containerfile": "dockerfile",
     "python": "python", "py": "python", "python3": "python", "ipython": "python", "systemd": "systemd", "service": "systemd",
     "make": "makefile", "makefile": "makefile", "just": "justfile", "justfile": "justfile",
+    **dict.fromkeys(("json", "jsonc", "json5"), "json"), "procfile": "procfile", **dict.fromkeys(("groovy", "jenkinsfile"), "jenkinsfile"),
+    **dict.fromkeys(("terraform", "hcl", "tf", "opentofu"), "terraform"), **dict.fromkeys(("supervisor", "supervisord"), "supervisor"),
 }  # fmt: skip
 INDENTED = re.compile(
     r"(?P<lines>^(?:    |\t)[ \t]*\S[^\n]*(?:\n|\Z)(?:^(?:    |\t)[^\n]*(?:\n|\Z)|^[ \t]*\r?\n(?=    |\t))*)", re.M
@@ -132,8 +135,9 @@ def _filled(command: Word) -> Word:
 
 def _read_as_document(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
     language = NESTED.get(block.language)
-    if block.language in INI | PLAIN and SERVICE.search(block.body.text or ""):
-        language = "systemd"
+    if block.language in INI | PLAIN:
+        known = (("systemd", SERVICE), ("supervisor", SUPERVISED))
+        language = next((kind for kind, section in known if section.search(block.body.text or "")), None)
     if language is not None:
         body = _with_holes(block.body, ANGLED) if language != "python" else block.body
         source = embedded(body)

@@ -5,13 +5,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from spec_lsp.syntax.directives import directives_of
+from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments
 from spec_lsp.syntax.source import HOLE, WordSource, embedded
-from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+from spec_lsp.syntax.word import Fragment, Place, Word
 
 Read = Callable[[str], str | None]
 
@@ -62,7 +63,7 @@ def read_unit(name: str, unit: Word, read: Read) -> Found:
         elif key == "EnvironmentFile" and value.text:
             path = value.text.lstrip("-").strip()
             asked.add(path)
-            env[section].update(_file(path, read(path) or ""))
+            env[section].update(file_variables(path, read(path) or "", comments=False, escaped=FROM_MANAGER))
         elif section == "Service":
             if key in COMMANDS:
                 commands = [*commands, value] if embedded(value).whole.strip() else []
@@ -76,16 +77,16 @@ def read_unit(name: str, unit: Word, read: Read) -> Found:
     problems: list[Problem] = []
     for command in commands:
         for words in argument_lists(command, env["Service"]):
-            _add(read_arguments(name, words, Around(env["Service"], read=read)), launches, problems)
+            _add(read_arguments(name, words, Around(env["Service"], read=read), "shell"), launches, problems)
     for command in contained:
         for words in argument_lists(command, env["Service"]):
             around = Around(env["Container"], clues, read=read)
-            _add(read_arguments(name, [*entrypoint, *words], around), launches, problems)
+            _add(read_arguments(name, [*entrypoint, *words], around, "shell"), launches, problems)
     return Found(tuple(launches), tuple(problems), frozenset(asked))
 
 
 def _add(found: Found, launches: list[Launch], problems: list[Problem]) -> None:
-    launches += (replace(one, syntax="shell") for one in found.launches)
+    launches += found.launches
     problems += found.problems
 
 
@@ -244,19 +245,4 @@ def _environment(value: Word) -> dict[str, Word]:
         name, equals, _ = word.known_start.partition("=")
         if equals and NAME.match(name):
             found[name] = word.split(len(name) + 1)[1]
-    return found
-
-
-def _file(path: str, text: str) -> dict[str, Word]:
-    """The variables of an `EnvironmentFile`."""
-    found: dict[str, Word] = {}
-    for m in re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\n\r]*)", re.M).finditer(text):
-        start, end = m.span(2)
-        while end > start and text[end - 1] in " \t":
-            end -= 1
-        if end - start >= 2 and text[start] in "\"'" and text[end - 1] == text[start]:
-            start, end = start + 1, end - 1
-        place = Place(path, start, end)
-        plain = "\\" not in text[start:end]
-        found[m.group(1)] = Word((Fragment(text[start:end], place),), place) if plain else unknown(place, FROM_MANAGER)
     return found

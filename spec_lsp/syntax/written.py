@@ -28,7 +28,10 @@ WRITTEN_TO = re.compile(
 )
 EXPANSION = re.compile(r"\\(?P<kept>[$`\\])|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\$[A-Za-z_]\w*")
 EXPANDED = "the shell fills it in"
-LANGUAGES = {"dockerfile": "dockerfile", "systemd": "systemd", "makefile": "makefile", "justfile": "just"}
+LANGUAGES = {
+    "dockerfile": "dockerfile", "systemd": "systemd", "makefile": "makefile", "justfile": "just", "supervisor": "supervisor",
+    "procfile": "procfile", "json": "json", "terraform": "terraform", "jenkinsfile": "jenkinsfile",
+}  # fmt: skip
 
 
 class Nested(Protocol):

@@ -48,7 +48,7 @@ def test_completion_of_a_value(carrier: Carrier) -> None:
 def test_hover(carrier: Carrier) -> None:
     found, covered = hovered(with_caret(carrier, f"--page{CARET}-size", "64"), name_of(carrier))
     assert found is not None
-    assert covered.strip("\"'") == "--page-size"
+    assert covered.strip("\"'\\") == "--page-size"
     assert "**`--page-size`**" in found.markdown
 
 

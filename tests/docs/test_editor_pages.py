@@ -85,5 +85,6 @@ def test_neovim_s_filetypes_are_read_and_all_readers_have_one() -> None:
     found = re.search(r"filetypes = \{(.*?)\}", text, re.DOTALL)
     assert found
     filetypes = re.findall(r'"([\w.-]+)"', found[1])
-    assert [name for name in filetypes if not kind_of("x", "", name)] == []
-    assert {kind_of("x", "", name) for name in filetypes} == {*LANGUAGES.values(), "yaml"} - {"notebook"}
+    unit = "[program:x]\n"  # what is read of an INI file its sections tell
+    assert [name for name in filetypes if not kind_of("x", unit, name)] == []
+    assert {kind_of("x", unit, name) for name in filetypes} == {*LANGUAGES.values(), "yaml"} - {"notebook"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -107,6 +108,61 @@ def notebook(words: Words) -> str:
     return json.dumps({"cells": [{"cell_type": "code", "source": lines}]}, indent=1, ensure_ascii=False)
 
 
+def package_scripts(words: Words) -> str:
+    return json.dumps({"name": "x", "scripts": {"serve": command(words)}}, indent=2, ensure_ascii=False)
+
+
+def code_launch(words: Words) -> str:
+    items = "".join(f"        {json.dumps(w)},\n" for w in words)
+    return (
+        '{\n  // why\n  "configurations": [\n    {"type": "debugpy", "request": "launch", "module": "sglang.launch_server",'
+        f' "args": [\n{items}      ]}},\n  ],\n}}\n'
+    )
+
+
+def code_task(words: Words) -> str:
+    own = {"label": "serve", "type": "process", "command": "python3", "args": entry(words)[1:]}
+    return json.dumps({"version": "2.0.0", "tasks": [own]}, ensure_ascii=False)
+
+
+def development_container(words: Words) -> str:
+    return f'{{\n  // why\n  "postStartCommand": {json.dumps(entry(words), ensure_ascii=False)},\n}}\n'
+
+
+def manifest(words: Words) -> str:
+    own = {"name": "c", "image": "lmsysorg/sglang:v0.5.21", "args": entry(words)}
+    return json.dumps({"apiVersion": "v1", "kind": "Pod", "spec": {"containers": [own]}}, indent=2, ensure_ascii=False)
+
+
+def supervised(words: Words) -> str:
+    lines = "\n    ".join(shell_quoted(w).replace("%", "%%") for w in words)
+    return f"[program:sglang]\ncommand=python3 -m sglang.launch_server\n    {lines}\nautostart=true\n"
+
+
+def procfile(words: Words) -> str:
+    return f"web: nginx\nllm: {command(words)}\n"
+
+
+def pipeline_lines(words: Words) -> str:
+    script = continued(words).replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\n    ")
+    return f"node {{\n  sh '''\n    {script}\n  '''\n}}\n"
+
+
+def pipeline_line(words: Words) -> str:
+    script = re.sub(r'([\\"$])', r"\\\1", command(words))
+    return f'node {{\n  sh "{script}"\n}}\n'
+
+
+def terraform_script(words: Words) -> str:
+    script = continued(words).replace("${", "$${").replace("%{", "%%{").replace("\n", "\n    ")
+    return f'resource "a" "b" {{\n  user_data = <<-EOT\n    {script}\n  EOT\n}}\n'
+
+
+def terraform_list(words: Words) -> str:
+    items = ", ".join(json.dumps(w, ensure_ascii=False).replace("${", "$${").replace("%{", "%%{") for w in entry(words))
+    return f'resource "a" "b" {{\n  container {{\n    command = [{items}]\n  }}\n}}\n'
+
+
 CARRIERS = [
     Carrier("Dockerfile", dockerfile_exec),
     Carrier("Dockerfile", dockerfile_lines),
@@ -124,4 +180,15 @@ CARRIERS = [
     Carrier("a.py", python_text),
     Carrier("a.py", python_helper),
     Carrier("a.ipynb", notebook),
+    Carrier("package.json", package_scripts),
+    Carrier("launch.json", code_launch),
+    Carrier("tasks.json", code_task),
+    Carrier("devcontainer.json", development_container),
+    Carrier("pod.json", manifest),
+    Carrier("supervisord.conf", supervised),
+    Carrier("Procfile", procfile),
+    Carrier("Jenkinsfile", pipeline_lines),
+    Carrier("Jenkinsfile", pipeline_line),
+    Carrier("main.tf", terraform_script),
+    Carrier("main.tf", terraform_list),
 ]

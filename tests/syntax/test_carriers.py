@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import Change, WordEditor, apply_edits
 from spec_lsp.syntax.launch import Document
-from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, notebook, python_helper
+from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, manifest, notebook, python_helper, supervised
 from tests.syntax.support import check_maps
 
 word = st.one_of(
@@ -33,6 +33,12 @@ def read_alike(carrier: Carrier, words: list[str]) -> bool:
         return not any(c in text for c in "<>{}[]…") and "..." not in text
     if carrier.write is notebook:
         return not any(c in text for c in "{}")
+    if carrier.id in ("code_launch", "code_task", "development_container"):
+        return "${" not in text
+    if carrier.write is manifest:
+        return "$" not in text
+    if carrier.write is supervised:
+        return not any(c in text for c in "#;")  # comments, also in quotes
     return "\0" not in text
 
 

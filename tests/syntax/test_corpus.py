@@ -24,9 +24,14 @@ CORPUS = Path(__file__).parent.parent / "corpus"
 FOLDER = CORPUS / "shell"
 SCRIPTS = sorted(FOLDER.glob("*.sh"))
 OTHERS = ("dockerfile", "systemd", "make", "markdown", "python", "other")
-DOCUMENTS = sorted(
-    p for folder in OTHERS for p in (CORPUS / folder).rglob("*") if p.is_file() and not p.name.endswith(".json")
-)
+
+
+def is_golden(path: Path) -> bool:
+    """Whether a file tells of the one that is named as it, but for a last `.json`."""
+    return path.suffix == ".json" and path.with_name(path.stem).exists()
+
+
+DOCUMENTS = sorted(p for folder in OTHERS for p in (CORPUS / folder).rglob("*") if p.is_file() and not is_golden(p))
 ON_H100 = Options(targets=(Target(hardware=find("h100")),))
 
 

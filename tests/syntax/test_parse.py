@@ -41,7 +41,27 @@ KINDS = [
     (".justfile", START, None, "justfile"),
     ("serve.just", START, None, "justfile"),
     ("demo.ipynb", START, None, "notebook"),
-    ("a.json", START, None, ""),
+    ("a.json", START, None, "json"),
+    (".vscode/launch.json", START, "jsonc", "json"),
+    ("x.code-workspace", START, None, "json"),
+    ("a.jsonl", START, None, ""),
+    ("Procfile", START, None, "procfile"),
+    ("Procfile.dev", START, None, "procfile"),
+    ("supervisord.conf", "", None, "supervisor"),
+    ("/etc/supervisor/conf.d/llm.conf", "[program:llm]\n", None, "supervisor"),
+    ("llm.conf", "[program:llm]\n", None, "supervisor"),
+    ("llm.ini", "[program:llm]\n", "ini", "supervisor"),
+    ("llm.conf", "[upstream:llm]\n", None, ""),
+    ("Jenkinsfile", START, None, "jenkinsfile"),
+    ("ci/Jenkinsfile.gpu", START, "groovy", "jenkinsfile"),
+    ("serve.groovy", START, None, "jenkinsfile"),
+    ("main.tf", START, None, "terraform"),
+    ("x", START, "terraform", "terraform"),
+    # A language that nobody here knows tells nothing: the name does.
+    ("run.sh", "", "bats-extended", "shell"),
+    ("c.yaml", "", "my-dialect", "yaml"),
+    ("serve", START, "my-dialect", "shell"),
+    ("serve", "hello", "my-dialect", ""),
     ("untitled:Untitled-1", "", "dockerfile", "dockerfile"),
     ("untitled:Untitled-1", "", "mdx", "markdown"),
     ("untitled:Untitled-1", "", "makefile", "makefile"),
@@ -67,7 +87,8 @@ def test_kind(name: str, text: str, language: str | None, kind: str) -> None:
 
 def test_names_that_may_hold_launches() -> None:
     assert all(map(may_hold_launches, ["run.sh", "serve", "a.yaml", "Dockerfile", "x.md", "x.py", "x.service", "x.mk"]))
-    assert not any(map(may_hold_launches, ["a.ts", "a.css", "uv.lock", "a.log", "a.json"]))
+    assert all(map(may_hold_launches, ["a.json", "Procfile", "a.conf", "a.ini", "Jenkinsfile", "a.tf"]))
+    assert not any(map(may_hold_launches, ["a.ts", "a.css", "uv.lock", "a.log", "a.jsonl"]))
 
 
 MANIFEST = """kubectl apply -f - <<EOF
@@ -161,7 +182,8 @@ def test_a_text_without_sglang_is_not_read() -> None:
         ("sgl.yaml", b"tp: 8\n", True),
         ("values.yaml", b"image: nginx\nport: 1\n", False),
         ("run.sh", b"page-size: 16", False),
-        ("a.json", b"sglang", False),
+        ("a.json", b"sglang", True),
+        ("a.jsonl", b"sglang", False),
         ("serve", b"sglang serve m", True),
     ],
 )

@@ -69,6 +69,11 @@ LANGUAGES = (
     "yaml",
     "helm",
     "dockercompose",
+    "json",
+    "procfile",
+    "supervisor",
+    "jenkinsfile",
+    "terraform",
     "toml",
     "",
 )
@@ -92,7 +97,18 @@ def test_nasty_texts_in_every_language(language: str) -> None:
 @given(st.text(max_size=200))
 @settings(max_examples=60, deadline=None)
 def test_any_text(text: str) -> None:
-    for name in ("a.sh", "a.yaml", "a", "a.py", "Dockerfile"):
+    for name in (
+        "a.sh",
+        "a.yaml",
+        "a",
+        "a.py",
+        "Dockerfile",
+        "a.json",
+        "Procfile",
+        "supervisord.conf",
+        "Jenkinsfile",
+        "a.tf",
+    ):
         parse(name, "# sglang\n" + text, looks_like_config=lambda keys: True)
 
 

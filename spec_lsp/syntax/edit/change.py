@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import yaml
 
+from spec_lsp.syntax.jsonc import as_yaml
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.markdown import NESTED, blocks
 from spec_lsp.syntax.notebook import code_cells
@@ -50,6 +51,8 @@ def flaws(kind: str, text: str) -> int:
     try:
         if kind == "notebook":
             json.loads(text)
+        elif kind == "json":
+            json.loads(as_yaml(text))
         elif kind == "yaml":
             list(yaml.compose_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except (yaml.YAMLError, ValueError, TypeError, RecursionError):

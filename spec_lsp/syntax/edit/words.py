@@ -21,7 +21,7 @@ from spec_lsp.syntax.word import Place, Word, hull
 BARE = re.compile(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
 FLAG = re.compile(r"--?[A-Za-z]")
 MAX_CANDIDATES = 16
-HOLDERS = frozenset(("yaml", "markdown"))
+HOLDERS = frozenset(("yaml", "markdown", "json", "jenkinsfile", "terraform"))
 """Kinds of documents that hold scripts in quotes of their own."""
 
 
@@ -203,16 +203,16 @@ class WordEditor:
             return
         start, end = place.start, place.end
         line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
-        m = re.compile(r"[ \t]*(\\)?(\r?\n|\Z)").match(text, end)
+        m = re.compile(r"[ \t]*(\\{1,2})?(\r?\n|\Z)").match(text, end)  # two in a string of Groovy's
         if not text[line:start].strip(" \t") and m:
             before = text[:line].rstrip("\r\n")
             if m.group(1) or not before.endswith("\\"):
                 yield (Edit(Place(document, line, m.end()), ""),)
             else:
-                kept = len(before[:-1].rstrip(" \t"))
+                kept = len(before.rstrip("\\").rstrip(" \t"))
                 yield (Edit(Place(document, kept, end), ""),)
         elif not text[line:start].strip(" \t") and text[:line].rstrip("\r\n").endswith("\\"):
-            above = text[:line].rstrip("\r\n")[:-1].rstrip(" \t")
+            above = text[:line].rstrip("\r\n").rstrip("\\").rstrip(" \t")
             yield (Edit(Place(document, len(above), end), ""),)
         blanks = len(text[:start]) - len(text[:start].rstrip(" \t"))
         behind = re.compile(r"[ \t]*").match(text, end)

@@ -14,7 +14,7 @@ __all__ = ["read_python"]
 MAY_START = (
     "launch_server", "sglang serve", '"serve"', "'serve'", "dynamo.sglang", "Engine(", "ServerArgs(", "Runtime(",
     "Engine as", "ServerArgs as", "prepare_server_args", "ModelLaunchSettings", "run_bench_", "bench_one_batch", "bench_offline",
-    "compile_deep_gemm",
+    "compile_deep_gemm", "sglang.bench",
 )  # fmt: skip
 """A text without any of these starts nothing."""
 

@@ -15,27 +15,34 @@ from spec_lsp.syntax.launch import FLAG_PREFIXES, Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
+# Every module of SGLang's whose own parser takes SGLang's flags, in any release since 0.2.
 MODULES: dict[str, Program] = {
     "sglang.launch_server": "launch_server",
+    "sglang.launch_server_llavavid": "launch_server",  # until 0.3.6
+    "sglang.bench_latency": "bench",  # until 0.3.5, then bench_one_batch
+    "sglang.bench_server_latency": "bench",  # until 0.3.5, then bench_one_batch_server
     "sglang.bench_one_batch": "bench",
     "sglang.bench_one_batch_server": "bench",
     "sglang.bench_offline_throughput": "bench",
+    "sglang.benchmark.one_batch": "bench",  # since 0.5.15, as the next two
+    "sglang.benchmark.one_batch_server": "bench",
+    "sglang.benchmark.offline_throughput": "bench",
     "sglang.compile_deep_gemm": "bench",
+    "sglang.srt.weight_cache.daemon": "bench",  # since 0.5.18
     "sglang_router.launch_server": "router",
     "dynamo.sglang": "dynamo",
     "dynamo.sglang.worker": "dynamo",
     "dynamo.sglang.decode_worker": "dynamo",
 }
 SCRIPTS: dict[str, Program] = {
-    "sglang/launch_server.py": "launch_server",
-    "sglang/bench_one_batch.py": "bench",
-    "sglang/bench_offline_throughput.py": "bench",
+    f"{module.replace('.', '/')}.py": program for module, program in MODULES.items() if module.startswith("sglang.")
 }
 
 
 def typed_entry(blank: str) -> str:
     """An expression for an entry point as people type it; `blank` is one for what stands between its words."""
-    return rf"(?:\S*python[\d.]*{blank}-m{blank}(?:sglang\.(?:launch_server|bench_\w+)|dynamo\.sglang)\b|sglang{blank}serve\b)"
+    module = r"(?:sglang\.(?:launch_server|bench_\w+|benchmark\.\w+)|dynamo\.sglang)\b"
+    return rf"(?:\S*python[\d.]*{blank}-m{blank}{module}|sglang{blank}serve\b)"
 
 
 PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)?)?t?\Z")
@@ -233,10 +240,11 @@ class _Reader:
                 if module == "sglang" and i + 2 < len(words) and words[i + 2].text == "serve":
                     return started("serve", words, i + 3, around)
                 return self.later_module(words, i + 2, around) or trainer(words, i + 2, around)
-            if text is None or text == "-c":
-                return None if text else trainer(words, i + 1, around)
-            if not text.startswith("-"):
-                script = next((p for s, p in SCRIPTS.items() if text.endswith(s)), None)
+            if text == "-c":
+                return None
+            if text is None or not text.startswith("-"):
+                last = words[i].fragments[-1].text if words[i].fragments and not words[i].splat else None
+                script = next((p for s, p in SCRIPTS.items() if (last or "").endswith(s)), None)
                 return started(script, words, i + 1, around) if script else trainer(words, i + 1, around)
             i += 2 if text in ("-X", "-W") else 1
         return None
@@ -459,28 +467,7 @@ class _Reader:
         if verb is None:
             return self.scan(words, 1, replace(around, fresh=True), True)
         compose = words[0].known_start.endswith("compose") or any(w.text == "compose" for w in words[:verb])
-        inside = replace(around, fresh=True)
-        i = verb + 1
-        entrypoint: Word | None = None
-        while i < len(words):
-            word = words[i]
-            start = word.known_start
-            if word.splat:
-                i += 1
-                continue
-            if not start.startswith("-"):
-                break
-            option, equals, _ = start.partition("=")
-            switch = start in DOCKER_SWITCHES or re.fullmatch(r"-[ditTqP]+", start) is not None
-            value = (
-                word.split(len(option) + 1)[1]
-                if equals
-                else (words[i + 1] if i + 1 < len(words) and not switch else None)
-            )
-            if value is not None:
-                inside = _docker_option(inside, option, value)
-                entrypoint = value if option == "--entrypoint" else entrypoint
-            i += 1 if equals or switch else 2
+        i, inside, entrypoint = container_options(words, verb + 1, replace(around, fresh=True))
         if i >= len(words):
             return self.scan(words, verb + 1, inside, True)
         if i and words[i - 1].splat and is_program(command_name(words[i])):
@@ -721,6 +708,32 @@ def _pins(words: Sequence[Word], around: Surroundings) -> Surroundings:
         if m:
             around = around.add_clue(_clue("pin", word))
     return around
+
+
+def container_options(
+    words: Sequence[Word], start: int, around: Surroundings = Surroundings()
+) -> tuple[int, Surroundings, Word | None]:
+    """The options of `docker run` from `start` on: where they end, what they say, and the entry point they give."""
+    i = start
+    entrypoint: Word | None = None
+    while i < len(words):
+        word = words[i]
+        known = word.known_start
+        if word.splat:
+            i += 1
+            continue
+        if not known.startswith("-"):
+            break
+        option, equals, _ = known.partition("=")
+        switch = known in DOCKER_SWITCHES or re.fullmatch(r"-[ditTqP]+", known) is not None
+        value = (
+            word.split(len(option) + 1)[1] if equals else (words[i + 1] if i + 1 < len(words) and not switch else None)
+        )
+        if value is not None:
+            around = _docker_option(around, option, value)
+            entrypoint = value if option == "--entrypoint" else entrypoint
+        i += 1 if equals or switch else 2
+    return i, around, entrypoint
 
 
 def _docker_option(around: Surroundings, option: str, value: Word) -> Surroundings:

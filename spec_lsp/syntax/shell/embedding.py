@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem
+from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem, Syntax
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.continuations import broken_continuations
@@ -64,8 +64,13 @@ def read_script(document: str, script: Word, around: Around = Around()) -> Found
     return run.found()
 
 
-def read_arguments(document: str, words: Sequence[Word], around: Around = Around()) -> Found:
-    """The launches of a command given as its list of arguments, entry point and all; wrappers and shells are looked through."""
+def read_arguments(
+    document: str, words: Sequence[Word], around: Around = Around(), syntax: Syntax = "yaml-words"
+) -> Found:
+    """The launches of a command given as its list of arguments, entry point and all; wrappers and shells are looked through.
+
+    `syntax` is how the words are written, unless a shell in the command starts SGLang.
+    """
     if not words:
         return Found()
     action = commands.recognise(words, ())
@@ -76,7 +81,7 @@ def read_arguments(document: str, words: Sequence[Word], around: Around = Around
     found = run.found()
     if not isinstance(action, commands.Started):
         return found
-    return replace(found, launches=tuple(replace(one, syntax="yaml-words") for one in found.launches))
+    return replace(found, launches=tuple(replace(one, syntax=syntax) for one in found.launches))
 
 
 class _Run:

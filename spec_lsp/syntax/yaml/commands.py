@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from spec_lsp.interruption import checkpoint
+from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.commands import joined
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
+from spec_lsp.syntax.word import Place, Word, hull, unknown
 from spec_lsp.syntax.yaml import words as text
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items, root_of
@@ -154,13 +155,7 @@ class Reader:
         if content is None:
             return
         self.depends_on.add(path)
-        for m in re.finditer(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\r\n]*)", content, re.M):
-            value = m[2].split(" #")[0].rstrip()
-            start = m.start(2)
-            if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"":
-                start, value = start + 1, value[1:-1]
-            place = Place(path, start, start + len(value))
-            yield m[1], Word((Fragment(value, place),), place)
+        yield from file_variables(path, content)
 
     def extend(self, part: Part, depth: int = 0) -> None:
         """Puts what a Compose service takes over (`extends`), from another file too, beside its own keys."""

@@ -166,12 +166,15 @@ def formatted(word: Word) -> Word:
     return found._replace(fragments=(*found.fragments, *more))
 
 
-def split(word: Word) -> list[Word]:
-    """A string taken apart at its blanks, quotes and backslashes removed, nothing expanded (Compose's `command: …`)."""
-    return list(_split(word, embedded(word).whole))
+def split(word: Word, *, escaped: str = '"\\$`', joins: bool = True) -> list[Word]:
+    """A string taken apart at its blanks, quotes and backslashes removed, nothing expanded (Compose's `command: …`).
+
+    `escaped` are the characters that a backslash in double quotes keeps; `joins`: whether one before a line end joins the lines.
+    """
+    return list(_split(word, embedded(word).whole, escaped, joins))
 
 
-def _split(word: Word, text: str) -> Iterator[Word]:
+def _split(word: Word, text: str, escaped: str, joins: bool) -> Iterator[Word]:
     kept: list[tuple[int, int]] = []
     start = -1
     position = 0
@@ -190,9 +193,9 @@ def _split(word: Word, text: str) -> Iterator[Word]:
             quote = ""
         elif not quote and char in "'\"":
             quote = char
-        elif char == "\\" and behind and (not quote or (quote == '"' and behind in '"\\$`')):
+        elif char == "\\" and behind and (not quote or (quote == '"' and behind in escaped)):
             position += 1
-            kept += [(position, position + 1)] if behind != "\n" else []
+            kept += [(position, position + 1)] if behind != "\n" or not joins else []
         else:
             kept.append((position, position + 1))
         position += 1

@@ -1,0 +1,32 @@
+"""Procfiles (Heroku, foreman, honcho): a shell's command line behind each name, with the variables of the `.env` file beside."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from spec_lsp.syntax.directives import directives_of
+from spec_lsp.syntax.env_file import file_variables
+from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.shell.embedding import Around, read_script
+from spec_lsp.syntax.word import Place, literal
+
+Read = Callable[[str], "str | None"]
+
+PROCESS = re.compile(r"^[A-Za-z0-9_-]+:[ \t]*(?P<command>\S[^\r\n]*)", re.M)
+ENV_FILE = ".env"
+
+
+def read_procfile(name: str, text: str, read: Read) -> Document:
+    """All launches of a Procfile."""
+    env = dict(file_variables(ENV_FILE, read(ENV_FILE) or ""))
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    asked = {ENV_FILE}
+    for m in PROCESS.finditer(text):
+        command = literal(m["command"], Place(name, *m.span("command")))
+        found = read_script(name, command, Around(env, read=read))
+        launches += found.launches
+        problems += found.problems
+        asked |= found.depends_on
+    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
