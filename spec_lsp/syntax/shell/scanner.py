@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
+from typing import NoReturn
 
 from spec_lsp.syntax.shell.ast import Redirect
 
@@ -86,7 +87,7 @@ class Scanner(ABC):
             self.fail()
         self.pos += len(token)
 
-    def fail(self) -> None:
+    def fail(self) -> NoReturn:
         raise ShellSyntaxError
 
     def close(self, token: str) -> None:
@@ -99,11 +100,3 @@ class Scanner(ABC):
         if not m:
             return ""
         return m.group()
-
-    def keyword(self, word: str) -> None:
-        self.newlines()
-        if self.reserved() != word:
-            if self.tolerant and self.pos >= self.end:
-                return
-            self.fail()
-        self.pos += len(word)

@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from spec_lsp.syntax.shell.ast import Script
-from spec_lsp.syntax.shell.parser import Statement, parse_statement
 from spec_lsp.syntax.shell.questions import assigned_names
 from spec_lsp.syntax.shell.scanner import ShellSyntaxError
+from spec_lsp.syntax.shell.skeleton import Statement, parse_statement
 
 TRIVIA = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
 LOGICAL_LINE = re.compile(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")

@@ -40,8 +40,8 @@ class WordParser(Scanner):
     __slots__ = ()
 
     @abstractmethod
-    def script(self, stops: frozenset[str]) -> Script:
-        """Commands up to one of the reserved words or closing tokens `stops`, which stays."""
+    def commands(self, stop: str) -> Script:
+        """Commands up to `stop`, which stays: a `)` that is not theirs, or "" for the end of the text."""
 
     def within(self, start: int, end: int, *, tolerant: bool) -> WordParser:
         """A parser of the same kind for a part of the text."""
@@ -199,14 +199,13 @@ class WordParser(Scanner):
             escape = ANSI_ESCAPE.match(self.text, self.pos, self.end)
             if not escape:
                 self.fail()
-                raise AssertionError
             parts.append(Lit(escape.start(), escape.end(), _ansi(escape), True, False))
             self.pos = escape.end()
 
     def process_substitution(self, parts: list[Part]) -> None:
         start = self.pos
         self.pos += 2
-        self.script(frozenset({")"}))
+        self.commands(")")
         self.close(")")
         parts.append(Opaque(start, self.pos, True, "process substitution"))
 
@@ -214,7 +213,6 @@ class WordParser(Scanner):
         close = self.balanced_one(self.pos + 1)
         if close is None:
             self.fail()
-            raise AssertionError
         parts.append(Lit(self.pos, close + 1, self.text[self.pos : close + 1], False))
         self.pos = close + 1
 
@@ -252,7 +250,7 @@ class WordParser(Scanner):
         start = self.pos
         self.pos += 2
         outer, self.heredocs = self.heredocs, []
-        body = self.script(frozenset({")"}))
+        body = self.commands(")")
         self.close(")")
         self.heredocs = outer
         return Substitution(start, self.pos, quoted, body)
@@ -269,7 +267,7 @@ class WordParser(Scanner):
         if "\\" not in m.group(1):
             inner = self.within(m.start(1), m.end(1), tolerant=False)
             try:
-                body = inner.script(frozenset())
+                body = inner.commands("")
             except ShellSyntaxError:
                 body = None
         self.pos = m.end()
@@ -291,7 +289,6 @@ class WordParser(Scanner):
         m = BRACED_PARAMETER.match(self.text, self.pos, self.end)
         if not m:
             self.fail()
-            raise AssertionError
         self.pos = m.end()
         param = Param(start, start, m.group(), quoted, length=length, indirect=indirect, split=split)
         if param.name in ("@", "*"):
@@ -318,7 +315,6 @@ class WordParser(Scanner):
         m = PLACEHOLDER.match(self.text, start, self.end)
         if not m:
             self.fail()
-            raise AssertionError
         self.pos = m.end()
         return Opaque(start, self.pos, quoted, "filled in before the script runs")
 
@@ -326,7 +322,6 @@ class WordParser(Scanner):
         close = self.balanced_bracket(self.pos + 1)
         if close is None:
             self.fail()
-            raise AssertionError
         inner = self.text[self.pos + 1 : close]
         param.index = inner if inner in ("@", "*") else self.inner_text(self.pos + 1, close)  # type: ignore[assignment]
         self.pos = close + 1
@@ -335,7 +330,6 @@ class WordParser(Scanner):
         m = OPERATORS.match(self.text, self.pos, self.end)
         if not m:
             self.fail()
-            raise AssertionError
         param.op = m.group()
         self.pos = m.end()
         if param.op in (":=", "="):
