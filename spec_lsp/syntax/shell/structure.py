@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from spec_lsp.syntax.shell.skeleton import SkeletonReader
 
 LANGUAGE = Language(tree_sitter_bash.language())
-PARSER = Parser(LANGUAGE)
 MAX_CALLS = 100
 """How often tree-sitter may report progress on a text, beside once for every `CHARACTERS` of them. The worst linear one takes 12."""
 CHARACTERS = 4
@@ -71,9 +70,8 @@ def parse(skeleton: bytes) -> Node:
         return left < 0 or error
 
     try:
-        root = PARSER.parse(read, progress_callback=too_long).root_node
+        root = Parser(LANGUAGE).parse(read, progress_callback=too_long).root_node
     except ValueError:  # cancelled
-        PARSER.reset()
         raise ShellSyntaxError from None
     if root.has_error:
         raise ShellSyntaxError
