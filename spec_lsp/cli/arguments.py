@@ -176,7 +176,12 @@ def _server(commands: _Commands) -> None:
         commands,
         "server",
         "run the language server",
-        "spec-lsp server --stdio\nspec-lsp server --tcp --port 2087",
+        """
+spec-lsp server --stdio                            as editors start it
+spec-lsp server --tcp --port 2087                  for any number of clients on this machine
+spec-lsp server --ws --allow-origin https://editor.example
+                                                   for an editor in a page of that site
+""",
     )
     how = p.add_mutually_exclusive_group()
     for transport, summary in (
@@ -186,8 +191,33 @@ def _server(commands: _Commands) -> None:
     ):
         how.add_argument(f"--{transport}", dest="transport", action="store_const", const=transport, help=summary)
     p.set_defaults(transport="stdio")
-    p.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1")
-    p.add_argument("--port", type=int, default=2087, help="default: 2087")
+    listening = p.add_argument_group("with --tcp and --ws")
+    listening.add_argument(
+        "--host", default="127.0.0.1", help="the address to listen on (default: 127.0.0.1, for this machine only)"
+    )
+    listening.add_argument("--port", type=int, default=2087, help="default: 2087; 0 for any free one, which is printed")
+    listening.add_argument("--once", action="store_true", help="end when the last client has left")
+    ws = p.add_argument_group("with --ws")
+    ws.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="let pages of this origin connect, such as https://editor.example (may be repeated)",
+    )
+    ws.add_argument(
+        "--allow-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="a name by which clients may call this machine (may be repeated)",
+    )
+    ws.add_argument(
+        "--token",
+        metavar="TOKEN",
+        help="ask clients for it, as `Authorization: Bearer TOKEN` or `?token=TOKEN`; better set SPEC_LSP_TOKEN, which other users do "
+        "not see. Where other machines reach the address and none is given, one is made up and printed",
+    )
     p.add_argument("--log-file", metavar="FILE", help="write the log there instead of to standard error")
     p.add_argument("-v", "--verbose", action="count", default=0, help="log more; twice for every message")
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import argparse
 import logging
+import os
 import sys
 
 from spec_lsp.cli.errors import UsageError
 
+TOKEN_VARIABLE = "SPEC_LSP_TOKEN"
+
 
 def run(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves. Standard output belongs to the protocol, so the log never goes there."""
+    token = arguments.token if arguments.token is not None else os.environ.get(TOKEN_VARIABLE)
+    if token is not None and (token != token.strip() or len(token) < MIN_TOKEN or not token.isascii()):
+        raise UsageError(f"a token is of {MIN_TOKEN} ASCII characters or more: leave it out to have one made up")
     try:
         handler = (
             logging.FileHandler(arguments.log_file, encoding="utf-8")
@@ -25,8 +31,22 @@ def run(arguments: argparse.Namespace) -> int:
     from spec_lsp import server
 
     try:
-        return server.run(arguments.transport, arguments.host, arguments.port)
+        return server.run(
+            arguments.transport,
+            arguments.host,
+            arguments.port,
+            once=arguments.once,
+            hosts=arguments.allow_host,
+            origins=arguments.allow_origin,
+            token=token or "",
+        )
     except OSError as error:
         raise UsageError(f"cannot listen on {arguments.host}:{arguments.port}: {error.strerror}") from error
+    except OverflowError as error:
+        raise UsageError(f"{arguments.port} is no port: it is a number from 0 to 65535") from error
     except ImportError as error:
         raise UsageError(f"`--{arguments.transport}` needs a package that is not installed: {error}") from error
+
+
+MIN_TOKEN = 16
+"""Characters: fewer can be guessed."""

@@ -1,15 +1,19 @@
 """The language server: the only package that knows the protocol's types.
 
 `run("stdio")` serves one client on standard input and output, `run("tcp", "127.0.0.1", 2087)` any number of clients, each with
-a server of its own, until the last one has left. A message goes
+a server of its own. A message goes
 
-    transports → protocol → server (wiring) → features/ → session (texts, settings, analyses) → engine → spec_lsp.analysis
+    transports → inbox → protocol → server (wiring) → features/ → session (texts, settings, analyses) → engine → spec_lsp.analysis
 """
 
 from __future__ import annotations
 
 import logging
+import signal
 import sys
+import threading
+from collections.abc import Sequence
+from types import FrameType
 from typing import Literal
 
 Transport = Literal["stdio", "tcp", "ws"]
@@ -17,22 +21,41 @@ Transport = Literal["stdio", "tcp", "ws"]
 __all__ = ["run"]
 
 
-def run(transport: Transport = "stdio", host: str = "127.0.0.1", port: int = 0) -> int:
-    """Serve until the client leaves; returns the exit code.
+def run(
+    transport: Transport = "stdio",
+    host: str = "127.0.0.1",
+    port: int = 0,
+    *,
+    once: bool = False,
+    hosts: Sequence[str] = (),
+    origins: Sequence[str] = (),
+    token: str = "",
+) -> int:
+    """Serve; returns the exit code when the client has left, over TCP and WebSocket only with `once`, when the last one has.
 
-    `host` and `port` are for TCP and WebSocket (port 0: any free one, printed to standard error). Raises OSError when the port
-    cannot be had, ImportError when the package websockets is missing for "ws".
+    `host` and `port` are where TCP and WebSocket listen (port 0: any free one; which is printed to standard error). `hosts`, `origins`
+    and `token` are what a WebSocket's opening request is asked for: see `access.Access`. Raises OSError when the port cannot be had,
+    ImportError when the package websockets is missing for "ws", KeyboardInterrupt at Ctrl-C.
     """
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.WARNING)  # below, it writes every message it handles
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
     from spec_lsp.server.lean import import_protocol
 
     import_protocol()
     from spec_lsp.server import transports
+    from spec_lsp.server.access import Access
     from spec_lsp.server.server import Server
 
+    listening = transports.Listening(host, port, once, Access(tuple(hosts), tuple(origins), token))
     if transport == "tcp":
-        return transports.serve_tcp(Server, host, port)
+        return transports.serve_tcp(Server, listening)
     if transport == "ws":
-        return transports.serve_ws(Server, host, port)
+        return transports.serve_ws(Server, listening)
     return transports.serve_stdio(Server)
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    """At Ctrl-C end at once, whatever is under way: asyncio's own handler waits for the loop."""
+    raise KeyboardInterrupt

@@ -1,6 +1,7 @@
 """Lets typing go before analysis: a long one stops between two launches when messages wait, and goes on where it was.
 
-Analysis asks its cache before it judges a launch. That is where it is stopped; what is judged by then stays in the cache.
+Analysis asks its cache before it judges a launch. That is where it is stopped for whatever waits; what is judged by then stays in the
+cache. For a message that makes the analysis needless it is stopped anywhere: see `spec_lsp.interruption`.
 """
 
 from __future__ import annotations
@@ -9,9 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
-class Interrupted(BaseException):
-    """Messages wait. Whoever catches it lets them be read and asks for the analysis again."""
+from spec_lsp.interruption import Interrupted
 
 
 class InterruptibleCache:

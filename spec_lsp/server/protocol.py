@@ -25,6 +25,9 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from pygls.protocol.language_server import lsp_method
 
+from spec_lsp.server.framing import Fault
+from spec_lsp.server.inbox import Inbox, Message, decode
+
 log = logging.getLogger(__name__)
 
 NOT_INITIALIZED = -32002
@@ -79,13 +82,25 @@ def _raw(value: Any) -> Any:
     return getattr(value, "value", value)
 
 
+NOTIFICATIONS = frozenset(
+    method
+    for method, (message, *_) in types.METHOD_TO_TYPES.items()
+    if message.__name__.endswith("Notification")  # what makes it one is made when it is needed: see lean
+)
+"""The methods that have no answer, of either side."""
+
+
 class Protocol(LanguageServerProtocol):
-    """One connection's protocol. `on_initialize` is told the client's process, `on_exit` the exit code when the client says `exit`."""
+    """One connection's protocol. `on_initialize` is told the client's process, `on_exit` the exit code when the client says `exit`;
+    `on_end` is called when nothing is wanted any more.
+    """
 
     def __init__(self, server: Any, converter: cattrs.Converter) -> None:
         self.on_exit: Callable[[int], None] = lambda _: None
         self.on_initialize: Callable[[int | None], None] = lambda _: None
-        self.somebody_waits: Callable[[], bool] = lambda: False
+        self.on_end: Callable[[], None] = lambda: None
+        self.inbox: Inbox | None = None
+        """Where messages wait that are not handled yet, if they come from another thread."""
         self.send_bytes: Callable[[bytes], None] | None = None
         self.capabilities: Any = None
         """The client's, as it wrote them: to make objects of all of them takes long, and fails where one is of another version."""
@@ -96,10 +111,13 @@ class Protocol(LanguageServerProtocol):
 
     def receive(self, body: bytes) -> None:
         """Handle one message body. Never raises; whatever has an id is answered."""
-        try:
-            message = json.loads(body)
-        except (ValueError, RecursionError) as error:
-            self._answer_error(None, PARSE_ERROR, f"not JSON: {error}")
+        self.receive_message(decode(body))
+
+    def receive_message(self, received: Message) -> None:
+        """As `receive`, for what is no JSON text any more."""
+        message = received.content
+        if isinstance(message, Fault):
+            self._answer_error(None, PARSE_ERROR, message.message)
             return
         if not isinstance(message, dict):
             self._answer_error(None, INVALID_REQUEST, "a message is a JSON object")
@@ -118,22 +136,29 @@ class Protocol(LanguageServerProtocol):
 
     def _receive_request(self, message: dict[str, Any]) -> None:
         id_, method = message["id"], message["method"]
-        if self._shutdown:
+        if method == types.EXIT:
+            self._receive_notification(message)
+        elif self._shutdown:
             self._answer_error(id_, INVALID_REQUEST, "the server is shutting down")
         elif method == types.INITIALIZE and self._initialized:
             self._answer_error(id_, INVALID_REQUEST, "the server is initialized already")
         elif method != types.INITIALIZE and not self._initialized:
             self._answer_error(id_, NOT_INITIALIZED, "the server is not initialized yet")
+        elif method in NOTIFICATIONS and self._is_offered(
+            method
+        ):  # some clients wait for an answer to what they sent with an id
+            self._receive_notification(message)
+            self._send_response(id_)
         else:
             self._structure_and_handle(message)
 
     def _receive_notification(self, message: dict[str, Any]) -> None:
         if message["method"] == types.EXIT or (self._initialized and not self._shutdown):
-            self._structure_and_handle(message)
+            self._structure_and_handle({key: value for key, value in message.items() if key != "id"})
 
     def _structure_and_handle(self, message: dict[str, Any]) -> None:
         id_, method = message.get("id"), message["method"]
-        if method not in self.fm.builtin_features and method not in self.fm.features and method != types.CANCEL_REQUEST:
+        if not self._is_offered(method):
             if id_ is not None:
                 self._answer_error(id_, METHOD_NOT_FOUND, f"{method} is not offered")
             return
@@ -156,6 +181,9 @@ class Protocol(LanguageServerProtocol):
             if id_ is not None:
                 self._answer_error(id_, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
 
+    def _is_offered(self, method: str) -> bool:
+        return method in self.fm.builtin_features or method in self.fm.features or method == types.CANCEL_REQUEST
+
     def structure_message(self, data: dict[str, Any]) -> Any:
         """A request or notification as an object. Raises what the converter raises; pygls would log a page of it."""
         other = JsonRPCRequestMessage if "id" in data else JsonRPCNotification
@@ -175,6 +203,10 @@ class Protocol(LanguageServerProtocol):
             future.set_exception(JsonRpcException(str(text)))
         else:
             future.set_result(message.get("result"))
+
+    def is_under_way(self, id_: Any) -> bool:
+        """Whether a request of the client with this id is being worked on."""
+        return isinstance(id_, (int, str)) and id_ in self._request_futures
 
     # --- handlers
 
@@ -233,10 +265,16 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
         """Cancels what is under way; only `exit` is heard from now on."""
-        for future in list(self._request_futures.values()):
-            if not future.done():
-                future.cancel()
+        self.give_up()
         self._shutdown = True
+
+    def give_up(self) -> list[asyncio.Task[Any]]:
+        """Cancel all that is under way; gives back what is going to be answered so."""
+        self.on_end()
+        given_up: list[Any] = [future for future in self._request_futures.values() if not future.done()]
+        for future in given_up:
+            future.cancel()
+        return [future for future in given_up if isinstance(future, asyncio.Task)]
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]

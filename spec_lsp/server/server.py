@@ -89,7 +89,10 @@ class Server(LanguageServer):
 
     def greet(self, params: types.InitializeParams, offered: Any) -> dict[str, Any]:
         """The answer to `initialize`: what the features offer to this client, by what it `offered` (its capabilities, JSON)."""
-        self.session = Session(read_client(params, offered), self.engine, self.log_line, self.wire.somebody_waits)
+        self.session = Session(
+            read_client(params, offered), self.engine, self.log_line, self.wire.inbox, self.wire.is_under_way
+        )
+        self.wire.on_end = self.session.end
         capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding}
         for feature in FEATURES:
             capabilities.update(feature.register(self))
@@ -109,6 +112,19 @@ class Server(LanguageServer):
         for begin in self._beginnings:
             await begin()
         await warm_up(self)
+
+    def leave(self) -> Awaitable[None]:
+        """The client goes: nothing is wanted any more. To be awaited until what is under way is answered so."""
+        if self._beginning is not None:
+            self._beginning.cancel()
+        given_up = self.wire.give_up()
+
+        async def answered() -> None:
+            if given_up:
+                await asyncio.wait(given_up)
+            self.wire.send_bytes = None
+
+        return answered()
 
     # --- what happens around the texts
 

@@ -7,13 +7,17 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from spec_lsp.interruption import Interrupted, stopped_when
 from spec_lsp.server.client import Client
-from spec_lsp.server.interruption import Interrupted, InterruptibleCache
+from spec_lsp.server.inbox import Inbox
+from spec_lsp.server.interruption import InterruptibleCache
 from spec_lsp.server.positions import Lines
+from spec_lsp.server.protocol import ContentModified
 from spec_lsp.server.text import OpenText, TextStore
 from spec_lsp.server.uris import is_file, name_of, uri_of
 
@@ -24,6 +28,8 @@ if TYPE_CHECKING:
     from spec_lsp.workspace import DiskWorkspace
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +58,12 @@ class Session:
         client: Client,
         engine: Engine,
         report: Callable[[str], None],
-        somebody_waits: Callable[[], bool] = lambda: False,
+        inbox: Inbox | None = None,
+        under_way: Callable[[Any], bool] = lambda _: False,
     ) -> None:
-        """`report` shows a line in the client's log; `somebody_waits` says whether messages have come that are not read yet."""
+        """`report` shows a line in the client's log; messages that are not handled yet wait in `inbox`; `under_way` says whether a
+        request is, by its id.
+        """
         self.client = client
         self.engine = engine
         self.texts = TextStore()
@@ -66,11 +75,20 @@ class Session:
         self._report = report
         self._reported: set[str] = set()
         self._made: dict[str, _Made] = {}
+        self._faults: dict[str, Exception] = {}
+        """What went wrong with the present texts of documents that could not be analysed."""
         self._scopes: dict[str, Scope] = {}
         self._workspaces: dict[tuple[Path, ...], DiskWorkspace] = {}
-        self._somebody_waits = somebody_waits
+        self.over = False
+        """Whether the client has said goodbye: no analysis is wanted any more."""
+        self._inbox = inbox
+        self._under_way = under_way
         self._cache: InterruptibleCache | None = None
         self._edits = 0
+
+    def end(self) -> None:
+        """The client has said goodbye, or just gone."""
+        self.over = True
 
     # --- texts
 
@@ -91,6 +109,7 @@ class Session:
         dependants = self.dependants(name)
         for concerned in (name, *dependants):
             self._made.pop(concerned, None)
+            self._faults.pop(concerned, None)
         return dependants
 
     def uri(self, name: str) -> str:
@@ -117,18 +136,28 @@ class Session:
     # --- analyses
 
     def analysis(self, name: str) -> Analysis | None:
-        """The analysis of an open document, None when it is not open or excluded."""
+        """The analysis of an open document, None when it is not open or excluded.
+
+        Raises whatever went wrong with this version of it, every time anew.
+        """
         opened = self.texts.get(name)
         if opened is None:
             return None
         made = self._made.get(name)
         if made is None:
+            if name in self._faults:
+                raise self._faults[name].with_traceback(None)
             scope = self.scope(name)
             if scope.excluded(name):
                 return None
-            analysis = self.engine.analyse(
-                name, opened.text, opened.language, scope.options, scope.workspace, self.cache
-            )
+            try:
+                analysis = self.engine.analyse(
+                    name, opened.text, opened.language, scope.options, scope.workspace, self.cache
+                )
+            except Exception as problem:
+                log.exception("cannot analyse %s", name)
+                self._faults[name] = problem
+                raise
             for fault in analysis.faults:
                 log.error("%s: a launch could not be judged\n%s", name, fault)
             made = self._made[name] = _Made(self._next_edit(), analysis)
@@ -138,32 +167,57 @@ class Session:
     def cache(self) -> InterruptibleCache:
         """The verdicts of all documents."""
         if self._cache is None:
-            self._cache = InterruptibleCache(self.engine.new_cache(), self._somebody_waits)
+            waits = self._inbox.waits if self._inbox is not None else lambda: False
+            self._cache = InterruptibleCache(self.engine.new_cache(), waits)
         return self._cache
 
     def prepare(self) -> bool:
         """Analyse what is open and was not analysed yet; False when it was left off because messages wait."""
         with self.cache.interruptible():
-            for text in self.texts:
-                if not self._prepared(text.name):
-                    return False
-        return True
+            return all(self.over or self._prepared(text.name) for text in self.texts)
 
     def _prepared(self, name: str) -> bool:
         try:
-            self.analysis(name)
+            with self._while_wanted(name):
+                self.analysis(name)
         except Interrupted:
             return False
         except Exception:  # whoever asks for this document's analysis meets it again, and reports it
             log.debug("cannot analyse %s", name, exc_info=True)
         return True
 
+    def _while_wanted(self, name: str) -> AbstractContextManager[None]:
+        """Work on a document within this ends with Interrupted when a message comes that makes it needless."""
+        if self._inbox is None:
+            return nullcontext()
+        return stopped_when(self._inbox.overtakes(name, self._under_way))
+
     async def ready(self) -> None:
         """Wait until everything open is analysed; messages that come meanwhile are read."""
         while True:
             await asyncio.sleep(0)
             if self.prepare():
-                return
+                break
+        if self.over:
+            raise asyncio.CancelledError
+
+    async def work(self, name: str, make: Callable[[], T]) -> T:
+        """What `make` works out of an open document, as long as it is wanted: messages that make it needless are read meanwhile.
+
+        Raises ContentModified when the text is another by then, CancelledError when the client has given up.
+        """
+        text = self.texts.get(name)
+        edits = text.edits if text else 0
+        while True:
+            await asyncio.sleep(0)
+            now = self.texts.get(name)
+            if now is not text or (now is not None and now.edits != edits):
+                raise ContentModified
+            try:
+                with self._while_wanted(name):
+                    return make()
+            except Interrupted:
+                log.debug("work on %s was stopped", name)
 
     def stamp(self, name: str) -> int:
         """A number that changes whenever the document is analysed anew."""
@@ -265,6 +319,7 @@ class Session:
         """Settings, pins, models or folders are others now: everything is made anew when it is asked for."""
         self._scopes.clear()
         self._made.clear()
+        self._faults.clear()
         for workspace in self._workspaces.values():
             workspace.forget()
         if self._cache is not None:

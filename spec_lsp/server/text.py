@@ -33,7 +33,7 @@ class OpenText:
     tells what was edited since diagnostics were last sent.
     """
 
-    __slots__ = ("_encoding", "_lines", "language", "name", "text", "touched", "uri", "version")
+    __slots__ = ("_encoding", "_lines", "edits", "language", "name", "text", "touched", "uri", "version")
 
     def __init__(self, name: str, uri: str, language: str, version: int | None, text: str, encoding: Encoding) -> None:
         self.name = name
@@ -41,6 +41,8 @@ class OpenText:
         self.language = language
         self.version = version
         self.text = text
+        self.edits = 0
+        """Edits since it was opened: clients need not number their versions."""
         self.touched: list[Touched] = []
         self._encoding: Encoding = encoding
         self._lines: Lines | None = None
@@ -61,6 +63,7 @@ class OpenText:
             else:
                 self._replace(change.range, change.text)
             self._lines = None
+        self.edits += 1
         self.version = version
 
     def _replace(self, span: tuple[int, int, int, int], text: str) -> None:

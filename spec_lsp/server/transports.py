@@ -1,4 +1,8 @@
-"""stdio, TCP and WebSocket. Each connection gets a server of its own, so that clients do not mix."""
+"""stdio, TCP and WebSocket. Each connection gets a server of its own, so that clients do not mix.
+
+All servers of a process work on one loop, in the main thread. Reading is another thread's: of standard input by itself, of the network by
+a loop of its own. So connections are accepted, refused and kept alive, and messages come in, however long an analysis takes.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +11,13 @@ import logging
 import os
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from spec_lsp.server.framing import Framer, frame
+from spec_lsp.server.access import Access, all_loopback, new_token
+from spec_lsp.server.framing import MAX_BODY, Fault, Framer, frame
+from spec_lsp.server.inbox import Inbox, Message
 
 if TYPE_CHECKING:
     from spec_lsp.server.server import Server
@@ -21,6 +28,53 @@ MakeServer = Callable[[], "Server"]
 
 PARENT_CHECK_SECONDS = 3.0
 CHUNK = 1 << 16
+MAX_UNREAD = 64 * 1024 * 1024
+"""Bytes that a network client leaves unread before it is taken for gone."""
+
+
+class Connection:
+    """A client's server on the loop. Made on the thread that reads; `send` and `hang_up` (with the exit code) are called on the loop."""
+
+    def __init__(
+        self,
+        loop: asyncio.AbstractEventLoop,
+        make: MakeServer,
+        send: Callable[[bytes], None],
+        hang_up: Callable[[int], None],
+    ) -> None:
+        self.inbox = Inbox(loop, self._receive)
+        self._make = make
+        self._send = send
+        self._hang_up = hang_up
+        self._server: Server | None = None
+        self._leaving: asyncio.Task[None] | None = None
+
+    @property
+    def server(self) -> Server:
+        """The client's server, made when its first message is handled."""
+        if self._server is None:
+            self._server = self._make()
+            self._server.wire.send_bytes = self._send
+            self._server.wire.on_exit = self._exit
+            self._server.wire.inbox = self.inbox
+        return self._server
+
+    def _receive(self, message: Message) -> None:
+        self.server.wire.receive_message(message)
+
+    def _exit(self, code: int) -> None:
+        if self._leaving is None:
+            answered = self._server.leave() if self._server is not None else None
+            self._leaving = asyncio.get_running_loop().create_task(self._leave(answered, code))
+
+    async def _leave(self, answered: Awaitable[None] | None, code: int) -> None:
+        if answered is not None:
+            await answered
+        self._hang_up(code)
+
+    def left(self) -> None:
+        """The client has gone without a word. Called on the thread that reads, after all it said was put into the inbox."""
+        self.inbox.close(lambda: self._exit(1))
 
 
 # --- stdio ------------------------------------------------------------------------------------------------------------
@@ -30,10 +84,10 @@ def serve_stdio(make: MakeServer) -> int:
     """Serve one client on standard input and output. Returns the exit code: 0 after `shutdown`, 1 when the client just
     left."""
     reading, writing = _take_stdio()
-    return asyncio.run(_stdio(make(), reading, writing))
+    return asyncio.run(_stdio(make, reading, writing))
 
 
-async def _stdio(server: Server, reading: int, writing: BinaryIO) -> int:
+async def _stdio(make: MakeServer, reading: int, writing: BinaryIO) -> int:
     loop = asyncio.get_running_loop()
     ended: asyncio.Future[int] = loop.create_future()
 
@@ -53,51 +107,22 @@ async def _stdio(server: Server, reading: int, writing: BinaryIO) -> int:
             watching.append(loop.create_task(_watch_parent(pid, end)))
 
     watching: list[asyncio.Task[None]] = []
-    server.wire.send_bytes = send
-    server.wire.on_exit = end
-    server.wire.on_initialize = watch
-    incoming = _Incoming(server.wire.receive)
-    server.wire.somebody_waits = incoming.waits
-    threading.Thread(target=_read, args=(reading, loop, incoming, end), daemon=True).start()
+    connection = Connection(loop, make, send, end)
+    connection.server.wire.on_initialize = watch
+    threading.Thread(target=_read, args=(reading, connection), daemon=True).start()
     return await ended
 
 
-class _Incoming:
-    """Messages on their way from the reading thread to the loop, counted."""
-
-    def __init__(self, receive: Callable[[bytes], None]) -> None:
-        self._receive = receive
-        self._came = 0
-        self._handled = 0
-
-    def came(self, loop: asyncio.AbstractEventLoop, body: bytes) -> None:
-        """Called in the reading thread."""
-        self._came += 1
-        loop.call_soon_threadsafe(self._handle, body)
-
-    def _handle(self, body: bytes) -> None:
-        self._handled += 1
-        self._receive(body)
-
-    def waits(self) -> bool:
-        """Called on the loop: whether a message has come that it has not handled yet."""
-        return self._came > self._handled
-
-
-def _read(source: int, loop: asyncio.AbstractEventLoop, incoming: _Incoming, end: Callable[[int], None]) -> None:
-    """Read messages in a thread of its own (on every system, whatever kind of file standard input is) and hand them to
-    the loop."""
+def _read(source: int, connection: Connection) -> None:
+    """Read messages in a thread of its own (on every system, whatever kind of file standard input is)."""
     framer = Framer()
     try:
         while data := os.read(source, CHUNK):
-            for body in framer.feed(data):
-                incoming.came(loop, body)
+            for came in framer.feed(data):
+                connection.inbox.put(came)
     except OSError as error:
         log.warning("standard input: %s", error)
-    try:
-        loop.call_soon_threadsafe(end, 1)
-    except RuntimeError:
-        return  # the loop has ended already
+    connection.left()
 
 
 def _take_stdio() -> tuple[int, BinaryIO]:
@@ -144,131 +169,189 @@ def _alive(pid: int) -> bool:
 # --- TCP and WebSocket ------------------------------------------------------------------------------------------------
 
 
-class _Clients:
-    """Counts the clients of a listening server: it ends when the last one has left."""
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where to listen, and for whom. `once`: end when the last client has left that said hello."""
 
-    def __init__(self) -> None:
-        self._count = 0
-        self._code = 0
-        self.all_left: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-    def came(self) -> None:
-        self._count += 1
-
-    def left(self, code: int) -> None:
-        self._count -= 1
-        self._code = max(self._code, code)
-        if self._count == 0 and not self.all_left.done():
-            self.all_left.set_result(self._code)
+    host: str = "127.0.0.1"
+    port: int = 0
+    once: bool = False
+    access: Access = field(default_factory=Access)
 
 
-def serve_tcp(make: MakeServer, host: str, port: int) -> int:
-    """Listen for clients until the last one has left."""
-    return asyncio.run(_tcp(make, host, port))
+def serve_tcp(make: MakeServer, listening: Listening) -> int:
+    """Listen for clients. Returns only with `once`; raises OSError when the address cannot be had."""
+    return asyncio.run(_serve(make, listening, _listen_tcp))
 
 
-async def _tcp(make: MakeServer, host: str, port: int) -> int:
-    clients = _Clients()
+def serve_ws(make: MakeServer, listening: Listening) -> int:
+    """Listen for WebSocket clients, as `serve_tcp` does. Raises ImportError when the package websockets is missing."""
+    import websockets  # noqa: F401
 
-    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        clients.came()
-        clients.left(await _tcp_client(make(), reader, writer))
-
-    listening = await asyncio.start_server(connected, host, port)
-    _announce(listening.sockets)
-    async with listening:
-        return await clients.all_left
+    return asyncio.run(_serve(make, listening, _listen_ws))
 
 
-async def _tcp_client(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> int:
-    exit_code: asyncio.Future[int] = asyncio.get_running_loop().create_future()
+async def _serve(make: MakeServer, listening: Listening, listen: Callable[[Listening, _Door], Awaitable[None]]) -> int:
+    loop = asyncio.get_running_loop()
+    door = _Door(loop, make, listening.once)
 
-    def end(code: int) -> None:
-        if not exit_code.done():
-            exit_code.set_result(code)
+    def network() -> None:
+        try:
+            asyncio.run(listen(listening, door))  # type: ignore[arg-type]
+        except BaseException as error:
+            loop.call_soon_threadsafe(door.fail, error)
 
-    server.wire.send_bytes = lambda body: None if writer.is_closing() else writer.write(frame(body))
-    server.wire.on_exit = end
-    reading = asyncio.create_task(_read_stream(reader, server.wire.receive, end))
-    code = await exit_code
-    reading.cancel()
-    server.wire.send_bytes = None
+    threading.Thread(target=network, daemon=True).start()
+    return await door.ended
+
+
+class _Door:
+    """Where clients come in: knows who is there, and when nobody is any more."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, make: MakeServer, once: bool) -> None:
+        self._loop = loop
+        self._make = make
+        self._once = once
+        self._inside: set[Connection] = set()
+        self.ended: asyncio.Future[int] = loop.create_future()
+
+    def enter(self, send: Callable[[bytes], None], hang_up: Callable[[], None]) -> Connection:
+        """A client came. Called on the network's thread, as `send` and `hang_up` are going to be."""
+        network = asyncio.get_running_loop()
+
+        def made() -> Server:
+            self._inside.add(connection)
+            return self._make()
+
+        def left(code: int) -> None:
+            _soon(network, hang_up)
+            self._leave(connection, code)
+
+        connection = Connection(self._loop, made, lambda body: _soon(network, send, body), left)
+        return connection
+
+    def _leave(self, connection: Connection, code: int) -> None:
+        if connection in self._inside:
+            self._inside.remove(connection)
+            if self._once and not self._inside and not self.ended.done():
+                self.ended.set_result(code)
+
+    def fail(self, error: BaseException) -> None:
+        """Nobody can come in."""
+        if not self.ended.done():
+            self.ended.set_exception(error)
+
+
+def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *arguments: object) -> None:
     try:
-        await writer.drain()
-        writer.close()
-        await writer.wait_closed()
-    except OSError:
-        log.debug("the client closed first")
-    return code
+        loop.call_soon_threadsafe(call, *arguments)
+    except RuntimeError:
+        log.debug("the network's loop has ended already")
 
 
-async def _read_stream(
-    reader: asyncio.StreamReader, receive: Callable[[bytes], None], end: Callable[[int], None]
-) -> None:
+async def _listen_tcp(listening: Listening, door: _Door) -> None:
+    async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await _tcp_client(door, reader, writer)
+
+    server = await asyncio.start_server(connected, listening.host, listening.port)
+    _announce(server.sockets, "TCP has no way to ask who it is: everybody who reaches the port is served.")
+    async with server:
+        await server.serve_forever()
+
+
+async def _tcp_client(door: _Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    def send(body: bytes) -> None:
+        if writer.transport.get_write_buffer_size() > MAX_UNREAD:
+            writer.transport.abort()
+        elif not writer.is_closing():
+            writer.write(frame(body))
+
+    connection = door.enter(send, writer.close)
     framer = Framer()
     try:
         while data := await reader.read(CHUNK):
-            for body in framer.feed(data):
-                receive(body)
-                await asyncio.sleep(0)
+            for came in framer.feed(data):
+                if isinstance(came, Fault) and came.foreign:
+                    writer.close()  # whoever that is (a browser, say) speaks another protocol
+                    return
+                connection.inbox.put(came)
+                if isinstance(came, Fault):
+                    return  # it is answered before the connection ends
     except OSError as error:
         log.debug("connection lost: %s", error)
-    end(1)
+    finally:
+        connection.left()
 
 
-def serve_ws(make: MakeServer, host: str, port: int) -> int:
-    """Listen for WebSocket clients until the last one has left. Raises ImportError when the package websockets is
-    missing."""
-    import websockets  # noqa: F401
+async def _listen_ws(listening: Listening, door: _Door) -> None:
+    from websockets.asyncio.server import ServerConnection, serve
+    from websockets.http11 import Request, Response
 
-    return asyncio.run(_ws(make, host, port))
+    access = listening.access
+
+    def ask(client: ServerConnection, request: Request) -> Response | None:
+        refused = access.refusal(request.path, request.headers, client.local_address[0])
+        if refused is None:
+            return None
+        log.warning("a client was turned away: %s", refused[1])
+        return client.respond(refused[0], refused[1] + "\n")
+
+    async def connected(client: ServerConnection) -> None:
+        await _ws_client(door, client)
+
+    async with serve(connected, listening.host, listening.port, process_request=ask, max_size=MAX_BODY) as server:
+        sockets = list(server.sockets)
+        _announce(sockets, "They must know the token.")
+        if not _reached_only_from_here(sockets) and not access.token:
+            access = replace(access, token=new_token())
+            print(f"spec-lsp token: {access.token}", file=sys.stderr, flush=True)
+        await server.serve_forever()
 
 
-async def _ws(make: MakeServer, host: str, port: int) -> int:
-    from websockets.asyncio.server import serve
-
-    clients = _Clients()
-
-    async def connected(socket: Any) -> None:
-        clients.came()
-        clients.left(await _ws_client(make(), socket))
-
-    async with serve(connected, host, port, max_size=None) as listening:
-        _announce(listening.sockets)
-        return await clients.all_left
-
-
-async def _ws_client(server: Server, socket: Any) -> int:
+async def _ws_client(door: _Door, client: Any) -> None:
     from websockets.exceptions import ConnectionClosed
 
     outgoing: asyncio.Queue[bytes | None] = asyncio.Queue()
-    codes: list[int] = []
-    server.wire.send_bytes = outgoing.put_nowait
+    unread = 0
 
-    def leave(code: int) -> None:
-        codes.append(code)
-        outgoing.put_nowait(None)
-
-    server.wire.on_exit = leave
+    def send(body: bytes) -> None:
+        nonlocal unread
+        unread += len(body)
+        if unread > MAX_UNREAD:
+            client.transport.abort()
+        else:
+            outgoing.put_nowait(body)
 
     async def write() -> None:
+        nonlocal unread
         while (body := await outgoing.get()) is not None:
-            await socket.send(body.decode())
-        await socket.close()
+            await client.send(body.decode())
+            unread -= len(body)
+        await client.close()
 
+    connection = door.enter(send, lambda: outgoing.put_nowait(None))
     writing = asyncio.create_task(write())
     try:
-        async for message in socket:
-            server.wire.receive(message.encode() if isinstance(message, str) else message)
-            await asyncio.sleep(0)
+        async for message in client:
+            connection.inbox.put(message.encode("utf-8", "surrogatepass") if isinstance(message, str) else message)
     except ConnectionClosed:
         log.debug("connection lost")
-    server.wire.send_bytes = None
-    writing.cancel()
-    return codes[0] if codes else 1
+    finally:
+        connection.left()
+        writing.cancel()
 
 
-def _announce(sockets: Any) -> None:
-    """Say where we listen, on standard error: with port 0 the system has chosen."""
+def _reached_only_from_here(sockets: Any) -> bool:
+    return all_loopback(socket.getsockname()[0] for socket in sockets)
+
+
+def _announce(sockets: Any, more: str) -> None:
+    """Say where we listen, on standard error (with port 0 the system has chosen), and loudly if other machines reach it."""
     for socket in sockets:
         print("spec-lsp listens on {}:{}".format(*socket.getsockname()[:2]), file=sys.stderr, flush=True)
+    if not _reached_only_from_here(sockets):
+        print(
+            f"spec-lsp: warning: other machines reach this address, and clients name the folders that are read. {more}",
+            file=sys.stderr,
+            flush=True,
+        )

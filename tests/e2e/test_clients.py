@@ -239,7 +239,7 @@ async def test_a_day_with_each_editor(name: str, tmp_path: Path) -> None:
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def port() -> AsyncIterator[int]:
     """A server that many clients connect to: as long as the first one stays, so does the process."""
-    process, found = await listening("--tcp")
+    process, found = await listening("--tcp", "--once")
     first = Wire(*await asyncio.open_connection("127.0.0.1", found))
     await first.start()
     yield found

@@ -246,7 +246,7 @@ async def test_cancelling_is_answered(process: Process) -> None:
 
 
 async def test_two_clients_over_tcp_do_not_mix(tmp_path: Path) -> None:
-    process, port = await listening("--tcp")
+    process, port = await listening("--tcp", "--once")
     try:
         one, two = [Wire(*await asyncio.open_connection("127.0.0.1", port)) for _ in range(2)]
         await one.start({**PUSH, "general": {"positionEncodings": ["utf-8"]}})
@@ -269,7 +269,7 @@ async def test_two_clients_over_tcp_do_not_mix(tmp_path: Path) -> None:
 
 
 async def test_the_last_tcp_client_that_vanishes_ends_the_process() -> None:
-    process, port = await listening("--tcp")
+    process, port = await listening("--tcp", "--once")
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     await Wire(reader, writer).start()
     writer.transport.abort()
@@ -278,7 +278,7 @@ async def test_the_last_tcp_client_that_vanishes_ends_the_process() -> None:
 
 async def test_websocket() -> None:
     websockets = pytest.importorskip("websockets.asyncio.client", reason="the package websockets is not installed")
-    process, port = await listening("--ws")
+    process, port = await listening("--ws", "--once")
     async with websockets.connect(f"ws://127.0.0.1:{port}") as socket:
 
         async def ask(id_: int, method: str, params: Any = None) -> Any:

@@ -93,6 +93,34 @@ async def test_odd_notifications_are_passed_over_in_silence(message: Any) -> Non
     assert client.messages[before:] == []
 
 
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("textDocument/didOpen", {"textDocument": {"uri": URI, "languageId": "sh", "version": 1, "text": "BAD"}}),
+        ("textDocument/didOpen", {}),
+        ("textDocument/didSave", {"textDocument": {"uri": URI}}),
+        ("initialized", {}),
+        ("$/cancelRequest", {"id": 99}),
+        ("$/setTrace", {"value": "off"}),
+        ("workspace/didChangeConfiguration", {"settings": {}}),
+    ],
+)
+async def test_a_notification_with_an_id_is_heard_and_answered(method: str, params: Any) -> None:
+    client = LocalClient()
+    await client.start()
+    assert (await client.request(method, params))["result"] is None
+    await client.quiet()
+    assert bool(client.published(URI)) == (method == "textDocument/didOpen" and bool(params))
+
+
+async def test_exit_with_an_id_ends_it() -> None:
+    client = LocalClient()
+    await client.start()
+    await client.request("shutdown", None)
+    client.send("exit", None)
+    assert client.codes == [0]
+
+
 async def test_order_of_life() -> None:
     client = LocalClient()
     assert (

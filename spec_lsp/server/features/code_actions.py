@@ -6,8 +6,8 @@ present text, so an action is never stale: what is gone has no fix, and every ed
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -42,25 +42,22 @@ class CodeActions:
         text = self._session.text(name)
         if text is None or not self._session.client.action_literals:
             return []
-        version = text.version
         only = params.context.only
-        actions: list[dict[str, Any]] = []
         chosen = self._chosen(name, params)
+        steps: list[Callable[[], list[dict[str, Any]]]] = []
         if _wanted(QUICKFIX, only):
-            for shown, analysis, diagnostic in chosen:
-                await asyncio.sleep(0)  # somebody may be typing
-                if text.version != version or self._session.text(name) is not text:
-                    raise ContentModified
-                actions += self._quick_fixes(shown, analysis, diagnostic)
+            steps += [partial(self._quick_fixes, *one) for one in chosen]
         if _wanted(FIX_ALL, only):
-            await asyncio.sleep(0)
-            if text.version != version:
+            steps.append(partial(self._fix_all_if_wanted, name, chosen, explicit=only is not None))
+        edits = text.edits
+        actions: list[dict[str, Any]] = []
+        for step in steps:
+            actions += await self._session.work(name, step)
+            if text.edits != edits or self._session.text(name) is not text:
                 raise ContentModified
-            if only is not None or any(self._goes_with_all(name, a, d) for _, a, d in chosen):
-                actions += self._fix_all(name, explicit=only is not None)
         return sorted(actions, key=lambda a: not a.get("isPreferred", False))
 
-    def resolve(self, data: Any) -> dict[str, Any] | None:
+    async def resolve(self, data: Any) -> dict[str, Any] | None:
         """The edit of an action that was sent with this data and without its edit; None if there is nothing to resolve.
 
         Raises ContentModified when the finding is gone.
@@ -68,7 +65,13 @@ class CodeActions:
         if not isinstance(data, dict) or not isinstance(data.get("document"), str):
             return None
         name = data["document"]
-        edits = self._fix_all_edits(name) if data.get("fixAll") else self._ignore_edits(name, str(data.get("ignore")))
+
+        def make() -> tuple[Edit, ...]:
+            return (
+                self._fix_all_edits(name) if data.get("fixAll") else self._ignore_edits(name, str(data.get("ignore")))
+            )
+
+        edits = await self._session.work(name, make)
         edit = workspace_edit(self._session, edits) if edits else None
         if edit is None:
             raise ContentModified
@@ -158,6 +161,12 @@ class CodeActions:
         allowed = ("safe", "unsafe") if self._session.scope(name).settings.unsafe_fixes else ("safe",)
         return any(fix.applicability in allowed for fix in self._fixes_of(analysis, diagnostic)[:1])
 
+    def _fix_all_if_wanted(
+        self, name: str, chosen: Sequence[tuple[Any, Analysis, Diagnostic]], *, explicit: bool
+    ) -> list[dict[str, Any]]:
+        wanted = explicit or any(self._goes_with_all(name, a, d) for _, a, d in chosen)
+        return self._fix_all(name, explicit=explicit) if wanted else []
+
     def _fix_all(self, name: str, *, explicit: bool) -> list[dict[str, Any]]:
         analysis = self._session.analysis(name)
         if analysis is None or not analysis.diagnostics:
@@ -200,8 +209,7 @@ def register(ls: Server) -> dict[str, Any]:
 
         @ls.feature(types.CODE_ACTION_RESOLVE)
         async def resolve(params: types.CodeAction) -> dict[str, Any]:
-            await asyncio.sleep(0)
-            edit = actions.resolve(params.data)
+            edit = await actions.resolve(params.data)
             return {**ls.wire.plain(params), **({"edit": edit} if edit else {})}
 
         provider["resolveProvider"] = True

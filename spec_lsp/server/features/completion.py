@@ -120,9 +120,14 @@ def register(ls: Server) -> dict[str, Any]:
             return None
         offset = text.lines.offset(params.position.line, params.position.character)
         scope = session.scope(name)
-        found = session.engine.complete(analysis, offset, scope.options, scope.workspace)
-        if found is None and session.dependants(name):
-            found = session.engine.complete(_as_config(text, session), offset, scope.options, scope.workspace)
+
+        def complete() -> Completion | None:
+            found = session.engine.complete(analysis, offset, scope.options, scope.workspace)
+            if found is None and session.dependants(name):
+                found = session.engine.complete(_as_config(text, session), offset, scope.options, scope.workspace)
+            return found
+
+        found = await session.work(name, complete)
         if found is None:
             return None
         span = _span(found, offset, text.lines)

@@ -208,7 +208,10 @@ class Diagnostics:
 
     def _run(self) -> None:
         alone = self._ls.client.pull and not self._others_open()  # then the analysis waits until it is pulled
-        if not alone and not self._session.prepare():
+        prepared = alone or self._session.prepare()
+        if self._session.over:
+            return
+        if not prepared:
             asyncio.get_running_loop().call_soon(self._run)
             return
         self._scheduled = False

@@ -39,7 +39,8 @@ def register(ls: Server) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
-    def symbols(params: types.DocumentSymbolParams) -> list[dict[str, Any]]:
+    async def symbols(params: types.DocumentSymbolParams) -> list[dict[str, Any]]:
+        await session.ready()
         name = name_of(params.text_document.uri)
         text, analysis = session.text(name), session.analysis(name)
         found = []
