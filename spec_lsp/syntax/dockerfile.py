@@ -22,7 +22,7 @@ Read = Callable[[str], str | None]
 ESCAPE_DIRECTIVE = re.compile(r"(?:#[^\n]*\n)*?#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*\r?(?:\n|\Z)", re.I)
 INSTRUCTION = re.compile(r"[ \t]*([A-Za-z]+)(?=[ \t]|\Z)[ \t]*")
 OPTION = re.compile(r"--[\w-]+(?:=\S*)?[ \t]+")
-HEREDOC = re.compile(r"(?<!<)<<(-?)([\"']?)([A-Za-z_][\w.]*)\2")
+HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*([\"']?)([A-Za-z_][\w.]*)\2")
 STAGE = re.compile(r"(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
 NAME = re.compile(r"[A-Za-z_]\w*")
 BLANKS = re.compile(r"[ \t]*")

@@ -153,5 +153,7 @@ class Document:
     """Files of the workspace whose change may change the above (sourced scripts), as the document names them."""
     language: str | None = None
     """The language id the text was read with, so that a changed text can be read the same way."""
+    files: tuple[EmbeddedFile, ...] = ()
+    """What a script has written to files when it ends, as far as it is known; a file may be there once for each way to that."""
     skipped: str = ""
     """Why a text that may launch SGLang was not read at all, as what is said of the file: "has a line of …"."""

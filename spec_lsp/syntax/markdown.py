@@ -152,7 +152,9 @@ def _read_as_document(name: str, block: Block, read: Read, nested: Nested) -> Do
     script = read_script(name, filled, Around(read=read))
     if ELISION.search(text):
         script = replace(script, problems=())
-    document = Document(name, text, script.launches, script.problems, tuple(comments), script.depends_on)
+    document = Document(
+        name, text, script.launches, script.problems, tuple(comments), script.depends_on, files=script.files
+    )
     return with_written_files(document, embedded(filled), nested)
 
 

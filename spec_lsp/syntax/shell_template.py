@@ -21,6 +21,9 @@ Stretch = tuple[int, int]
 Printer = Callable[[Hole], "Printed | None"]
 Read = Callable[[str], "str | None"]
 ReadWord = Callable[[str, Word, Read], Found]
+GIVEN = re.compile(r"(?:^|[\s;])[A-Za-z_]\w*=\"?\Z|(?:\(\(|\[\[?[ \t]|\bseq[ \t])[^'\n]*\Z")
+PLAIN = re.compile(r"[\w./:@%+-]*\Z")
+NOBODY_SETS = "_value_of_the_template"
 MATTERS = re.compile(r"sglang|--[a-z]|=")
 """What arms of a template must hold to be told apart."""
 
@@ -100,7 +103,23 @@ def _kept(name: str, text: str, template: Template, start: int, end: int, printe
             yield Fragment(text[low:high], place)
         elif not hole.silent:
             printed = printer(hole)
-            yield from printed.quoted if printed is not None else [Fragment(None, place, False, hole.reason)]
+            fragments = printed.quoted if printed is not None else (Fragment(None, place, False, hole.reason),)
+            yield from _as_default(fragments, place) if _is_default(text, hole) else fragments
+
+
+def _is_default(text: str, hole: Hole) -> bool:
+    """Whether what a template names as a default is given to a variable, alone, or decides how a test or a loop goes."""
+    return "default" in hole.text and GIVEN.search(text, max(hole.start - 80, 0), hole.start) is not None
+
+
+def _as_default(fragments: Sequence[Fragment], place: Place) -> Iterator[Fragment]:
+    """`N={{ n | default(0) }}` is to the shell what `N=${n:-0}` is: a value that may be another one."""
+    plain = all(f.text is not None and PLAIN.match(f.text) for f in fragments)
+    if plain:
+        yield Fragment(f"${{{NOBODY_SETS}:-", place, False, fixed=True)
+    yield from fragments
+    if plain:
+        yield Fragment("}", place, False, fixed=True)
 
 
 def _blank(name: str, at: int) -> Fragment:

@@ -14,9 +14,10 @@ from typing import Protocol
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.embedding import read_script
+from spec_lsp.syntax.shell.embedding import Found, read_script
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.yaml.worlds import together
 
 HERE_DOCUMENT = re.compile(
     r"^(?P<line>[^\n]*(?<!<))<<(?!<)(?P<dash>-?)[ \t]*(?P<quote>[\"']?)(?P<word>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n",
@@ -57,16 +58,24 @@ def with_written_files(document: Document, source: Source, nested: Nested) -> Do
     for written in _written(document.name, source):
         if _told(launches, written.body.place):
             continue
-        if written.kind == "shell":
-            script = read_script(document.name, written.body)
-            launches += script.launches
-            problems += script.problems
-        else:
-            inner = embedded(written.body)
-            language = LANGUAGES.get(written.kind, written.kind)
-            launches += remap(nested(document.name, inner.whole, language=language), inner).launches
+        found = [_read(document.name, written.kind, body, nested) for body in _filled(document, written.body)]
+        launches += together([((), one.launches) for one in found])
+        problems += found[0].problems if written.kind == "shell" else ()
     launches.sort(key=lambda one: one.extent.start)
     return replace(document, launches=tuple(launches), problems=tuple(problems))
+
+
+def _read(name: str, kind: str, body: Word, nested: Nested) -> Found | Document:
+    if kind == "shell":
+        return read_script(name, body)
+    inner = embedded(body)
+    return remap(nested(name, inner.whole, language=LANGUAGES.get(kind, kind)), inner)
+
+
+def _filled(document: Document, body: Word) -> list[Word]:
+    """A here-document as the script fills it in, in each way to that; without what the shell fills in where nobody knows."""
+    known = (f.content._replace(place=body.place) for f in document.files)
+    return [w for w in known if any(body.place.contains(f.place) for f in w.fragments)] or [body]
 
 
 def _told(launches: Sequence[Launch], place: Place) -> bool:

@@ -87,6 +87,21 @@ def test_all_mistakes_of_a_command_are_mended_at_once(first: str, second: str, t
     assert fixed.count("# why") == text.count("# why")
 
 
+def test_all_flags_between_comments_are_named_and_saved() -> None:
+    text = (
+        f"{START} --model-path m \\\n# a\n--page-size 64 \\\n### b\n#--x 2 \\\n#--y \\\n--trust-remote-code \\\n"
+        "### c\n# --z\n--tp 16 \\\n--nnodes 2\necho\n"
+    )
+    (problem,) = parse("run.sh", text).problems
+    assert all(flag in problem.message for flag in ("--page-size", "--trust-remote-code", "--tp", "--nnodes"))
+    fixed = apply_edits(text, "run.sh", problem.edits) or ""
+    again = parse("run.sh", fixed)
+    assert again.problems == ()
+    words = [w.text for w in again.launches[0].variants[0].words]
+    assert words == ["--model-path", "m", "--page-size", "64", "--trust-remote-code", "--tp", "16", "--nnodes", "2"]
+    assert all(f"{comment}\n" in fixed for comment in ("# a", "### b", "#--x 2 \\", "#--y \\", "### c", "# --z"))
+
+
 FINE = [
     f'A=(\n  # why\n  --a 1\n\n  --b\n)\n{START} "${{A[@]}}"\n',
     f"{START} \\\n  --a 1 \\\n  # the end\n\necho\n",

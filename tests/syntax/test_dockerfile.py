@@ -198,3 +198,22 @@ def test_lists_that_are_no_json_are_for_a_shell(text: str, at: str, fixed: str) 
 )
 def test_commands_that_are_meant_for_a_shell(line: str) -> None:
     assert parse("Dockerfile", f"FROM x\n{line}\n# sglang\n").problems == ()
+
+
+@pytest.mark.parametrize("runs", ['ENTRYPOINT ["/run.sh"]', 'CMD ["bash", "/run.sh"]', "CMD /run.sh"])
+@pytest.mark.parametrize(
+    "writes",
+    [
+        "RUN cat > /run.sh << 'EOF'\n{}EOF\nRUN chmod +x /run.sh\n",
+        "RUN cat <<'EOF' >/run.sh && chmod +x /run.sh\n{}EOF\n",
+        "RUN <<OUTER\ncat > /run.sh <<'EOF'\n{}EOF\nOUTER\n",
+        "COPY <<'EOF' /run.sh\n{}EOF\n",
+    ],
+)
+def test_scripts_that_the_build_writes(writes: str, runs: str) -> None:
+    script = "#!/bin/bash\nexec sglang serve m --tp 2\n"
+    document = parse("Dockerfile", f"FROM lmsysorg/sglang:v0.5.9\n{writes.format(script)}{runs}\n")
+    check_maps(document)
+    (launch,) = document.launches
+    assert argv(launch.variants[0]) == ["m", "--tp", "2"]
+    assert [c.text for c in launch.clues] == ["lmsysorg/sglang:v0.5.9"]

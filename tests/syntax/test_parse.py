@@ -131,6 +131,14 @@ WRITTEN: list[tuple[str, list[list[str]]]] = [
     ("tee a.service <<EOF\n[Service]\nExecStart=/bin/sglang serve m --tp $TP\nEOF\n", [["m", "--tp", "?"]]),
     ("cat << 'EOF' > Makefile\nT = 2\nrun:\n\tsglang serve m --tp $(T)\nEOF\n", [["m", "--tp", "2"]]),
     ("cat > a.sh <<'A'\nsglang serve m\nA\ncat > b.sh <<'B'\nsglang serve n\nB\n", [["m"], ["n"]]),
+    # What the script knows is filled in, also where it depends on the way; what stands in quotes is the other script's.
+    (
+        "C='--tp 2 --x'\ncat > run.sh <<EOF\nsglang serve m $C --y '$C' \\$C\nEOF\n",
+        [["m", "--tp", "2", "--x", "--y", "--tp 2 --x", "?+"]],
+    ),
+    ("C='--tp 2'\ncat > run.sh <<'EOF'\nsglang serve m $C\nEOF\n", [["m", "?+"]]),
+    ('D=/x\nT=2\ncat > "$D/$(date).sh" <<EOF\nsglang serve m --tp ${T}\nEOF\n', [["m", "--tp", "2"]]),
+    ("T=2\ncat > a.service <<EOF\n[Service]\nExecStart=sglang serve m --tp ${T}\nEOF\n", [["m", "--tp", "2"]]),
     # What the script itself runs is told once, with what it knows.
     ("TP=2\ncat > run.sh <<EOF\nsglang serve m --tp $TP\nEOF\nbash run.sh\n", [["m", "--tp", "2"]]),
     ("ssh h bash <<EOF\nsglang serve m\nEOF\n", [["m"]]),
@@ -150,6 +158,12 @@ def test_files_that_a_script_writes(text: str, expected: list[list[str]], page: 
     document = parse("a.md", f"```bash\n{text}```\n") if page else parse("run.sh", text)
     check_maps(document)
     assert [argv(launch.variants[0]) for launch in document.launches] == expected
+
+
+def test_ways_to_a_file_that_a_script_writes() -> None:
+    text = 'if [ "$1" = big ]; then T=8; else T=2; fi\ncat > run.sh <<EOF\nsglang serve m --tp $T\nEOF\n'
+    (launch,) = parse("run.sh", text).launches
+    assert sorted(map(argv, launch.variants)) == [["m", "--tp", "2"], ["m", "--tp", "8"]]
 
 
 def test_directives() -> None:

@@ -176,6 +176,37 @@ def test_helpers_of_sglangs_tests(call: str, expected: list[list[str]]) -> None:
     assert words(f"{IMPORT}{call}\n") == expected
 
 
+PASSED_APART = """class Backend:
+    def start(self, port):
+        command = ["sglang", "serve"]
+        args = self.build_args(port)
+        self.create(command=command, args=args)
+    def build_args(self, port):
+        return ["--model-path", self.model, "--port", str(port)]
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # A command whose arguments are passed apart is one only with a model.
+        (PASSED_APART, []),
+        ("def entry():\n    return ['python', '-m', 'sglang.launch_server', '--port', '1']\n", []),
+        ("def entry(m):\n    return ['python', '-m', 'sglang.launch_server', '--model-path', m]\n", [["--model-path", "?"]]),
+        ("subprocess.Popen(['sglang', 'serve', '--port', '1'])\n", [["--port", "1"]]),
+        ("deploy(['sglang', 'serve', *extra])\n", [["?*"]]),
+        # Help is printed, and nothing is served.
+        ("subprocess.run('python3 -m sglang.launch_server --help | grep -q tp', shell=True)\n", []),
+        ("subprocess.run(['sglang', 'serve', '--help'])\n", []),
+        # What a loop or a call adds ends with a blank.
+        ("c = 'sglang serve m '\nfor i in range(n):\n    c += f'{i}=x '\nc += '--tp 2'\nos.system(c)\n", [["m", "?+", "--tp", "2"], ["m", "--tp", "2"]]),
+        ("c = 'sglang serve m ' + extra() + '--tp 2'\nos.system(c)\n", [["m", "?+", "--tp", "2"]]),
+    ],
+)  # fmt: skip
+def test_what_is_a_launch(text: str, expected: list[list[str]]) -> None:
+    assert words(text) == expected
+
+
 def test_helpers_of_others() -> None:
     assert words("from mine import popen_launch_server\npopen_launch_server('m', url, 600)\n") == []
     assert words("def popen_launch_server(m): pass\npopen_launch_server('m')\n") == []

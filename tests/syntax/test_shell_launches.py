@@ -279,6 +279,15 @@ def test_several(text: str, expected: list[list[list[str]]]) -> None:
 
 
 NONE = [
+    # Help and release are printed, and nothing is served.
+    "sglang serve --help",
+    f"{START} -h | grep -- --tp",
+    f"X=--help\n{START} --model-path m $X",
+    "sglang serve m --version",
+    # A function that nobody can read and that does not say that it starts what it is given.
+    "write_command cmd.txt sglang serve m",
+    "source ./lib.sh\nannounce sglang serve m",
+    'CMD=(sglang serve m)\nlog_start "${CMD[@]}"',
     f"echo {P} --tp 8",
     f'echo "{P} --tp 8"',
     "pkill -f sglang.launch_server",
@@ -364,6 +373,39 @@ CLUES = [
 def test_clues(text: str, expected: set[tuple[str, str]]) -> None:
     (launch,) = parse("run.sh", text).launches
     assert {(c.kind, c.text) for c in launch.clues} == expected
+
+
+GIVEN_TO_OTHERS: list[tuple[str, int]] = [
+    ('source lib.sh\nCMD=(sglang serve m)\nwrite_command "${CMD[@]}"\n"${CMD[@]}" &', 1),
+    ('CMD=(sglang serve m)\nrun_and_wait "${CMD[@]}"\n"${CMD[@]}" &', 1),
+    ('CMD=(sglang serve m)\n"${CMD[@]}" &\n"${CMD[@]}"', 2),
+    ("start_server sglang serve m", 1),
+    ("source lib.sh\nrun_logged sglang serve m", 1),
+    ("source venv/bin/activate\ninfisical run -- sglang serve m", 1),
+    ("./with-env.sh sglang serve m", 1),
+    ("with-env sglang serve m", 1),
+]
+
+
+@pytest.mark.parametrize(("text", "count"), GIVEN_TO_OTHERS, ids=range(len(GIVEN_TO_OTHERS)))
+def test_what_unknown_commands_are_given(text: str, count: int) -> None:
+    assert len(launches(text)) == count
+
+
+@pytest.mark.parametrize(
+    ("command", "program"),
+    [
+        ("python -m sglang.bench_latency", "bench"),
+        ("python -m sglang.bench_server_latency", "bench"),
+        ("python -m sglang.launch_server_llavavid", "launch_server"),
+        ("python3 -m sglang.benchmark.one_batch", "bench"),
+        ("python3 sglang/python/sglang/bench_latency.py", "bench"),
+        ('python3 "$ROOT"/python/sglang/launch_server.py', "launch_server"),
+    ],
+)
+def test_entry_points_of_all_releases(command: str, program: str) -> None:
+    (launch,) = parse("run.sh", f"{command} --model-path m\n").launches
+    assert (launch.program, argv(launch.variants[0])) == (program, ["--model-path", "m"])
 
 
 def test_files_that_the_script_writes() -> None:

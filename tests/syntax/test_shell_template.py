@@ -85,3 +85,23 @@ def test_templates_of_units(text: str, found: list[list[str]]) -> None:
 @pytest.mark.parametrize("name", ["a.service", "a.service.in", "a.service.example", "a.service.tmpl", "a.service.j2"])
 def test_names_of_units(name: str) -> None:
     assert ways("[Service]\nExecStart=sglang serve m --tp 2\n", name) == [["m", "--tp", "2"]]
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "N={{ n | default(0) | int }}\nfor ((w=0; w<N; w++)); do\n  X\ndone\n",
+        "N={{ n | default(0) }}\nfor i in $(seq 1 $N); do X; done\n",
+        "for ((w=0; w<{{ n | default(0) }}; w++)); do X; done\n",
+        'export N="{{ .Values.n | default 0 }}"\ni=0\nwhile [ $i -lt $N ]; do X; i=$((i+1)); done\n',
+        "{% for i in range(n) %}\nX\n{% endfor %}\n",
+    ],
+)
+def test_how_often_a_loop_runs_is_for_who_renders_it(loop: str) -> None:
+    found = ways("#!/bin/bash\n" + loop.replace("X", "sglang serve m --tp 2"), "run.sh.j2")
+    assert ["m", "--tp", "2"] in found
+
+
+def test_a_default_is_what_a_flag_is_given() -> None:
+    found = ways("#!/bin/bash\nT={{ t | default(8) }}\nsglang serve m --tp $T --dp {{ d | default(2) }}\n", "run.sh.j2")
+    assert found == [["m", "--tp", "8", "--dp", "2"]]

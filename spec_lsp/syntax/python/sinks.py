@@ -74,4 +74,8 @@ TELLS = re.compile(
 """Functions of such names return a command for people to read."""
 
 EXPECTS_FAILURE = re.compile(r"(?:\A|[._])(?:assertRaises\w*|raises)\Z")
+PROCESSES = re.compile(
+    r"(?:\A|\.)(?:run|Popen|popen|call|check_call|check_output|create_subprocess_exec|exec\w*|spawn\w*|system)\Z"
+)
+"""Functions that start a process of the very arguments they are given."""
 EXEC_FUNCTIONS = re.compile(r"os\.(?:exec|spawn|posix_spawn)\w*\Z")

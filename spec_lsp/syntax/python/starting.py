@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
-from spec_lsp.syntax.launch import Clue
+from spec_lsp.syntax.launch import Clue, Launch
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.control import Statements
 from spec_lsp.syntax.python.expressions import ENVIRON
@@ -17,6 +19,7 @@ from spec_lsp.syntax.python.sinks import (
     LOOKS,
     NOT_OURS,
     PARSERS,
+    PROCESSES,
     RUNS,
     SHELL_FUNCTIONS,
     SPEAKS,
@@ -44,6 +47,8 @@ from spec_lsp.syntax.python.ways import Impossible, World, explore
 from spec_lsp.syntax.shell.commands import PIN, SGLANG_IMAGE
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+
+FLAG = re.compile(r"--[A-Za-z]")
 
 
 class Starting(Statements):
@@ -199,7 +204,7 @@ class Starting(Statements):
         runs = name in SHELL_FUNCTIONS or last in SHELL_FUNCTIONS or with_shell
         for i, value in enumerate(values):
             if isinstance(value, Items):
-                self.start_arguments(place, value, env)
+                self.start_arguments(place, value, env, bool(PROCESSES.search(name)) and "args" not in given.keywords)
             elif isinstance(value, Text) and "sglang" in "".join(f.text or "" for f in value.word.fragments):
                 plainly = STARTS_TEXT.match(value.word.known_start) is not None
                 if (runs and i == 0) or (plainly and RUNS.search(last)):
@@ -209,10 +214,12 @@ class Starting(Statements):
         if EXEC_FUNCTIONS.match(name) and len(given.positional) > 2 and isinstance(given.positional[1], Text):
             self.start_arguments(place, Items(tuple(given.positional[1:]), place), env)
 
-    def start_arguments(self, call: Place, value: Items, env: Mapping[str, Word]) -> None:
+    def start_arguments(self, call: Place, value: Items, env: Mapping[str, Word], whole: bool = False) -> None:
+        """What a list of arguments starts; one that is not said to be the `whole` command may go on where it is passed to."""
         found = self.commands_of(value, env)
         if found is not None:
-            self.note(call, found, "list-words")
+            own = (one for one in found.launches if whole or one.syntax == "shell" or names_model(one))
+            self.note(call, replace(found, launches=tuple(own)), "list-words")
 
     def commands_of(self, value: Items, env: Mapping[str, Word]) -> Found | None:
         """What a list of arguments starts."""
@@ -222,7 +229,7 @@ class Starting(Statements):
         return read_arguments(self.document, words, self.surroundings(env))
 
     def start_script(self, call: Place, value: Text, env: Mapping[str, Word]) -> None:
-        self.note(call, read_script(self.document, value.word, self.surroundings(env)), "shell")
+        self.note(call, read_script(self.document, apart(value.word), self.surroundings(env)), "shell")
 
     def environment(self, given: Value | None) -> dict[str, Word]:
         table = given if given is not None and not isinstance(given, Plain) else self.state.get(ENVIRON)
@@ -246,6 +253,25 @@ class Starting(Statements):
 def returns_command(name: str, value: Text) -> bool:
     """Whether a function returns a text for a shell to run, not for people to read."""
     return STARTS_TEXT.match(value.word.known_start) is not None and bool(RUNS.search(name)) and not TELLS.search(name)
+
+
+def names_model(launch: Launch) -> bool:
+    """Whether the words of a launch name its model, or may."""
+    words = launch.variants[0].words
+    first = words[0].known_start if words else "-"
+    may = any(w.splat or w.known_start.startswith(("--model", "--config")) for w in words)
+    return may or (launch.program == "serve" and not first.startswith("-"))
+
+
+def apart(command: Word) -> Word:
+    """The command with a blank between an end that nobody knows and the flag behind it: one stands in what a loop or a call adds."""
+    fragments: list[Fragment] = []
+    for fragment in command.fragments:
+        if fragments and fragments[-1].text is None and FLAG.match(fragment.text or ""):
+            at = Place(fragment.place.document, fragment.place.start, fragment.place.start)
+            fragments.append(Fragment(" ", at, False, fixed=True))
+        fragments.append(fragment)
+    return command._replace(fragments=tuple(fragments))
 
 
 def fixed_word(text: str, place: Place) -> Word:

@@ -16,6 +16,7 @@ from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.rereading import Reading, run_again
 from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.statements import Located, Restated, assigned_in, restate, statements
+from spec_lsp.syntax.shell.streams import written_files
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
@@ -56,6 +57,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         broken_continuations(run.starting, {**files.texts, name: text}),
         _directives(name, text, located),
         frozenset(run.sourced),
+        files=tuple(written_files(reading.written)),
     )
 
 

@@ -13,7 +13,7 @@ from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_CALLS, without_last_newlines
 from spec_lsp.syntax.shell.printing import PRINTED, formatted
 from spec_lsp.syntax.shell.questions import name_of
-from spec_lsp.syntax.shell.state import ARGUMENTS, STATUS, Frame
+from spec_lsp.syntax.shell.state import ARGUMENTS, STATUS, UNREAD, Frame
 from spec_lsp.syntax.shell.streams import plain_path
 from spec_lsp.syntax.shell.values import NOWHERE, UNSET, Array, Fork, Reference, Scalar, Table, Value, transform
 from spec_lsp.syntax.source import Source, embedded
@@ -101,18 +101,27 @@ def run_unset(run: Interpreter, node: ast.Simple, source: Source) -> None:
     run.set_status(True)
 
 
+SETS_UP = re.compile(
+    r"(?:^|[/.])(?:activate|bashrc|profile|bash_profile|[\w-]*env|(?:[\w-]*env|conda|setvars|modules?)\.sh)\Z"
+)
+"""Files that set variables and paths."""
+
+
 def run_source(run: Interpreter, node: ast.Simple, source: Source) -> None:
     run.set_status(None)
     if len(node.words) < 2 or run.calls >= MAX_CALLS:
         return
     path = run.evaluate(lambda x: x.text(node.words[1], source), limit=1)
     if not isinstance(path, str) or not path:
+        run.state.vars[UNREAD] = UNSET
         return
     path = plain_path(path)
     written = run.written_text(path, source.place(node.start, node.end))
     if written is None:
         run.sourced.append(path)
     statements = run.load(path) if written is None else None
+    if written is None and statements is None and not SETS_UP.search(path):
+        run.state.vars[UNREAD] = UNSET
     run.calls += 1
     frame = Frame("function", len(run.state.constraints))
     run.frames.append(frame)

@@ -59,6 +59,14 @@ TEXT_COMMANDS = frozenset({
 })  # fmt: skip
 """Commands whose words are text: a launch in them is not started."""
 
+SPEAKS = frozenset((
+    "write", "print", "echo", "log", "show", "dump", "save", "record", "add", "append", "note", "describe", "say", "check", "get", "set",
+))  # fmt: skip
+RUNS = frozenset(
+    ("run", "exec", "execute", "start", "launch", "spawn", "retry", "serve", "with", "bg", "background", "nohup")
+)
+"""Parts of names of functions that only look at what they are given, and of those that start it."""
+
 PREFIXES = frozenset({
     "nohup", "exec", "setsid", "command", "builtin", "time", "nice", "ionice", "taskset", "numactl", "chrt",
     "timeout", "stdbuf", "unbuffer", "catchsegv", "strace", "ltrace", "perf", "nsys", "ncu", "rocprof", "rocprofv3",
@@ -99,6 +107,8 @@ OF_CLIENTS = re.compile(
 )
 """What a client of a server has under such names: alone, these make no launch."""
 FROM_INPUT = "from what the command reads"
+PRINTS = ("--help", "-h", "--version")
+"""Flags with which SGLang prints something and ends."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +120,8 @@ class Surroundings:
     fresh: bool = False
     """The process does not inherit the caller's environment (a container, another host)."""
     clues: tuple[Clue, ...] = ()
+    guessed: bool = False
+    """Whether a command that nobody knows is taken for one that starts what it is given."""
 
     def add_env(self, word: Word) -> Surroundings:
         name, separator, _ = word.known_start.partition("=")
@@ -183,6 +195,8 @@ class _Reader:
     functions: Collection[str]
     written: Callable[[Word], bool]
     """Whether a word is the path of a file that the script has written."""
+    foreign: bool = False
+    """Whether there may be functions that nobody can read."""
     steps: int = field(default=0)
 
     def read(self, words: Sequence[Word], around: Surroundings, certain: bool = True) -> Action | None:
@@ -207,7 +221,17 @@ class _Reader:
         handler = HANDLERS.get(name)
         if handler is not None:
             return handler(self, words, around)
-        return self.scan(words, 1, around, name in PREFIXES)
+        if name in PREFIXES or not certain:
+            return self.scan(words, 1, around, name in PREFIXES)
+        if first.text == name and self.only_looks(name):
+            return None
+        return self.scan(words, 1, replace(around, guessed=True), False)
+
+    def only_looks(self, name: str) -> bool:
+        """Whether an unknown name is that of a function of another file which does not say that it starts what it is given."""
+        parts = set(re.findall(r"[a-z]+", name.lower()))
+        is_function = re.fullmatch(r"[A-Za-z_]\w*", name) is not None and (self.foreign or "_" in name)
+        return is_function and (not parts & RUNS or bool(parts & SPEAKS))
 
     def unknown_command(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         """`$PY -m sglang.launch_server`, `$PREFIX python -m …`."""
@@ -555,13 +579,24 @@ HANDLERS: dict[str, Handler] = {
 
 
 def recognise(
-    words: Sequence[Word], functions: Collection[str], written: Callable[[Word], bool] = lambda path: False
+    words: Sequence[Word],
+    functions: Collection[str],
+    written: Callable[[Word], bool] = lambda path: False,
+    foreign: bool = False,
 ) -> Action | None:
-    """What a command starts, None if nothing that matters here. `written`: whether the script has written a file of that path."""
-    return _Reader(functions, written).read(words, Surroundings())
+    """What a command starts, None if nothing that matters here.
+
+    `written`: whether the script has written a file of that path; `foreign`: whether it sources files that cannot be read.
+    """
+    return _Reader(functions, written, foreign).read(words, Surroundings())
 
 
-def started(program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0) -> Started:
+def started(
+    program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0
+) -> Started | None:
+    """The launch behind an entry point of `count` words; None where SGLang only prints its help or its release."""
+    if any(word.text in PRINTS for word in words[count:]):
+        return None
     return Started(program, tuple(words[first:count]), tuple(words[count:]), around)
 
 

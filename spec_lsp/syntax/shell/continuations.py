@@ -209,7 +209,7 @@ def lost_lines(text: str, end: int) -> Lost:
             lost.end = position + len(line)
         elif not line.strip() or line.lstrip().startswith("#"):
             pending.append((position, after))
-            if len(pending) > 20 or (lost.flags and not text[:position].rstrip("\r\n").endswith("\\")):
+            if len(pending) > 20 or (lost.flags and text[lost.end - 1] != "\\"):
                 break
         else:
             break

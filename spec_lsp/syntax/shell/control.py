@@ -348,6 +348,10 @@ class ControlFlow(Streams):
             words: Sequence[Word] = arguments.words
         else:
             found = self.evaluate(lambda x: tuple(x.words(node.words or (), source)), limit=1)
+            if found == ():  # where a default says so, there may be turns
+                found = self.evaluate(
+                    lambda x: tuple(x.words(node.words or (), source)), limit=MAX_VARIANTS, defaults=True
+                )
             if not isinstance(found, tuple):
                 return None
             words = found

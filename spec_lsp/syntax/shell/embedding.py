@@ -5,7 +5,7 @@ The reader of that document makes words of what it holds, each character with it
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem, Syntax
@@ -19,7 +19,7 @@ from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.state import FILE
 from spec_lsp.syntax.shell.statements import assigned_in, statements
-from spec_lsp.syntax.shell.streams import plain_path
+from spec_lsp.syntax.shell.streams import plain_path, written_files
 from spec_lsp.syntax.shell.values import Scalar, World
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word, hull
@@ -117,11 +117,6 @@ class _Run:
             tuple(tell(one, clues, None).launch for one in ran.launches.values()),
             broken_continuations(ran.starting, self.sourced.texts),
             frozenset(ran.sourced),
-            tuple(self.files()),
+            tuple(written_files(ran.state.vars)),
             tuple(ran.clues),
         )
-
-    def files(self) -> Iterator[EmbeddedFile]:
-        for name, value in self.interpreter.state.vars.items():
-            if name.startswith(FILE) and isinstance(value, Scalar) and value.fragments:
-                yield EmbeddedFile(name[len(FILE) :], Word(value.fragments, value.fragments[0].place))

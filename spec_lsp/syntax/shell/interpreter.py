@@ -21,7 +21,7 @@ from spec_lsp.syntax.shell.launches import Found, Key, Note, Seen, gather
 from spec_lsp.syntax.shell.machine import MAX_CALLS, MAX_STEPS, VARIABLES_OF_A_STEP
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.questions import PIP, assigned_names, may_start, name_of, shown, without_escaped_blank
-from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, Frame, State
+from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, UNREAD, Frame, State
 from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.streams import path_key, plain_path
 from spec_lsp.syntax.shell.values import (
@@ -167,7 +167,8 @@ class Interpreter(ControlFlow):
         """What a command does in one world."""
         x.generous = True
         words = x.words(without_escaped_blank(node), source)
-        action = commands.recognise(words, self.state.functions, self.is_written) if words else None
+        foreign = self.variable(UNREAD) is not None
+        action = commands.recognise(words, self.state.functions, self.is_written, foreign) if words else None
         if not isinstance(action, commands.Started):
             return Seen(action)
         env = self.environment(node, source, x, action.around)

@@ -57,6 +57,14 @@ class Note(NamedTuple):
     """The statement that runs a text which comes through variables: where such a text stands depends on the way taken."""
 
     @property
+    def guessed(self) -> bool:
+        return (
+            self.seen.action is not None
+            and isinstance(self.seen.action, commands.Started)
+            and self.seen.action.around.guessed
+        )
+
+    @property
     def key(self) -> Key:
         """What tells launches apart: where the last of their first words is written, and the command where that is elsewhere.
 
@@ -82,10 +90,13 @@ class Found:
 
 
 def gather(notes: Iterable[Note]) -> dict[Key, Found]:
-    """The launches that a run came to, in the order in which it did."""
+    """The launches that a run came to, in order. What an unknown command is given counts where nothing else starts it."""
+    all_ = list(notes)
+    started = {note.place for note in all_ if not note.guessed}
     visits: dict[Key, list[Note]] = {}
-    for note in notes:
-        visits.setdefault(note.key, []).append(note)
+    for note in all_:
+        if not (note.guessed and note.place in started):
+            visits.setdefault(note.key, []).append(note)
     return {key: _gathered(own) for key, own in visits.items()}
 
 

@@ -17,7 +17,7 @@ from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS
 from spec_lsp.syntax.shell.memory import Memory, same
 from spec_lsp.syntax.shell.moving import Move, Unmovable
 from spec_lsp.syntax.shell.sourced import SourcedFiles
-from spec_lsp.syntax.shell.state import State
+from spec_lsp.syntax.shell.state import FILE, State
 from spec_lsp.syntax.shell.statements import Located, Restated
 from spec_lsp.syntax.shell.values import Fork, Point
 from spec_lsp.syntax.source import FileSource, Source
@@ -60,6 +60,8 @@ class Reading:
     checkpoints: list[Checkpoint] = field(default_factory=list)
     stopped: bool = False
     """Some statement ended the script."""
+    written: Mapping[str, Any] = field(default_factory=dict)
+    """What the script has written to files when it ends."""
 
 
 def run_again(reading: Reading, last: Reading | None, restated: Restated, document: str) -> None:
@@ -94,6 +96,7 @@ def run_again(reading: Reading, last: Reading | None, restated: Restated, docume
             if not reading.broken:
                 break
             run.state.alive = True
+    reading.written = {name: value for name, value in run.state.vars.items() if name.startswith(FILE)}
     run.tell_uncalled()
 
 
@@ -179,6 +182,7 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, move: Move, index: 
             return False
         notes = [move.note(note) for note in ran.notes[old.notes :]]
         clues = move.clues(ran.clues[old.clues :])
+        reading.written = {name: move.value(value) for name, value in last.written.items()}
         points = {move.point_key(k): move.point(p) for k, p in islice(ran.memory_left.points.items(), old.points, None)}
     except Unmovable:
         return False

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
+from spec_lsp.syntax.launch import EmbeddedFile
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.assignments import Assignments
 from spec_lsp.syntax.shell.expand import Expander, bounded, written_at
 from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
-from spec_lsp.syntax.shell.values import NOWHERE, Scalar, first_leaf, transform
+from spec_lsp.syntax.shell.values import NOWHERE, Scalar, first_leaf, parts, transform
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
 
+UNKNOWN_IN_PATH = re.compile("\0[^\0]*\0")
+MAX_WAYS_OF_A_FILE = 8
 READS = ("<", "<<", "<<-", "<<<")
 SILENT = frozenset({
     "cd", "export", "set", "source", ".", "mkdir", "sleep", "[", "test", "true", "false", ":", "pushd", "popd",
@@ -139,3 +144,13 @@ def plain_path(path: str) -> str:
     while path.startswith("./"):
         path = path[2:].lstrip("/")
     return path
+
+
+def written_files(variables: Mapping[str, Any]) -> Iterator[EmbeddedFile]:
+    """The files that a script has written, each in the ways that it may have."""
+    for name, tree in variables.items():
+        known = (v for v in parts(tree) if isinstance(v, Scalar) and v.fragments) if name.startswith(FILE) else ()
+        for value in islice(known, MAX_WAYS_OF_A_FILE):
+            yield EmbeddedFile(
+                UNKNOWN_IN_PATH.sub("?", name[len(FILE) :]), Word(value.fragments, value.fragments[0].place)
+            )
