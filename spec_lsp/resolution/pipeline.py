@@ -335,6 +335,7 @@ LATE = """
 late.attention_backends
 late.linear_attention_backends
 late.speculative_workers
+late.quantization_methods
 late.model_parallelism
 late.quantization
 late.moe

@@ -9,6 +9,7 @@ from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
+from spec_lsp.resolution.late.methods import quantization_methods
 from spec_lsp.resolution.late.speculative import speculative_workers
 from spec_lsp.resolution.late.transfer import disaggregation
 from spec_lsp.resolution.late.weights import quantization
@@ -22,5 +23,6 @@ __all__ = [
     "model_parallelism",
     "moe",
     "quantization",
+    "quantization_methods",
     "speculative_workers",
 ]

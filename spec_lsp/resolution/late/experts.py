@@ -10,15 +10,10 @@ only plugins bring.
 from __future__ import annotations
 
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
+from spec_lsp.resolution.late.layout import served_class
 from spec_lsp.resolution.late.weights import moe_tp_size
 
 moe = Handler("layers/moe/fused_moe_triton/layer.py:__init__", when=lambda c: bool(c.model.num_experts))
-
-MORE_EXPERTS_THAN_RANKS = frozenset({
-    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "Glm4MoeForCausalLM", "Glm4MoeLiteForCausalLM",
-    "LongcatFlashForCausalLM", "MiniMaxM2ForCausalLM", "Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM",
-})  # fmt: skip
-"""Models that refuse more TP ranks than experts."""
 
 
 @moe.refuses(
@@ -37,7 +32,8 @@ def fewer_experts_than_ranks(c: Config) -> Refusal | None:
     The MoE blocks of this model want at least one expert for each TP rank, however the experts are split.
     """
     experts = c.model.num_experts
-    if experts is None or c.tp_size <= experts or c.model.architecture not in MORE_EXPERTS_THAN_RANKS:
+    facts = served_class(c, c.model)
+    if experts is None or c.tp_size <= experts or facts is None or not facts.expert_each:
         return None
     return Refusal(
         at="tp_size",

@@ -2,48 +2,40 @@
 
 Follows the attention classes of models/ and layers/linear.py (QKVParallelLinear), and model_executor/model_runner.py.
 
-Modelled: attention and KV heads that the ranks do not divide, for the text models listed; classes without pipeline
-parallelism. Left out: vision towers (many can run data parallel), models that pad heads, CPU (which pads them), the
-transformers backend, the heads of linear attention.
+Modelled: attention and KV heads of target and draft that the ranks do not divide; classes without pipeline parallelism. Which classes
+insist on what is data of each release (facts/classes.py). Left out: vision towers (many can run data parallel), models that pad heads,
+CPU (which pads them), the transformers backend, the heads of linear attention.
 """
 
 from __future__ import annotations
 
+from spec_lsp.facts.classes import ClassFacts, class_facts
+from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.parallel import attention_tp_size
 
 model_parallelism = Handler("layers/linear.py:__init__", when=lambda c: bool(c.device == "cuda"))
 
-SPLIT_OVER_TP = frozenset({
-    "LlamaForCausalLM", "Phi3ForCausalLM", "InternLM3ForCausalLM", "MistralForCausalLM", "Ministral3ForCausalLM",
-    "Qwen2ForCausalLM", "GemmaForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM", "MixtralForCausalLM",
-    "CohereForCausalLM", "Cohere2ForCausalLM", "Glm4ForCausalLM", "GraniteForCausalLM", "GraniteMoeForCausalLM",
-    "InternLM2ForCausalLM", "BaichuanForCausalLM", "OlmoForCausalLM", "OlmoeForCausalLM", "StableLmForCausalLM",
-    "Starcoder2ForCausalLM", "ExaoneForCausalLM", "SolarForCausalLM", "XverseForCausalLM", "MiMoForCausalLM",
-    "DbrxForCausalLM", "QWenLMHeadModel",
-})  # fmt: skip
-"""Models whose attention heads are split over all TP ranks."""
-
-SPLIT_OVER_ATTENTION_TP = frozenset({
-    "Qwen3ForCausalLM", "Qwen3MoeForCausalLM", "Qwen2MoeForCausalLM", "Qwen3NextForCausalLM", "Glm4MoeForCausalLM",
-    "GptOssForCausalLM", "MiniMaxM2ForCausalLM", "Llama4ForCausalLM", "BailingMoeForCausalLM", "BailingMoeV2ForCausalLM",
-    "MiMoV2FlashForCausalLM",
-})  # fmt: skip
-"""Models whose attention heads are split over the ranks that attention data and context parallelism leave."""
-
-LATENT_ATTENTION = frozenset({
-    "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM",
-    "LongcatFlashForCausalLM", "Glm4MoeLiteForCausalLM",
-})  # fmt: skip
-"""Models with latent attention: their query heads are split, their one latent head is not."""
+IN_SGLANG = ("auto", "sglang")
+"""Values of `--model-impl` with which a class of SGLang's own runs, where it has one."""
 
 
-def _head_ranks(c: Config) -> int | None:
-    """Over how many ranks the attention heads are split; None for models that are not listed."""
-    architecture = c.model.architecture
-    if architecture in SPLIT_OVER_TP:
-        return int(c.tp_size)
-    if architecture in SPLIT_OVER_ATTENTION_TP or architecture in LATENT_ATTENTION:
+def served_class(c: Config, model: ModelFacts) -> ClassFacts | None:
+    """What SGLang's class of this model insists on; None where the model runs in another (a plugin's, Transformers')."""
+    if c.model_impl not in IN_SGLANG:
+        return None
+    return class_facts(model.architecture, c.release)
+
+
+def head_ranks(c: Config, model: ModelFacts) -> int | None:
+    """Over how many ranks a model's class shares its attention heads; None where it does not insist on even shares."""
+    facts = served_class(c, model)
+    if facts is None:
+        return None
+    if facts.heads:
+        return int(c.tp_size) if facts.heads == "tp" else attention_tp_size(c)
+    # Before 0.5.9 latent attention kept its heads whole under NSA's context parallelism, and split them otherwise.
+    if c.before("0.5.9") and model.uses_mla and not c.enable_nsa_prefill_context_parallel:
         return attention_tp_size(c)
     return None
 
@@ -54,6 +46,18 @@ def _divides(ranks: int, heads: int, kv_heads: int | None) -> bool:
     if kv_heads is None:
         return True
     return kv_heads % ranks == 0 if kv_heads >= ranks else ranks % kv_heads == 0
+
+
+def heads_fit(c: Config, tp: int) -> bool:
+    """Whether the model's attention heads could be shared by a TP group of this size, as far as its class insists on it."""
+    facts, ranks = served_class(c, c.model), head_ranks(c, c.model)
+    if facts is None or ranks is None:
+        return True
+    shared = tp * ranks // int(c.tp_size)
+    heads = c.model.num_attention_heads
+    if shared < 1 or not isinstance(heads, int):
+        return shared >= 1
+    return _divides(shared, heads, c.model.total_num_kv_heads if facts.kv_heads else None)
 
 
 @model_parallelism.refuses(
@@ -67,14 +71,13 @@ def attention_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
     to divide the KV heads or be a multiple of them. SGLang finds out when it builds the model and stops on a bare
     assertion. Choose a TP size that fits; GPUs that are left over can run a second replica.
     """
-    ranks = _head_ranks(c)
-    if ranks is None or ranks <= 1 or c.model_impl not in ("auto", "sglang"):
+    facts, ranks = served_class(c, c.model), head_ranks(c, c.model)
+    if facts is None or ranks is None or ranks <= 1:
         return None
     heads = c.model.num_attention_heads
-    if heads is None:
+    if not isinstance(heads, int):
         return None
-    latent = c.model.architecture in LATENT_ATTENTION
-    kv_heads = None if latent else c.model.total_num_kv_heads
+    kv_heads = c.model.total_num_kv_heads if facts.kv_heads else None
     if _divides(ranks, heads, kv_heads):
         return None
     fitting = next(n for n in range(ranks, 0, -1) if _divides(n, heads, kv_heads))
@@ -91,70 +94,36 @@ def attention_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
     )
 
 
-WITHOUT_PIPELINE = frozenset({
-    "AfmoeForCausalLM", "BaichuanForCausalLM", "BertForSequenceClassification", "BertModel", "CLIPModel",
-    "ChatGLMModel", "Cohere2ForCausalLM", "Cohere2MoeForCausalLM", "Cohere2VisionForConditionalGeneration",
-    "CohereForCausalLM", "Contriever", "DbrxForCausalLM", "DeepseekForCausalLM", "DeepseekOCRForCausalLM",
-    "DeepseekVL2ForCausalLM", "DiffusionGemmaForBlockDiffusion", "DotsOCRForCausalLM", "EmbeddingGemma2Model",
-    "EmbeddingGemmaModel", "Ernie4_5_ForCausalLM", "Ernie4_5_MoeForCausalLM",
-    "Ernie4_5_VLMoeForConditionalGeneration", "ExaoneForCausalLM", "FalconH1ForCausalLM",
-    "FalconMambaForCausalLM", "GPT2LMHeadModel", "GPTBigCodeForCausalLM", "GPTJForCausalLM",
-    "Gemma2ForCausalLM", "Gemma2ForSequenceClassification", "Gemma3ForCausalLM",
-    "Gemma3ForConditionalGeneration", "Gemma3nForCausalLM", "Gemma3nForConditionalGeneration",
-    "Gemma4UnifiedForConditionalGeneration", "GemmaForCausalLM", "GlmAsrForConditionalGeneration",
-    "GlmImageForConditionalGeneration", "GraniteForCausalLM", "GraniteMoeForCausalLM",
-    "GraniteMoeSWAForCausalLM", "GraniteMoeSharedForCausalLM", "GraniteSWAForCausalLM", "Grok1ForCausalLM",
-    "Grok1ModelForCausalLM", "HYV3ForCausalLM", "HYV4ForCausalLM", "HrmTextForCausalLM",
-    "HunYuanDenseV1ForCausalLM", "HunYuanMoEV1ForCausalLM", "IQuestLoopCoderForCausalLM", "IQuestQ1ForCausalLM",
-    "InklingForConditionalGeneration", "InternLM2ForCausalLM", "InternLM2ForRewardModel",
-    "InternS1ForConditionalGeneration", "InternVLChatModel", "JetNemotronForCausalLM",
-    "JetVLMForConditionalGeneration", "KimiVLForConditionalGeneration", "Lfm2BidirectionalModel",
-    "Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Lfm2VlForConditionalGeneration",
-    "LightOnOCRForConditionalGeneration", "Llama4ForConditionalGeneration", "LlamaEmbeddingModel",
-    "LlamaForClassification", "LlamaForSequenceClassification",
-    "LlamaForSequenceClassificationWithNormal_Weights", "LlavaLlamaForCausalLM", "LlavaMistralForCausalLM",
-    "LlavaQwenForCausalLM", "LlavaVidForCausalLM", "LocateAnythingForConditionalGeneration",
-    "LongcatFlashForCausalLM", "Mamba2ForCausalLM", "MambaForCausalLM", "MiDashengLMModel", "MiMoForCausalLM",
-    "MindSporeForCausalLM", "MiniCPM3ForCausalLM", "MiniCPMForCausalLM", "MiniCPMO", "MiniCPMSALAForCausalLM",
-    "MistralModel", "MllamaForConditionalGeneration", "MultiModalityCausalLM", "MuseGlimmerForCausalLM",
-    "MuseGlimmerForConditionalGeneration", "MuseSparkForConditionalGeneration", "NVILAForConditionalGeneration",
-    "NVILALiteForConditionalGeneration", "NanbeigeForSequenceClassification",
-    "NemotronH_Nano_Omni_Reasoning_V3", "NemotronH_Nano_VL_V2", "NemotronH_Omni_Reasoning_V3",
-    "Olmo2ForCausalLM", "OlmoForCausalLM", "OlmoeForCausalLM", "OrionForCausalLM", "POINTSV15ChatModel",
-    "PaddleOCRVLForConditionalGeneration", "PersimmonForCausalLM", "Phi3SmallForCausalLM", "Phi4MMForCausalLM",
-    "PhiForCausalLM", "PhiMoEForCausalLM", "PixtralForConditionalGeneration", "PixtralVisionModel",
-    "QWenLMHeadModel", "QuantMixtralForCausalLM", "Qwen2AudioForConditionalGeneration", "Qwen2ForRewardModel",
-    "Qwen2ForSequenceClassification", "Qwen2VLForConditionalGeneration", "Qwen3ASRForConditionalGeneration",
-    "Qwen3ForRewardModel", "Qwen3ForSequenceClassification", "Qwen3Model", "Qwen3NextForCausalLM",
-    "Sarashina2VisionForCausalLM", "StableLmForCausalLM", "Starcoder2ForCausalLM",
-    "Step3VLForConditionalGeneration", "Step3p7ForConditionalGeneration", "StepVLForConditionalGeneration",
-    "UnlimitedOCRForCausalLM", "VoxtralForConditionalGeneration", "WhisperForConditionalGeneration",
-    "XLMRobertaForSequenceClassification", "XLMRobertaModel", "XverseForCausalLM", "XverseMoeForCausalLM",
-    "YiVLForCausalLM",
-})  # fmt: skip
-"""Classes whose forward pass does not hand hidden states to a next stage, in every release modelled."""
+@model_parallelism.refuses(
+    "SPC952", "draft-heads-not-divisible-by-ranks", raises="AssertionError", late=True,
+    bad="model=qwen3-8b -- --tp-size 8 --speculative-algorithm STANDALONE --speculative-draft-model-path {models}/qwen2.5-7b",
+    good="model=qwen3-8b -- --tp-size 4 --speculative-algorithm STANDALONE --speculative-draft-model-path {models}/qwen2.5-7b",
+)  # fmt: skip
+def draft_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
+    """The GPUs cannot share the draft model's attention heads evenly.
 
-PIPELINED_SINCE = {
-    "Gemma4ForCausalLM": "0.5.13",
-    "Gemma4ForConditionalGeneration": "0.5.13",
-    "Glm4vForConditionalGeneration": "0.5.7",
-    "Glm4vMoeForConditionalGeneration": "0.5.7",
-    "KimiK25ForConditionalGeneration": "0.5.10",
-    "MiniMaxM2ForCausalLM": "0.5.10",
-    "Qwen3VLForConditionalGeneration": "0.5.7",
-    "Qwen3VLMoeForConditionalGeneration": "0.5.7",
-    "Qwen4ExpForConditionalGeneration": "0.5.21",
-    "SolarForCausalLM": "0.5.22",
-}
-"""Classes that learned it, and when."""
-
-
-def _runs_in_pipeline(c: Config) -> bool:
-    architecture = c.model.architecture
-    if architecture in WITHOUT_PIPELINE:
-        return False
-    since = PIPELINED_SINCE.get(architecture)
-    return since is None or c.since(since)
+    A draft model is split over the target's ranks, whatever its size: their number has to divide its query heads, and to divide its
+    KV heads or be a multiple of them. SGLang finds out when it builds the draft, after the target's weights are loaded.
+    """
+    if c.speculative_algorithm is None or c.speculative_draft_model_path in (None, c.model_path) or c.draft is None:
+        return None
+    draft = c.draft.as_draft()
+    facts, ranks = served_class(c, draft), head_ranks(c, draft)
+    heads = draft.num_attention_heads
+    if facts is None or ranks is None or ranks <= 1 or not isinstance(heads, int):
+        return None
+    kv_heads = draft.total_num_kv_heads if facts.kv_heads else None
+    if _divides(ranks, heads, kv_heads):
+        return None
+    fitting = next(n for n in range(ranks, 0, -1) if _divides(n, heads, kv_heads))
+    shared = f"{heads} attention heads" + (f" and {kv_heads} KV heads" if kv_heads and heads % ranks == 0 else "")
+    return Refusal(
+        at="tp_size" if c.given("tp_size") else "speculative_draft_model_path",
+        with_=("speculative_draft_model_path", "model_path"),
+        message=f"{c.shown('tp_size')} cannot share the draft's {shared} evenly, so SGLang stops when it builds the draft, with the "
+        f"target loaded. {fitting} {'ranks divide' if fitting > 1 else 'rank divides'} them.",
+        fixes=(setting(tp_size=c.tp_size // ranks * fitting), setting(speculative_algorithm="NGRAM")),
+    )
 
 
 @model_parallelism.refuses(
@@ -173,7 +142,8 @@ def pipeline_through_model_without_stages(c: Config) -> Refusal | None:
     SGLang finds out when the weights are loaded and stops. Use tensor (or for many experts expert) parallelism over the
     same GPUs.
     """
-    if c.pp_size <= 1 or c.model_impl not in ("auto", "sglang") or _runs_in_pipeline(c):
+    facts = served_class(c, c.model) if c.pp_size > 1 else None
+    if facts is None or facts.stages is not False:
         return None
     return Refusal(
         at="pp_size",

@@ -12,6 +12,7 @@ Left out: token maps and tokenizers (files), what a draft's weights hold, Domino
 
 from __future__ import annotations
 
+from spec_lsp.facts.classes import class_facts, is_target
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import (
@@ -26,7 +27,6 @@ from spec_lsp.resolution.engine import (
     setting,
 )
 from spec_lsp.resolution.late.attention import LATENT_ONLY, PLAIN_ONLY, fa3_runs
-from spec_lsp.resolution.late.capture import DFLASH, DSPARK, EAGLE3, SERVED
 from spec_lsp.resolution.speculative.common import DRAFT_BACKENDS, DRAFT_SHAPE, is_eagle
 
 CHAIN_ONLY = ("flashmla", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
@@ -317,11 +317,10 @@ def tree_drafting_on_aiter(c: Config) -> Refusal | None:
 # --- targets that drafts can read -----------------------------------------------------------------------------------
 
 
-def _lacks_hook(c: Config, table: dict[str, str]) -> bool:
-    """Whether SGLang serves this target but cannot take hidden states from it."""
-    name = c.model.architecture
-    since = table.get(name)
-    return name in SERVED and (since is None or bool(since and c.before(since)))
+def _lacks_hook(c: Config, kind: str) -> bool:
+    """Whether SGLang serves this target but cannot take the hidden states from it that a draft of this kind reads."""
+    facts = class_facts(c.model.architecture, c.release)
+    return facts is not None and is_target(c.model.architecture) and kind not in facts.captures
 
 
 def _hookless(c: Config, why: str) -> Refusal:
@@ -355,7 +354,7 @@ def target_without_eagle3(c: Config) -> Refusal | None:
     An EAGLE3 draft reads hidden states of three layers of the target; the target's class in SGLang must collect them. For classes
     that do not, there is NGRAM, STANDALONE, or EAGLE.
     """
-    if c.speculative_algorithm != "EAGLE3" or c.draft is None or not _lacks_hook(c, EAGLE3):
+    if c.speculative_algorithm != "EAGLE3" or c.draft is None or not _lacks_hook(c, "eagle3"):
         return None
     config = draft_model(c).hf("eagle_config")
     if isinstance(config, dict) and config.get("use_aux_hidden_state", True) is False:
@@ -380,9 +379,9 @@ def target_without_block_drafts(c: Config) -> Refusal | None:
     Such a draft reads hidden states of several layers of the target; the target's class in SGLang must collect them.
     For classes that do not, there is NGRAM.
     """
-    if c.speculative_algorithm not in ("DFLASH", "DSPARK") or not _lacks_hook(c, DFLASH):
+    if c.speculative_algorithm not in ("DFLASH", "DSPARK") or not _lacks_hook(c, "dflash"):
         return None
-    if c.speculative_algorithm == "DSPARK" and not _lacks_hook(c, DSPARK):
+    if c.speculative_algorithm == "DSPARK" and not _lacks_hook(c, "dspark"):
         return None
     return _hookless(
         c, f"in this release its class does not collect the hidden states that a {c.speculative_algorithm} draft reads"
@@ -416,7 +415,8 @@ def draft_of_another_kind(c: Config) -> Refusal | None:
     if c.speculative_algorithm != "EAGLE3":
         return None
     draft = draft_model(c)
-    if draft.architecture in EAGLE3_DRAFTS or not (draft.architecture in SERVED or _is_draft_layer(draft)):
+    known = class_facts(draft.architecture, c.release) is not None and is_target(draft.architecture)
+    if draft.architecture in EAGLE3_DRAFTS or not (known or _is_draft_layer(draft)):
         return None
     own = c.draft is None or c.speculative_draft_model_path == c.model_path
     what = "there is no `--speculative-draft-model-path`" if c.draft is None else f"the draft is a {draft.architecture}"

@@ -1,0 +1,294 @@
+"""What quantization methods refuse: the GPU, the activations' data type, and the MoE runner their experts should run on.
+
+Follows model_loader/loader.py (_get_quantization_config) and the MoE methods of layers/quantization/ with MoeRunner
+(layers/moe/moe_runner/runner.py). What each method asks for is data of each release (facts/methods.py).
+
+Left out: packages that are not installed (FlashInfer's helpers, DeepGEMM), schemes that a checkpoint mixes layer by layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from spec_lsp.facts.methods import needed, requirements
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.model.config import model_dtype, served_quantization
+
+quantization_methods = Handler("model_loader/loader.py:_get_quantization_config", when=lambda c: bool(c.gpu.is_cuda))
+
+
+def method(c: Config) -> str | None:
+    """The method the weights are served with; None without quantization, or where resolution itself refuses it."""
+    served = served_quantization(c)
+    return None if served.problem else served.method
+
+
+def _asked(c: Config) -> str:
+    """Where a reader sees the method: the flag, else the model."""
+    return "quantization" if c.given("quantization") else "model_path"
+
+
+def _what(c: Config, name: str) -> str:
+    return c.shown("quantization") if c.given("quantization") else f"This checkpoint's quantization ({name})"
+
+
+def _checkpoint_needs_it(c: Config) -> bool:
+    return served_quantization(c).checkpoint is not None
+
+
+@quantization_methods.refuses(
+    "SPC944", "quantization-method-above-gpu", raises="ValueError", late=True, gate=True,
+    bad=("gpu=a100 -- --quantization w8a8_fp8", "gpu=t4 -- --quantization fp8 --dtype half", "gpu=h100 -- --quantization nvfp4_online"),
+    good=("gpu=h100 -- --quantization w8a8_fp8", "gpu=a100 -- --quantization fp8"),
+)  # fmt: skip
+def quantization_method_above_gpu(c: Config) -> Refusal | None:
+    """This GPU is older than the quantization method needs.
+
+    Each method names the oldest GPU its kernels run on: ModelOpt's FP8 and `w8a8_fp8` need SM89 (so no A100), `w4afp8` SM90,
+    `nvfp4_online` SM100; plain `fp8` runs from Ampere on, by Marlin's weight-only kernels. SGLang compares just before it builds the
+    model. Serve another checkpoint, or take a newer GPU.
+    """
+    name = method(c)
+    if name is None or c.gpu.capability is None:
+        return None
+    wanted = requirements(name, c.release)
+    if wanted.capability is None or wanted.runs_on(c.gpu.capability):
+        return None
+    fixes = (dropping("quantization"),) if c.given("quantization") else ()
+    if (
+        c.given("quantization")
+        and not _checkpoint_needs_it(c)
+        and requirements("fp8", c.release).runs_on(c.gpu.capability)
+    ):
+        fixes = (setting(quantization="fp8"), *fixes)
+    major, minor = c.gpu.capability
+    return Refusal(
+        at=_asked(c),
+        with_=("model_path",) if c.given("quantization") else (),
+        message=f"{_what(c, name)} needs {needed(wanted.capability)} or newer, and {c.gpu.title} is SM{major}{minor}, so SGLang stops "
+        "before it loads the weights.",
+        fixes=fixes,
+    )
+
+
+@quantization_methods.refuses(
+    "SPC945", "data-type-of-quantization-method", raises="ValueError", late=True,
+    bad=(
+        "sglang=0.5.12 -- --quantization awq --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+        "--quantization fp8 --dtype float32",
+    ),
+    good="--quantization fp8 --dtype half",
+)  # fmt: skip
+def data_type_of_quantization_method(c: Config) -> Refusal | None:
+    """The quantization method does not compute in this data type.
+
+    Plain AWQ and GPTQ kernels compute in float16 only, most others in float16 and bfloat16. `--dtype auto` takes what config.json
+    states. SGLang compares just before it builds the model. Set `--dtype half`, or leave `--quantization` out: AWQ and GPTQ
+    checkpoints then run on Marlin's kernels, which take both.
+    """
+    name = method(c)
+    accepted = requirements(name, c.release).dtypes if name else ()
+    if name is None or not accepted:
+        return None
+    computed = "float16" if c.gpu.major < 8 else model_dtype(c)
+    if computed in accepted:
+        return None
+    types = " or ".join(accepted)
+    to = {"float16": "half"}.get(accepted[0], accepted[0])
+    at = "dtype" if c.given("dtype") else _asked(c)
+    return Refusal(
+        at=at,
+        with_=("model_path", "quantization"),
+        message=f"{_what(c, name)} computes in {types}, and this model runs in {computed}"
+        + (f" ({c.flag_as_typed('dtype')})" if c.given("dtype") else ", which config.json states")
+        + ", so SGLang stops before it loads the weights.",
+        fixes=(
+            *((dropping("quantization"),) if c.given("quantization") and _checkpoint_needs_it(c) else ()),
+            setting(dtype=to),
+        ),
+    )
+
+
+# --- experts ----------------------------------------------------------------------------------------------------------
+
+
+def leaves_experts_out(c: Config) -> bool:
+    """Whether config.json keeps (some) experts out of quantization."""
+    config = c.model.quantization_config
+    if not isinstance(config, Mapping):
+        return False
+    names: list[Any] = []
+    for key in ("ignored_layers", "modules_to_not_convert", "ignore", "exclude_modules"):
+        names += config.get(key) or ()
+    return any("expert" in str(n) and "shared" not in str(n) for n in names)
+
+
+def _quantized_experts(c: Config, *names: str) -> bool:
+    return bool(c.model.num_experts) and method(c) in names and not leaves_experts_out(c)
+
+
+def _runner(c: Config, message: str, *others: str) -> Refusal:
+    return Refusal(
+        at="moe_runner_backend",
+        with_=("model_path",),
+        message=message,
+        fixes=(
+            *((dropping("moe_runner_backend"),) if c.given("moe_runner_backend") else ()),
+            *(setting(moe_runner_backend=name) for name in others),
+        ),
+    )
+
+
+NVFP4_EXAMPLE = (
+    """--json-model-override-args '{"quantization_config": """
+    """{"quant_method": "modelopt_fp4", "quant_algo": "NVFP4", "group_size": 16}}'"""
+)
+
+
+@quantization_methods.refuses(
+    "SPC946", "nvfp4-experts-before-blackwell", raises="ValueError", late=True, since="0.5.13",
+    sglang="layers/quantization/modelopt_quant.py:__init__",
+    bad=f"gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {NVFP4_EXAMPLE}",
+    good=f"gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend marlin {NVFP4_EXAMPLE}",
+)  # fmt: skip
+def nvfp4_experts_before_blackwell(c: Config) -> Refusal | None:
+    """Before Blackwell, NVFP4 experts run on Marlin's kernels only.
+
+    Hopper, Ada and Ampere have no FP4 matrix units; Marlin decodes the weights on the fly. Leave `--moe-runner-backend` out, or set
+    `marlin`.
+    """
+    if c.gpu.blackwell or c.moe_runner_backend in ("auto", "marlin") or str(c.moe_runner_backend).startswith("lora"):
+        return None
+    if not _quantized_experts(c, "modelopt_fp4"):
+        return None
+    return _runner(
+        c,
+        f"{c.shown('moe_runner_backend')} has no kernels for this model's NVFP4 experts on {c.gpu.title}, and SGLang stops when it "
+        "builds them. Before Blackwell only `marlin` has.",
+        "marlin",
+    )
+
+
+@quantization_methods.refuses(
+    "SPC947", "cutlass-for-nvfp4-experts", raises="NotImplementedError", late=True, since="0.5.16",
+    sglang="layers/quantization/modelopt_quant.py:create_moe_runner",
+    bad=f"gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend cutlass {NVFP4_EXAMPLE}",
+    good=f"gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend flashinfer_cutlass {NVFP4_EXAMPLE}",
+)  # fmt: skip
+def cutlass_for_nvfp4_experts(c: Config) -> Refusal | None:
+    """SGLang's own CUTLASS runner does not know NVFP4 experts; FlashInfer's does.
+
+    `--moe-runner-backend cutlass` and `flashinfer_cutlass` are two runners. Only the second has kernels for NVFP4.
+    """
+    if c.moe_runner_backend != "cutlass" or not c.gpu.blackwell or not _quantized_experts(c, "modelopt_fp4"):
+        return None
+    return _runner(
+        c,
+        f"{c.shown('moe_runner_backend')} is refused for NVFP4 experts when they are built. FlashInfer's runner is `flashinfer_cutlass`.",
+        "flashinfer_cutlass",
+    )
+
+
+@quantization_methods.refuses(
+    "SPC948", "cutlass-for-fp8-experts", raises="AssertionError", late=True,
+    sglang="layers/quantization/fp8.py:__init__",
+    bad=(
+        "gpu=a100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
+        "model=qwen3-30b-a3b -- --quantization fp8 --moe-runner-backend cutlass",
+    ),
+    good="gpu=h100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
+)  # fmt: skip
+def cutlass_for_fp8_experts(c: Config) -> Refusal | None:
+    """SGLang's CUTLASS runner takes FP8 experts with blockwise scales only, on Hopper and Blackwell.
+
+    A checkpoint with `weight_block_size` has such scales; weights that `--quantization fp8` quantizes while loading have one scale for
+    each tensor. Take `triton`, or leave the runner to SGLang.
+    """
+    if c.moe_runner_backend != "cutlass" or not _quantized_experts(c, "fp8"):
+        return None
+    config = c.model.quantization_config or {}
+    fits = c.gpu.sm90 or c.gpu.sm100 or (c.gpu.sm120 and c.since("0.5.10"))
+    if fits and config.get("weight_block_size"):
+        return None
+    why = "takes experts with blockwise scales only" if fits else f"has no FP8 experts on {c.gpu.title}"
+    return _runner(
+        c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers.", "triton"
+    )
+
+
+MXFP4_RUNNERS = frozenset({"auto", "triton", "triton_kernel", "marlin", "deep_gemm", "aiter", "flashinfer_mxfp4"})
+
+
+@quantization_methods.refuses(
+    "SPC949", "runner-without-mxfp4-experts", raises="NotImplementedError", late=True, since="0.5.12",
+    sglang="layers/quantization/mxfp4.py:create_moe_runner",
+    bad=(
+        "gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend cutlass",
+        "sglang=0.5.19 gpu=a100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend flashinfer_mxfp4",
+    ),
+    good=(
+        "gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend triton_kernel",
+        "gpu=b200 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend flashinfer_mxfp4",
+    ),
+)  # fmt: skip
+def runner_without_mxfp4_experts(c: Config) -> Refusal | None:
+    """This MoE runner has no kernels for MXFP4 experts (gpt-oss).
+
+    Triton's runners, Marlin's, DeepGEMM's and FlashInfer's MXFP4 runner do; `flashinfer_mxfp4` needs Hopper or Blackwell. Leave
+    `--moe-runner-backend` out: SGLang picks the best there is.
+    """
+    runner = c.moe_runner_backend
+    if not _quantized_experts(c, "mxfp4") or str(runner).startswith("lora"):
+        return None
+    if runner == "flashinfer_mxfp4":
+        fits = c.gpu.sm90 or c.gpu.sm100 or c.gpu.sm120
+    else:
+        fits = runner in MXFP4_RUNNERS or c.before("0.5.20")
+    if fits:
+        return None
+    return _runner(
+        c,
+        f"{c.shown('moe_runner_backend')} has no kernels for MXFP4 experts on {c.gpu.title}, and SGLang stops when it builds the MoE "
+        "layers. Leave it out.",
+        "triton_kernel",
+    )
+
+
+FUSED_ONLY = {
+    "flashinfer_trtllm": {"none": "", "flashinfer": "0.5.19"},
+    "flashinfer_trtllm_routed": {"none": "", "flashinfer": "0.5.15"},
+    "flashinfer_cutlass": {"none": "", "flashinfer": ""},
+}
+"""Runners that compute dispatch and experts in one function: the exchanges they have one for, and since when."""
+
+
+@quantization_methods.refuses(
+    "SPC953", "runner-without-exchange", raises="NotImplementedError", late=True, since="0.5.15",
+    sglang="layers/moe/moe_runner/runner.py:__init__",
+    bad="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep --moe-runner-backend flashinfer_trtllm",
+    good="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep --moe-runner-backend deep_gemm",
+)  # fmt: skip
+def runner_without_exchange(c: Config) -> Refusal | None:
+    """This MoE runner cannot take tokens from this all-to-all backend.
+
+    Runners of one fused function need one for the exchange in use. FlashInfer's runners have it without an exchange and for FlashInfer's
+    own, not for DeepEP's and its kin. With DeepEP, `deep_gemm` runs the experts.
+    """
+    known = FUSED_ONLY.get(c.moe_runner_backend)
+    if known is None or c.moe_a2a_backend not in ("deepep", "mooncake", "nixl") or c.enable_lora:
+        return None
+    if not c.model.num_experts or method(c) not in (None, "fp8") or leaves_experts_out(c):
+        return None
+    return Refusal(
+        at="moe_runner_backend",
+        with_=("moe_a2a_backend", "model_path"),
+        message=f"{c.shown('moe_runner_backend')} cannot take tokens from {c.shown('moe_a2a_backend')}, and SGLang stops when it builds "
+        "the MoE layers. `deep_gemm` can.",
+        fixes=(
+            setting(moe_runner_backend="deep_gemm"),
+            dropping("moe_runner_backend"),
+            setting(moe_a2a_backend="none"),
+        ),
+    )

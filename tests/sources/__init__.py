@@ -1,0 +1,1 @@
+"""What is taken from SGLang's sources as data, read by their syntax trees and never imported: one module for each table."""
