@@ -8,12 +8,23 @@ from dataclasses import dataclass, field, replace
 from functools import cache as once
 from functools import partial
 
-from spec_lsp.analysis.diagnostics import Naming, diagnostics_of, in_order, told_once, with_names
+from spec_lsp.analysis.builds import own_build
+from spec_lsp.analysis.diagnostics import Naming, deprecations_once, diagnostics_of, in_order, told_once, with_names
 from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
 from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
-from spec_lsp.analysis.judge import ConfigSource, Judged, ModelSource, Verdict, bind_variant, is_open, judge, run
+from spec_lsp.analysis.judge import (
+    OLDEST_MODELLED,
+    ConfigSource,
+    Judged,
+    ModelSource,
+    Verdict,
+    bind_variant,
+    is_open,
+    judge,
+    run,
+)
 from spec_lsp.analysis.moved import moved
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
@@ -21,6 +32,7 @@ from spec_lsp.analysis.together import findings_together
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import releases
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
@@ -137,7 +149,12 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(
-        document, in_order(told_once(kept)), tuple(reports), ignored, frozenset(depends_on), faults=tuple(faults)
+        document,
+        tuple(deprecations_once(in_order(told_once(kept)))),
+        tuple(reports),
+        ignored,
+        frozenset(depends_on),
+        faults=tuple(faults),
     )
 
 
@@ -174,7 +191,8 @@ def _looked_at(
         read[path] = configs(path)
         return read[path]
 
-    assumed = assume(launch, document.directives, options, workspace, document.name)
+    build = own_build(document, launch)
+    assumed = assume(launch, document.directives, options, workspace, document.name, build)
     entry, fresh = _judged(launch, assumed, models, noted, cache)
     diagnostics = _placed(entry, launch, index, noted, fresh=fresh)
     verdict = entry.verdict
@@ -218,7 +236,7 @@ def _judged(
 
     verdict = judge(
         launch, assumed.worlds, noted, configs,
-        release_named=assumed.release_named, unreleased=assumed.unreleased,
+        release_named=assumed.release_named, build=assumed.build,
     )  # fmt: skip
     entry = Entry(verdict, asked)
     cache.put(key, entry)
@@ -267,7 +285,7 @@ def launch_key(launch: Launch, assumed: Assumed, configs: ConfigSource) -> Hasha
         launch.program,
         assumed.worlds,
         assumed.release_named,
-        assumed.unreleased,
+        assumed.build,
         tuple(_variant_key(v, configs) for v in launch.variants),
     )
 
@@ -299,15 +317,25 @@ def _problem(problem: Problem) -> Diagnostic:
 
 
 def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None:
-    """What is said once of a release that is not shipped, where it is named."""
+    """What is said once of a release that is not shipped or not followed whole, where it is named."""
     release, known = named.value, catalog_release(named.value)
-    if release == known:
-        return None
+    place = named.place or launch.place
     if release > newest():
         message = f"SGLang {release} is newer than any release spec-lsp knows: flags and values unknown to {known} are warnings only."
-    else:
+    elif release < releases()[0]:
+        message = (
+            f"SGLang {release} ({named.source}) is older than any release spec-lsp knows: the launch is checked by the flags of "
+            f"{known}, and a flag that no release knows may be one of {release}'s."
+        )
+    elif known < OLDEST_MODELLED:
+        message = (
+            f"Of SGLang {release} ({named.source}) spec-lsp knows the flags and their values but not what it decides from them: the "
+            f"launch is checked by its flags only. From {OLDEST_MODELLED} on it is checked whole."
+        )
+    elif release != known:
         message = f"spec-lsp does not know SGLang {release} ({named.source}): the launch is checked as {known}."
-    place = named.place or launch.place
+    else:
+        return None
     return Diagnostic(RELEASE_NOT_SHIPPED, RELEASE_NOT_SHIPPED.severity, message, place, f"unknown-release:{release}")
 
 

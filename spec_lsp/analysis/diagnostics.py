@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
 from spec_lsp.analysis.judge import ConfigSource, Judged, Merged, Verdict, bind_variant
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Diagnostic, Related
-from spec_lsp.analysis.rules import DEPRECATED_FLAG
+from spec_lsp.analysis.rules import DEPRECATED_FLAG, DEPRECATED_VARIABLE
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, Word, hull
@@ -171,6 +172,37 @@ def told_once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
             also = (*first.also, *(launch for launch in (first.launch, diagnostic.launch) if launch is not None))
             found[key] = replace(worst, also=tuple(dict.fromkeys(a for a in also if a != worst.launch)))
     return list(found.values())
+
+
+def deprecations_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+    """What goes is told once for a file, where it stands first, with the other places."""
+    kept: list[Diagnostic] = []
+    first: dict[tuple[str, str, str], int] = {}
+    for diagnostic in diagnostics:
+        about = _deprecated(diagnostic)
+        at = first.get(about) if about is not None else None
+        if about is None or at is None:
+            if about is not None:
+                first[about] = len(kept)
+            kept.append(diagnostic)
+            continue
+        told = kept[at]
+        related = (*told.related, Related(diagnostic.place, "here, too"))[:MAX_ALSO]
+        launches = (*told.also, *(launch for launch in (diagnostic.launch, *diagnostic.also) if launch is not None))
+        also = tuple(dict.fromkeys(launch for launch in launches if launch != told.launch))
+        kept[at] = replace(told, related=related, also=also)
+    return kept
+
+
+MAX_ALSO = 8
+"""Other places that are named of what is told once."""
+
+
+def _deprecated(diagnostic: Diagnostic) -> tuple[str, str, str] | None:
+    """What a deprecation is about: the rule, the file, and the flag or variable."""
+    if diagnostic.rule not in (DEPRECATED_FLAG, DEPRECATED_VARIABLE):
+        return None
+    return diagnostic.rule.name, diagnostic.place.document, re.sub(r" \(\d+\)$", "", diagnostic.key.split(":")[2])
 
 
 SEVERITIES = ("error", "warning", "information", "hint")

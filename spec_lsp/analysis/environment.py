@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
+from spec_lsp.analysis.builds import own_launcher
 from spec_lsp.analysis.report import Diagnostic, Remedy
 from spec_lsp.analysis.rules import DEPRECATED_VARIABLE, UNREAD_VARIABLE, VARIABLE_VALUE
-from spec_lsp.analysis.worlds import OLDER_WORLDS, Assumed, catalog_release, newest
+from spec_lsp.analysis.worlds import Assumed, catalog_release, newest
 from spec_lsp.catalog.history import Replacement, replacement, variable_span
 from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, releases
-from spec_lsp.facts.clues import image_parts, release_of
+from spec_lsp.facts.clues import image_parts, is_official, release_of
 from spec_lsp.facts.environment import FALSE, TRUE
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.launch import Document, Edit, Launch
@@ -51,27 +52,31 @@ def variables_of(document: Document, launch: Launch, index: int, assumed: Assume
         return []
     found: dict[tuple[str, Place], Diagnostic] = {}
     ahead = _ahead(launch, assumed)
+    own = _own(document, launch, assumed)
     for variant in launch.variants:
         for name, word in variant.env.items():
             if _OURS.fullmatch(name) and (name, word.place) not in found:
-                said = _judged(document, name, word, index, assumed, ahead)
+                said = _judged(document, name, word, index, assumed, ahead, own)
                 if said is not None:
                     found[name, word.place] = said
     return list(found.values())
 
 
-def _judged(document: Document, name: str, word: Word, index: int, assumed: Assumed, ahead: bool) -> Diagnostic | None:
+def _judged(
+    document: Document, name: str, word: Word, index: int, assumed: Assumed, ahead: bool, own: bool
+) -> Diagnostic | None:
     found = _finding(document.text, name, word.text, assumed, ahead)
     if found is None:
         return None
     rule, said, instead = found
+    said = _of_stock(said) if own else said
     spot = spot_of(document, name, word)
     place = spot.whole if spot is not None and rule is not VARIABLE_VALUE else word.place
     if place.document != document.name:
         return None
-    remedies = tuple(_remedies(document.text, name, rule, instead, spot, assumed)) if spot is not None else ()
+    remedies = tuple(_remedies(document.text, name, rule, instead, spot, assumed, own)) if spot is not None else ()
     return Diagnostic(
-        rule, rule.severity, said, place, f"{rule.name}:{index}:{name}", unnecessary=rule is UNREAD_VARIABLE,
+        rule, rule.severity, said, place, f"{rule.name}:{index}:{name}", unnecessary=rule is UNREAD_VARIABLE and not own,
         deprecated=rule is DEPRECATED_VARIABLE, launch=index, source=remedies,
     )  # fmt: skip
 
@@ -118,6 +123,21 @@ def _modern(name: str) -> str:
 def _releases(assumed: Assumed) -> list[Release]:
     """The shipped releases that stand for the launch's, oldest first."""
     return sorted({catalog_release(w.release) for w in assumed.worlds})
+
+
+def _own(document: Document, launch: Launch, assumed: Assumed) -> bool:
+    """Whether somebody's own build, image or launcher may read what no release does."""
+    images = [c for c in launch.clues if c.kind == "image"]
+    return bool(assumed.build) or own_launcher(document, launch) or any(not is_official(c) for c in images)
+
+
+def _of_stock(message: str) -> str:
+    """The sentence said of SGLang as it is released."""
+    unread = re.match(r"No release of SGLang that spec-lsp knows reads (`\w+`): it has no effect\.", message)
+    if unread:
+        return f"Stock SGLang does not read {unread[1]}; a build of your own may.{message[unread.end() :]}"
+    said = re.sub(r"\bSGLang(?= (?:no longer|reads|warns|takes|cannot|\d))", "stock SGLang", message, count=1)
+    return said[:1].upper() + said[1:]
 
 
 def _ahead(launch: Launch, assumed: Assumed) -> bool:
@@ -234,16 +254,20 @@ def _pair_of(document: Document, name: str, value: Place) -> Spot | None:
 
 
 def _remedies(
-    text: str, name: str, rule: Rule, instead: Replacement | None, spot: Spot, assumed: Assumed
+    text: str, name: str, rule: Rule, instead: Replacement | None, spot: Spot, assumed: Assumed, own: bool
 ) -> Iterator[Remedy]:
-    """Another name where one is known and means the same; else to take the variable out."""
+    """Another name where one is known and means the same; else to take the variable out, where nothing that may run reads it.
+
+    Safe is only what holds for a release that somebody named.
+    """
     if rule is VARIABLE_VALUE:
         return
     new = instead.instead if instead and not instead.note else ""
     if _OURS.fullmatch(new) and new in environment(_releases(assumed)[-1]):
-        rewritten = rule is DEPRECATED_VARIABLE and new == _modern(name)
+        rewritten = rule is DEPRECATED_VARIABLE and new == _modern(name) and assumed.release_named
         yield Remedy(f"Write `{new}`", (Edit(spot.name, new),), "safe" if rewritten else "unsafe")
-    if rule is UNREAD_VARIABLE or not (instead and instead.instead):
+    read_elsewhere = not assumed.release_named and variable_span(name) is not None
+    if not own and not read_elsewhere and (rule is UNREAD_VARIABLE or not (instead and instead.instead)):
         edit = _removed(text, spot.whole)
         if edit is not None:
             safe = rule is UNREAD_VARIABLE and _gone(name, assumed)
@@ -255,7 +279,7 @@ def _gone(name: str, assumed: Assumed) -> bool:
     span = variable_span(name)
     if span is None or span.until is None or span.until > _releases(assumed)[0]:
         return False
-    return assumed.release_named or not any(name in environment(r) for r in OLDER_WORLDS)
+    return assumed.release_named
 
 
 _OPENS = re.compile(r"(?:\bthen|\belse|\bdo|\{|\)|;)[ \t]*$")

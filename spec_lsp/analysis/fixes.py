@@ -10,17 +10,31 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from spec_lsp.analysis.candidate import Candidate
 from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.judge import ConfigSource, Merged, Verdict, bind_variant
 from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Options, Remedy, Repair, Workspace
+from spec_lsp.analysis.report import (
+    Analysis,
+    Applicability,
+    Diagnostic,
+    Fix,
+    Options,
+    Remedy,
+    Repair,
+    Workspace,
+    World,
+)
+from spec_lsp.analysis.succession import succession
+from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import BindError, Binding, Note
 from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.release import Release
-from spec_lsp.resolution.engine import Change
+from spec_lsp.catalog.suggest import is_certain, suggest_value
+from spec_lsp.resolution.engine import Change, Refusal
 from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Document, Edit, Problem
 from spec_lsp.syntax.word import Place
@@ -32,17 +46,6 @@ MAX_ROUNDS = 100
 """Rounds after which fix-all gives up: fixes that undo one another would go on forever."""
 
 # --- candidates --------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """Edits that may help, before they are verified."""
-
-    title: str
-    edits: tuple[Edit, ...]
-    size: int = 1
-    applicability: Applicability | None = None
-    """None: decided by what verification sees."""
 
 
 def fixes_for(
@@ -60,8 +63,9 @@ def fixes_for(
         if not any(f.edits == candidate.edits for f in fixes):
             applicability = _verified(analysis, diagnostic, candidate, options, workspace, cache)
             if applicability is not None:
-                fixes.append(Fix(candidate.title, applicability, candidate.edits))
-    return tuple(replace(f, preferred=i == 0) for i, f in enumerate(fixes))
+                fixes.append(Fix(candidate.title, applicability, candidate.edits, guess=candidate.guess))
+    applied = not holds_in_part(diagnostic)
+    return tuple(replace(f, preferred=applied and i == 0 and not f.guess) for i, f in enumerate(fixes))
 
 
 def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> Iterator[Candidate]:
@@ -85,12 +89,14 @@ def _printer(document: Document, launch: int, variant: int, release: Release, wo
     return Printer(document, launch, variant, binding, workspace)
 
 
-def _printed(changes: Iterable[Change], printer: Printer, near: Sequence[str]) -> Iterator[Candidate]:
+def _printed(
+    changes: Iterable[Change], printer: Printer, near: Sequence[str], *, guess: bool = False
+) -> Iterator[Candidate]:
     """The changes that can be written, the smallest first."""
     for change in sorted(changes, key=lambda c: c.size):
         edits = printer.print(change, near)
         if edits is not None:
-            yield Candidate(title_of(change, printer.binding), edits, change.size)
+            yield Candidate(title_of(change, printer.binding), edits, change.size, guess=guess)
 
 
 def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspace) -> Iterator[Candidate]:
@@ -98,11 +104,27 @@ def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspa
     printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
     found = merged.found
     if found.said is not None:
-        yield from _printed(found.said.fixes, printer, (found.said.at, *found.said.with_))
+        if found.said.choices:
+            yield from _spelt_right(found.said, printer)
+        yield from _printed(
+            found.said.fixes, printer, (found.said.at, *found.said.with_), guess=bool(found.said.choices)
+        )
     elif found.error is not None:
         yield from _for_error(printer.binding.errors[found.error], printer)
     elif found.note is not None:
-        yield from _for_note(printer.binding.notes[found.note], printer)
+        worlds = analysis.launches[launch].worlds
+        yield from _for_note(printer.binding.notes[found.note], printer, considered(worlds))
+
+
+def _spelt_right(said: Refusal, printer: Printer) -> Iterator[Candidate]:
+    """The value that was probably meant, of those that a field takes. The companions that it then needs are another matter."""
+    setting = printer.binding.settings.get(said.at)
+    typed = str(setting.value) if setting is not None else ""
+    near = suggest_value(typed, said.choices, said.at)
+    edits = printer.print(Change(set={said.at: near}), (said.at,)) if near is not None else None
+    if edits and near is not None:
+        guess = not is_certain(typed, near, said.choices, said.at)
+        yield Candidate(title_of(Change(set={said.at: near}), printer.binding), edits, guess=guess, spelling=True)
 
 
 def title_of(change: Change, binding: Binding) -> str:
@@ -125,16 +147,26 @@ def title_of(change: Change, binding: Binding) -> str:
 
 def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
     """What is usually meant by a mistake of arguments."""
+    if error.words and error.kind in ("unknown-flag", "ambiguous-prefix", "removed-flag"):
+        yield from succession(printer, error.words[0], error.typed, error.from_config)
+    if error.kind == "config-not-mapping" and error.words and error.definition is not None:
+        yield from succession(printer, error.words[0], error.definition.name, True)
     match error.kind:
         case "unknown-flag" | "ambiguous-prefix" | "config-ignored" if error.words:
             yield from _renamings(error, printer)
+        case "invalid-choice" if (
+            error.text.lower() in NOTHING and error.definition and error.definition.default is None
+        ):
+            for setting in [s for s in printer.binding.settings.values() if s.definition is error.definition]:
+                yield from _candidate(f"Remove `{setting.spelled}`", printer.remove(setting))
+            yield from _candidate(f"Remove `{error.typed} {error.text}`", _without(error, printer))
         case "invalid-choice" | "invalid-value" if error.suggestion:
             key, word = error.words[0], error.words[-1]
             written_as_key = error.from_config and key is not word
             edits = (
                 printer.set_key(key, error.suggestion) if written_as_key else printer.set_word(word, error.suggestion)
             )
-            yield from _candidate(f"Write `{error.typed} {error.suggestion}`", edits)
+            yield from _candidate(f"Write `{error.typed} {error.suggestion}`", edits, guess=error.guess)
         case "unexpected-value":
             edits = printer.set_flag(error.words[0], error.typed)
             yield from _candidate(f"Write `{error.typed}` without a value", edits)
@@ -180,34 +212,66 @@ def _joined(error: BindError, printer: Printer) -> Iterator[Candidate]:
 def _renamings(error: BindError, printer: Printer) -> Iterator[Candidate]:
     word = error.words[0]
     named_once = error.from_config or printer.document.launches[printer.launch].program == "engine"
+    guess = error.guess or (not error.suggestion and len(error.candidates) > 1)
     for name in [error.suggestion] if error.suggestion else error.candidates[:MAX_CANDIDATES]:
+        if "=" in name or " " in name:
+            continue  # its value comes with it: `succession`
         if named_once and name.removeprefix("--").replace("-", "_") in printer.binding.settings:
             continue  # keys and keywords stand once
         if error.kind == "config-ignored":
             yield from _candidate("Write `--config` and the path as two words", printer.split_value(word))
         elif error.from_config:
             key = name.removeprefix("--")
-            yield from _candidate(f"Write `{key}`", printer.rename_key(word, key))
+            yield from _candidate(f"Write `{key}`", printer.rename_key(word, key), guess=guess)
         else:
-            yield from _candidate(f"Write `{name}`", printer.rename(word, name))
+            yield from _candidate(f"Write `{name}`", printer.rename(word, name), guess=guess)
 
 
-def _for_note(note: Note, printer: Printer) -> Iterator[Candidate]:
+def _for_note(note: Note, printer: Printer, releases: Sequence[Release]) -> Iterator[Candidate]:
     settings = printer.binding.settings.values()
-    if note.kind == "deprecated" and note.suggestion:
+    if note.kind == "deprecated" and note.word is not None:
+        name = note.definition.name if note.definition is not None else note.typed
+        yield from succession(printer, note.word, name, note.from_config, releases)
+        if note.definition is not None and note.definition.action == "deprecated":
+            yield from _candidate(f"Remove `{note.typed}`", _without_effect(note, printer))
+    if note.kind == "deprecated" and note.suggestion and not {"=", " "} & set(note.suggestion):
         for setting in [s for s in settings if s.flag.place == note.place and not s.from_config][:1]:
             instead = printer.binding.catalog.flag(note.suggestion)
             if instead is not None and instead.takes_value != setting.definition.takes_value:
                 continue
             yield from _candidate(f"Write `{note.suggestion}`", printer.rename(setting.flag, note.suggestion))
+    if note.kind == "prefix" and note.word is not None and note.suggestion:
+        yield from _candidate(f"Write `{note.suggestion}`", printer.rename(note.word, note.suggestion))
     if note.kind == "repeated":
         for loser in [loser for s in settings for loser in s.losers if loser.flag.place == note.place][:1]:
             yield from _candidate(f"Remove `{loser.spelled}`", printer.remove(loser))
 
 
-def _candidate(title: str, edits: tuple[Edit, ...] | None) -> Iterator[Candidate]:
+def _candidate(title: str, edits: tuple[Edit, ...] | None, *, guess: bool = False) -> Iterator[Candidate]:
     if edits:
-        yield Candidate(title, edits)
+        yield Candidate(title, edits, guess=guess)
+
+
+NOTHING = frozenset(("none", "null", "no", "off", "false", ""))
+"""What people write for a value that is not set, where only leaving the flag out says so."""
+
+
+def _without(error: BindError, printer: Printer) -> tuple[Edit, ...] | None:
+    """The launch without a flag whose value is not taken."""
+    if error.from_config:
+        return printer.remove_key(error.words[0])
+    joined = len(error.words) < 2 or error.words[0].place.contains(error.words[-1].place)
+    return printer.remove_words(error.words[0], 1 if joined else len(error.words))
+
+
+def _without_effect(note: Note, printer: Printer) -> tuple[Edit, ...] | None:
+    """The launch without a flag that does nothing any more."""
+    assert note.word is not None
+    assert note.definition is not None
+    if note.from_config:
+        return printer.remove_key(note.word)
+    own_value = note.definition.takes_value and "=" not in note.word.known_start
+    return printer.remove_words(note.word, 2 if own_value else 1) if note.definition.nargs in (0, None) else None
 
 
 def _without_ignore(document: Document, ignore: Ignore) -> Candidate:
@@ -263,28 +327,65 @@ def _verified(
     )
     if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
         return None
-    if _count(after, diagnostic) >= _count(analysis, diagnostic) or _new_errors(analysis, after, diagnostic):
+    if _count(after, diagnostic) >= _count(analysis, diagnostic):
+        return None
+    arguments = candidate.spelling or diagnostic.rule.topic == "arguments"
+    if _new_errors(analysis, after, arguments=arguments):
         return None
     if candidate.applicability is not None:
         return candidate.applicability
     repairs = diagnostic.rule.severity == "error"  # whatever runs afterwards, nothing runs before
-    return "safe" if not repairs and _same_outcome(analysis, after) else "unsafe"
+    if repairs or not _same_outcome(analysis, after):
+        return "unsafe"
+    same = all(_same_in(r, analysis.document, after.document, options, workspace, edited) for r in _unnamed(analysis))
+    return "safe" if same else "unsafe"
+
+
+def considered(worlds: Sequence[World]) -> tuple[Release, ...]:
+    """The releases that a launch may run: those that somebody named, else the newest and those that people still run."""
+    named = tuple(dict.fromkeys(w.release for w in worlds if w.release_from != NOT_NAMED))
+    return named if len(named) == len({w.release for w in worlds}) else (*{w.release for w in worlds}, *OLDER_WORLDS)
+
+
+def _unnamed(analysis: Analysis) -> tuple[Release, ...]:
+    """The older releases that some launch of the document may run, since nobody named its release."""
+    worlds = [w for report in analysis.launches for w in report.worlds]
+    return OLDER_WORLDS if any(w.release_from == NOT_NAMED for w in worlds) else ()
+
+
+def _same_in(
+    release: Release, before: Document, after: Document, options: Options, workspace: Workspace, edited: Workspace
+) -> bool:
+    """Whether the server runs the same in another release, too."""
+    older = replace(options, release=release)
+    return _same_outcome(analyse(before, older, workspace), analyse(after, older, edited))
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
     """How many findings of the diagnostic's rule its launch (or its document) has."""
-    return sum(d.rule is diagnostic.rule and diagnostic.launch in (d.launch, *d.also) for d in analysis.diagnostics)
+    own = [d for d in analysis.diagnostics if diagnostic.launch in (d.launch, *d.also) and not _of_older(d)]
+    return sum(d.rule is diagnostic.rule for d in own)
 
 
-def _new_errors(before: Analysis, after: Analysis, diagnostic: Diagnostic) -> bool:
+def _of_older(diagnostic: Diagnostic) -> bool:
+    """Whether a finding is only of releases that are older than the newest, where nobody named one."""
+    source = diagnostic.source
+    return (
+        isinstance(source, Merged)
+        and source.run.world.release_from == NOT_NAMED
+        and source.run.world.release < newest()
+    )
+
+
+def _new_errors(before: Analysis, after: Analysis, *, arguments: bool) -> bool:
     """Whether any launch has an error, or a warning of an error's rule, of a kind that it did not have.
 
-    SGLang reads arguments before it resolves them: what only shows once they can be read is not the fix's doing.
+    SGLang reads `arguments` before it resolves them: what only shows once they can be read is not the fix's doing.
     """
     known = {(d.rule.name, launch) for d in before.diagnostics for launch in (d.launch, *d.also)}
-    arguments = diagnostic.rule.topic == "arguments"
     return any(
         d.rule.severity == "error"
+        and not _of_older(d)
         and any((d.rule.name, launch) not in known for launch in (d.launch, *d.also))
         and (d.rule.topic == "arguments" or not arguments)
         for d in after.diagnostics
@@ -306,7 +407,7 @@ def _same_runs(before: Verdict | None, after: Verdict | None) -> bool:
         first.resolution is not None
         and second.resolution is not None
         and first.variant == second.variant
-        and first.resolution.refused == second.resolution.refused
+        and first.refused == second.refused
         and first.resolution.config.fields() == second.resolution.config.fields()
         for first, second in zip(before.runs, after.runs, strict=True)
     )
@@ -401,6 +502,8 @@ def _next_fix(
             continue
         tried.add(attempt)
         for fix in fixes_for(analysis, diagnostic, options, workspace, cache)[:1]:
+            if not fix.preferred:
+                continue
             if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
                 return diagnostic, fix
     return None

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.rules import (
+    ABBREVIATED_FLAG,
     AMBIGUOUS_FLAG,
     DEPRECATED_FLAG,
     INVALID_CHOICE,
@@ -23,7 +24,8 @@ from spec_lsp.analysis.rules import (
     rule_of,
 )
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
-from spec_lsp.catalog.binding import BindError, Binding, ReadConfig, Unknown, bind, rebound
+from spec_lsp.catalog.binding import BindError, Binding, Note, ReadConfig, Unknown, bind, rebound
+from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.meant import fields_meant
 from spec_lsp.catalog.release import Release
@@ -276,6 +278,8 @@ class Merged:
     """The variants in which it holds, when not in all."""
     cases: tuple[tuple[Found, Judged], ...] = ()
     """The first of each variant in which it was seen: variants may write it at different places."""
+    stock: bool = False
+    """Whether it is said of SGLang as it is released, and a build of somebody's own may differ."""
     without_effect: bool = False
     """Whether the launch resolves to the very same configuration without the flag."""
 
@@ -302,7 +306,9 @@ def findings_of(judged: Judged) -> list[Found]:
 
     found = [Found(rule_of(e), counted(_words_of(e)), error=i) for i, e in enumerate(binding.errors)]
     for i, note in enumerate(binding.notes):
-        rule = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG}.get(note.kind)
+        rule = NOTED.get(note.kind)
+        if rule is ABBREVIATED_FLAG and not _surprising(note):
+            continue
         if rule is not None:
             found.append(Found(rule, counted(f"{note.kind} {note.typed}"), note=i))
     if judged.resolution is not None:
@@ -319,6 +325,16 @@ def findings_of(judged: Judged) -> list[Found]:
         if not judged.refused:
             found += [Found(OVERRIDDEN_VALUE, said.at, said) for said in overridden(judged)]
     return found
+
+
+NOTED = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG, "prefix": ABBREVIATED_FLAG}
+"""The rules of what SGLang accepts but a person should know."""
+
+
+def _surprising(note: Note) -> bool:
+    """Whether an abbreviation may not be meant as one: whole words of the flag are missing, or it is a flag of another release's."""
+    missing = [part for part in (note.suggestion or "").removeprefix(note.typed).split("-") if part]
+    return len(missing) > 1 or flag_span(note.typed) is not None
 
 
 def _words_of(error: BindError) -> str:
@@ -364,10 +380,10 @@ def judge(
     configs: ConfigSource,
     *,
     release_named: bool = True,
-    unreleased: bool = False,
+    build: str = "",
 ) -> Verdict:
     """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses;
-    a build that is no release (`unreleased`) may know flags and choices that no release has."""
+    a `build` of somebody's own ("the image's own build") may know flags and choices that no release has."""
     if len(worlds) * len(launch.variants) > MAX_WORLDS:
         worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
     bound = Bound(launch, configs)
@@ -388,7 +404,7 @@ def judge(
     verdict = _verdict(runs)
     found = [_with_effect(m, launch, models) for m in verdict.findings]
     found = [_since_release(m, since.get(m.found.cause), refused_everywhere=everywhere) for m in found]
-    found = [_unless_built(m) for m in found] if unreleased else found
+    found = [_unless_built(m, build) for m in found] if build else found
     return replace(verdict, findings=(*found, *elsewhere))
 
 
@@ -404,10 +420,10 @@ def _since_release(merged: Merged, since: Release | None, *, refused_everywhere:
     return merged
 
 
-def _unless_built(merged: Merged) -> Merged:
-    """A flag or value that the image's own build may take, as a warning that says so."""
+def _unless_built(merged: Merged, build: str) -> Merged:
+    """A flag or value that somebody's own build may take, as a warning that says so."""
     if merged.severity == "error" and merged.found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
-        return replace(merged, severity="warning", where="unless the image's own build takes it")
+        return replace(merged, severity="warning", where=f"unless {build} takes it", stock=True)
     return merged
 
 
@@ -577,8 +593,10 @@ def _merge(
             elif not everywhere:
                 where = _where(holding, runs)
                 severity = "warning" if all(j.bare for j in holding) else severity
-            if first.world.release > releases()[-1] and found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
+            if found.rule in (UNKNOWN_FLAG, INVALID_CHOICE) and not _known_to_be_refused(found, first):
                 severity = "warning"
+                if first.world.release < releases()[0] and not first.binding.errors[found.error or 0].suggestion:
+                    continue
         elif found.rule.severity == "error" and not everywhere:
             severity, where = "warning", _where(holding, runs)
         elif not everywhere:
@@ -586,6 +604,17 @@ def _merge(
         variants = _variants(holding, runs) if severity == "warning" or where else ()
         merged.append(Merged(found, severity, first, where, variants, _by_variant(cases)))
     return merged
+
+
+def _known_to_be_refused(found: Found, judged: Judged) -> bool:
+    """Whether the very release refuses a flag or value, one that is newer or older than all that are known included."""
+    release = judged.world.release
+    if release >= releases()[0]:
+        return release <= releases()[-1]
+    error = judged.binding.errors[found.error or 0]
+    field = error.definition.field if error.definition is not None else ""
+    span = choice_span(field, error.text) if error.kind == "invalid-choice" else flag_span(error.typed)
+    return span is not None and not span.from_the_start
 
 
 def _by_variant(cases: Sequence[tuple[Found, Judged]]) -> tuple[tuple[Found, Judged], ...]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from spec_lsp.analysis.judge import Merged
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.history import choice_span, flag_span
+from spec_lsp.catalog.suggest import suggest_value
 from spec_lsp.syntax.launch import FLAG_PREFIXES, Choice, Launch
 
 MAX_CHOICES = 3
@@ -20,6 +23,10 @@ def message_of(merged: Merged, launch: Launch) -> str:
         message = binding.errors[found.error].message
     else:
         message = binding.notes[found.note or 0].message
+    if found.said is not None and found.said.choices:
+        message += _did_you_mean(merged)
+    if merged.stock:
+        message = of_stock(message)
     if found.rule.late and "weights" not in message:
         message += " The server finds out only after loading the weights."
     message += _named_by(merged)
@@ -29,6 +36,22 @@ def message_of(merged: Merged, launch: Launch) -> str:
     message = f"{message} This holds {where}." if where else message
     prefix = FLAG_PREFIXES.get(launch.program)
     return message.replace("`--", f"`{prefix}") if prefix else message
+
+
+def _did_you_mean(merged: Merged) -> str:
+    """The value that was probably meant, of those that are taken."""
+    said = merged.found.said
+    setting = merged.run.binding.settings.get(said.at) if said is not None else None
+    near = (
+        suggest_value(str(setting.value), said.choices, said.at) if said is not None and setting is not None else None
+    )
+    return f" Did you mean `{near}`?" if near is not None else ""
+
+
+def of_stock(message: str) -> str:
+    """The sentence said of SGLang as it is released: "SGLang 0.5.23 has no flag" becomes "Stock SGLang 0.5.23 has no flag"."""
+    said = re.sub(r"SGLang(?= \d)", "stock SGLang", message, count=1)
+    return said[:1].upper() + said[1:]
 
 
 def _named_by(merged: Merged) -> str:

@@ -150,6 +150,22 @@ class Printer:
         at = editor.locate(word)
         return None if at is None else _edits(editor.set_value(at[0], text))
 
+    def replace(self, word: Word, count: int, flags: Sequence[tuple[str, Sequence[str]]]) -> tuple[Edit, ...] | None:
+        """Write other flags with their values in the place of one and of the `count - 1` words behind it."""
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.replace(at[0], count, flags))
+
+    def replace_key(self, key: Word, flags: Sequence[tuple[str, Sequence[str]]]) -> tuple[Edit, ...] | None:
+        """Write other keys in the place of one of a `--config` file."""
+        pairs = {flag.removeprefix("--"): _loaded(values) for flag, values in flags}
+        return self._edit_file(key, lambda editor: editor.replace(key_of(key), pairs))
+
+    def remove_words(self, word: Word, count: int) -> tuple[Edit, ...] | None:
+        editor = self._editor()
+        at = editor.locate(word)
+        return None if at is None else _edits(editor.remove(at[0], count))
+
     def split_value(self, word: Word) -> tuple[Edit, ...] | None:
         """`--config=x.yaml` as two words."""
         editor = self._editor()
@@ -175,6 +191,19 @@ class Printer:
             return None
         setting = max(before, key=lambda s: s.flag.place.end)
         return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
+
+    def value_of_key(self, key: Word) -> str | None:
+        """The value of a key of a `--config` file, as a flag would be given it; None where it is `true`."""
+        text = self._text(key.place.document)
+        if text is None:
+            return None
+        start, end = self._embedded(key.place) or (0, None)
+        value = edit.ConfigEditor(key.place.document, text, start, end).config.values.get(key_of(key))
+        return None if value is True or value is None else str(value)
+
+    def remove_key(self, key: Word) -> tuple[Edit, ...] | None:
+        """Take a key out of a `--config` file."""
+        return self._edit_file(key, lambda editor: editor.remove(key_of(key)))
 
     def rename_key(self, word: Word, key: str) -> tuple[Edit, ...] | None:
         """Give a key of a `--config` file another name."""
@@ -273,6 +302,12 @@ class Printer:
 def key_of(word: Word) -> str:
     """The key of a `--config` file that a flag's word was made of."""
     return (word.text or "").removeprefix("--")
+
+
+def _loaded(values: Sequence[str]) -> Any:
+    """What YAML makes of a flag's values."""
+    read = [int(v) if v.isdecimal() else v for v in values]
+    return True if not read else read[0] if len(read) == 1 else read
 
 
 def texts_of(value: Any) -> tuple[str, ...]:

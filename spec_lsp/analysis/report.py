@@ -167,9 +167,11 @@ class Analysis:
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One verified way out. The first of a diagnostic's fixes is `preferred`."""
+    """One verified way out. The first of a diagnostic's fixes is `preferred`, the one that fix-all applies, unless it is a `guess`: one
+    of several names, or one that is only spelt alike."""
 
     title: str
     applicability: Applicability
     edits: tuple[Edit, ...]
     preferred: bool = False
+    guess: bool = False

@@ -173,6 +173,14 @@ CHANGED_VALUE = _rule(
     "spec-lsp", severity="information",
 )  # fmt: skip
 
+ABBREVIATED_FLAG = _rule(
+    29, "abbreviated-flag", "The flag is taken as an abbreviation of a much longer one.",
+    "argparse completes any beginning that fits one flag alone. So a flag that is gone, or that never was, may turn on something else "
+    "that begins with the same letters, and a later release may end the launch when a second flag fits. Write the flag in full, or "
+    "leave it out.",
+    "arguments", severity="information",
+)  # fmt: skip
+
 # --- the shell ---------------------------------------------------------------------------------------------------------
 
 FLAGS_AFTER_COMMENT = _rule(

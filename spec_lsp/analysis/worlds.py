@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Generic, TypeVar
 
+from spec_lsp.analysis.builds import own_image
 from spec_lsp.analysis.report import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import nearest, releases
-from spec_lsp.facts.clues import families_of, hardware_of, hint_of, is_unreleased, release_of
+from spec_lsp.facts.clues import families_of, hardware_of, hint_of, release_of
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.syntax.launch import Clue, Directive, Launch
 from spec_lsp.syntax.word import Place
@@ -41,8 +42,8 @@ class Assumed:
     release_named: bool
     hardware_named: bool
     releases: tuple[Named[Release], ...] = ()
-    unreleased: bool = False
-    """Whether the launch may run a build that is no release: nobody names one, and the image says so."""
+    build: str = ""
+    """What may be a build that is no release ("the image's own build"); empty for SGLang as it is released."""
 
 
 def newest() -> Release:
@@ -50,12 +51,17 @@ def newest() -> Release:
 
 
 def assume(
-    launch: Launch, directives: Sequence[Directive], options: Options, workspace: Workspace, document: str
+    launch: Launch,
+    directives: Sequence[Directive],
+    options: Options,
+    workspace: Workspace,
+    document: str,
+    build: str = "",
 ) -> Assumed:
     """The worlds of a launch. Release: directive > targets of the settings > image tag > pip pin > `sglang` of the settings > the
     workspace's lock file; hardware: directive > targets > `--device`, scheduler, image tag > `gpu` of the settings. What names only a
     maker (ROCm, CUDA) leaves its families; a file's name only says which one is likeliest. Older releases are not among the worlds
-    (see `OLDER_WORLDS`)."""
+    (see `OLDER_WORLDS`). `build`: what the document says of a build of somebody's own."""
     directed_release, directed_device = _directed(directives, launch)
     clued_releases = _releases(launch.clues, options, workspace, document)
     clued_device = _hardware(launch.clues, options)
@@ -70,12 +76,13 @@ def assume(
         for release in chosen or (Named(newest(), NOT_NAMED),):
             worlds += [World(release.value, d.value, release.source, d.source) for d in devices]
     release_named = all(w.release_from != NOT_NAMED for w in worlds)
+    said = any(w.release_from in ("directive", "asked for") for w in worlds)
     return Assumed(
         tuple(dict.fromkeys(worlds)),
         release_named,
         all(w.hardware_from not in (NOT_NAMED, FILE_NAME) for w in worlds),
         tuple(dict.fromkeys(named)),
-        not release_named and any(map(is_unreleased, launch.clues)),
+        "" if said else build or ("" if release_named else own_image(launch)),
     )
 
 

@@ -18,7 +18,7 @@ from spec_lsp.catalog.history import flag_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.suggest import suggest_flag, suggest_value
+from spec_lsp.catalog.suggest import is_certain, suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
@@ -114,6 +114,8 @@ class BindError:
     suggestion: str | None = None
     from_config: bool = False
     related: tuple[tuple[Place, str], ...] = ()
+    guess: bool = False
+    """Whether the suggestion is no more than the likeliest name: nothing says that it was meant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ class Note:
     typed: str = ""
     suggestion: str | None = None
     related: tuple[tuple[Place, str], ...] = ()
+    word: Word | None = None
+    """The flag's word, where the note is of a flag."""
+    from_config: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -395,11 +400,14 @@ class _Binder:
                     )
                 )
             if occurrence.typed != occurrence.matched:
-                message = f"`{occurrence.typed}` is read as `{occurrence.matched}`."
-                self.notes.append(Note("prefix", message, place, flag, occurrence.typed, occurrence.matched))
+                message = self.wording.abbreviated(occurrence.typed, occurrence.matched)
+                word, config = occurrence.arg.word, occurrence.arg.config
+                note = Note("prefix", message, place, flag, occurrence.typed, occurrence.matched, (), word, config)
+                self.notes.append(note)
             if flag.deprecated and not flag.fatal:
                 message, instead = self.wording.deprecated(flag, occurrence.matched)
-                self.notes.append(Note("deprecated", message, place, flag, occurrence.typed, instead))
+                word, config = occurrence.arg.word, occurrence.arg.config
+                self.notes.append(Note("deprecated", message, place, flag, occurrence.typed, instead, (), word, config))
         self._note_repeats(outcome)
         if outcome.help is not None:
             message = "SGLang prints its help and exits; no server starts."
@@ -463,7 +471,17 @@ class _Binder:
             fault.candidates,
             suggestion,
             fault.config,
+            guess=suggestion is not None and self._is_guess(fault, suggestion),
         )
+
+    def _is_guess(self, fault: Fault, suggestion: str) -> bool:
+        """Whether a suggestion is merely spelt alike."""
+        if fault.kind == "invalid-choice":
+            field = fault.flag.field if fault.flag is not None else ""
+            return not is_certain(fault.text, suggestion, fault.candidates, field)
+        if suggestion not in self.catalog.by_spelling or flag_span(fault.typed) is not None:
+            return False
+        return not is_certain(fault.typed, suggestion, (s for s in self.catalog.by_spelling if s.startswith("--")))
 
     def _suggestion(self, fault: Fault) -> str | None:
         """What was probably meant: the successor of a flag that is gone, else what is spelt alike."""

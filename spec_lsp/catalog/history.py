@@ -9,7 +9,7 @@ import functools
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -52,6 +52,20 @@ class Replacement:
 
     instead: str = ""
     note: str = ""
+    also: tuple[str, ...] = ()
+    """Flags with their values that are needed beside `instead`."""
+    values: Mapping[str, str] = field(default_factory=dict)
+    """What the old flag's values are called in the new one."""
+    value_of: str = ""
+    """The flag whose value the new one is given."""
+    takes_over: bool = False
+    """Whether the new flag takes that one's place, too."""
+
+    @property
+    def fixed(self) -> tuple[tuple[str, str], ...]:
+        """The flags and values to write where the value is told: `--moe-a2a-backend`, `deepep`."""
+        pairs = [tuple(re.split(r"[ =]", text, maxsplit=1)) for text in (self.instead, *self.also)]
+        return tuple((p[0], p[1]) for p in pairs if len(p) == 2) if all(len(p) == 2 for p in pairs) else ()
 
     @property
     def name(self) -> str:
@@ -64,9 +78,14 @@ def flag_span(spelling: str) -> Span | None:
     return _flags().get(spelling)
 
 
-def choice_span(field: str, choice: str) -> Span | None:
+def choice_span(name: str, choice: str) -> Span | None:
     """The releases whose flags for this field take this value; None if none does."""
-    return _choices().get((field, choice))
+    return _choices().get((name, choice))
+
+
+def field_span(name: str) -> Span | None:
+    """The releases that have a field of this name, which a flag of any name fills; None if none has."""
+    return _fields().get(name)
 
 
 def variable_span(name: str) -> Span | None:
@@ -136,6 +155,11 @@ def _choices() -> Mapping[tuple[str, str], Span]:
 
 
 @functools.cache
+def _fields() -> Mapping[str, Span]:
+    return _spans((r, {f.field for f in load(r).flags if f.action != "deprecated"}) for r in releases())
+
+
+@functools.cache
 def _variables() -> Mapping[str, Span]:
     return _spans((r, environment(r)) for r in releases())
 
@@ -143,4 +167,7 @@ def _variables() -> Mapping[str, Span]:
 @functools.cache
 def _replacements() -> Mapping[str, Replacement]:
     data = tomllib.loads(REPLACEMENTS.read_text(encoding="utf-8"))
-    return {name: Replacement(**entry) for name, entry in {**data["flags"], **data["variables"]}.items()}
+    return {
+        name: Replacement(**{**entry, "also": tuple(entry.get("also", ()))})
+        for name, entry in {**data["flags"], **data["variables"]}.items()
+    }

@@ -7,14 +7,16 @@ refuses a keyword that `ServerArgs` does not have.
 from __future__ import annotations
 
 import ast
+import json
 from collections.abc import Iterator, Sequence
 from types import MappingProxyType
 from typing import Any
 
 from spec_lsp.catalog.binding import BindError, Binding, Setting
+from spec_lsp.catalog.history import field_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
-from spec_lsp.catalog.suggest import suggest_flag
+from spec_lsp.catalog.suggest import is_certain, suggest_flag
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.syntax.word import Word
 
@@ -105,8 +107,15 @@ def _is_one(flag: Flag, value: Any) -> bool:
 
 
 def _meant(catalog: Catalog, name: str) -> str | None:
-    """The field that a keyword was probably meant to name: `tp` is `tp_size`, a flag's spelling its field."""
+    """The field that a keyword was probably meant to name: `tp` is `tp_size`, a flag's spelling its field. With its value
+    (`cuda_graph_backend_prefill="disabled"`) where that took the keyword's place."""
     fields = fields_of(catalog)
+    successor = replacement("--" + name.replace("_", "-"), catalog.release)
+    if successor is not None and successor.name.startswith("--"):
+        field = successor.name[2:].replace("-", "_")
+        value = dict(successor.fixed).get(successor.name)
+        if field in fields:
+            return f"{field}={json.dumps(value)}" if value is not None else field
     if f"{name}_size" in fields:
         return f"{name}_size"
     near = suggest_flag(catalog.release, "--" + name.replace("_", "-"))
@@ -125,4 +134,7 @@ def _unknown(catalog: Catalog, key: Word, name: str) -> BindError:
         words=(key,),
         typed=name,
         suggestion=suggestion,
+        guess=suggestion is not None
+        and field_span(name) is None
+        and not is_certain(name, suggestion, fields_of(catalog)),
     )

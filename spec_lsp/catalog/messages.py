@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from spec_lsp.catalog.argparse_rules import Fault
-from spec_lsp.catalog.history import Replacement, Span, choice_span, flag_span, replacement
+from spec_lsp.catalog.history import Replacement, Span, choice_span, field_span, flag_span, replacement
 from spec_lsp.catalog.model import Catalog, Flag
 
 MOST = 12
@@ -75,9 +75,10 @@ class Wording:
 
     def unknown_keyword(self, name: str, suggestion: str | None) -> str:
         """Of `Engine(…)` and `ServerArgs(…)`."""
-        span = flag_span("--" + name.replace("_", "-"))
+        span = field_span(name)
         when = f" ({_when(span, self.catalog)})" if span is not None and self.catalog.release not in span else ""
         meant = f" Did you mean `{suggestion}`?" if suggestion else ""
+        meant = f" Use `{suggestion}`." if suggestion and span is not None else meant
         return f"The engine of {self.name} takes no argument `{name}`{when}; Python stops with a TypeError.{meant}"
 
     def _stray(self, fault: Fault, previous: str | None) -> str:
@@ -89,6 +90,12 @@ class Wording:
         if any(flag_and_value(w.text) for w in fault.words):
             return f"{words} {verb} to no flag, and {self.name} stops: flag and value are one word here, with a blank in it."
         return f"{words} {verb} to no flag, and {self.name} stops."
+
+    def abbreviated(self, typed: str, matched: str) -> str:
+        """Of a flag that is written in part."""
+        span = flag_span(typed)
+        was = f" ({_when(span, self.catalog)})" if span is not None else ""
+        return f"{self.name} has no flag `{typed}`{was}: it takes the word as an abbreviation of `{matched}`."
 
     def deprecated(self, flag: Flag, spelling: str) -> tuple[str, str | None]:
         """The message, and what to write instead."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import functools
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
@@ -75,6 +75,56 @@ def suggest_value(text: str, choices: Sequence[str], field: str = "") -> str | N
     by_folded = {c.lower().replace("-", "_"): c for c in choices}
     folded = text.lower().replace("-", "_")
     return by_folded.get(folded) or _closest(folded, list(by_folded), by_folded)
+
+
+def is_certain(typed: str, meant: str, among: Iterable[str], field: str = "") -> bool:
+    """Whether what was typed can have meant nothing else than `meant`, one of the names `among`: another way of writing it, another
+    engine's name for it, or a slip of the fingers that no other name is as near to."""
+    folded, name = _folded(typed), _folded(meant)
+    known = (
+        _folded(FOREIGN.get("--" + folded, "-")) == name or MEANT.get((field, typed.lower())) == meant or folded == name
+    )
+    if known or name.startswith(folded):
+        return True
+    slips = _slips(folded, name)
+    most = 2 if len(name) >= _LONG else 1
+    if slips > most or _digits(folded) != _digits(name) or _opposite(folded, name):
+        return False
+    return all(_slips(folded, other) > slips for other in map(_folded, among) if other != name)
+
+
+_LONG = 8
+"""Letters from which on two slips in a name are no other name."""
+
+
+def _folded(name: str) -> str:
+    return name.lower().lstrip("-").replace("_", "-")
+
+
+def _digits(name: str) -> str:
+    return "".join(c for c in name if c.isdigit())
+
+
+def _opposite(one: str, other: str) -> bool:
+    """Whether a whole word differs that means something: `no-x` is not `x`."""
+    return one.startswith("no-") != other.startswith("no-")
+
+
+def _slips(one: str, other: str) -> int:
+    """How many letters are wrong, missing, too many, or swapped with their neighbour (optimal string alignment); 9 for many."""
+    if abs(len(one) - len(other)) > 2:
+        return 9
+    before: list[int] = []
+    last = list(range(len(other) + 1))
+    for i, a in enumerate(one, 1):
+        row = [i]
+        for j, b in enumerate(other, 1):
+            cost = min(last[j] + 1, row[-1] + 1, last[j - 1] + (a != b))
+            if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
+                cost = min(cost, before[j - 2] + 1)
+            row.append(cost)
+        before, last = last, row
+    return last[-1]
 
 
 def _closest(text: str, among: list[str], names: dict[str, str] | None = None) -> str | None:

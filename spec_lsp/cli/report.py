@@ -148,5 +148,5 @@ class Totals:
         self.faults += len(report.faults)
         for found in report.found:
             self.severities[found.severity] += 1
-            if found.fixes:
+            if found.fixes and found.fixes[0].preferred:
                 self.fixable[found.fixes[0].applicability] += 1

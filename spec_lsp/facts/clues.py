@@ -82,6 +82,11 @@ def is_unreleased(clue: Clue) -> bool:
     return not _OFFICIAL.search(repository) or not (not tag or tag.startswith("latest"))
 
 
+def is_official(clue: Clue) -> bool:
+    """Whether an image is one that SGLang itself publishes."""
+    return _OFFICIAL.search(image_parts(clue.text.strip())[0]) is not None
+
+
 def image_parts(image: str) -> tuple[str, str]:
     """Repository and tag of an image reference, both without scheme and digest; a registry's port is no tag."""
     text = re.sub(r"^[a-z]+://", "", image).partition("@")[0].replace("#", "/")

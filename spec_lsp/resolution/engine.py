@@ -79,13 +79,15 @@ class Refusal(NamedTuple):
     """Why SGLang will not take the launch.
 
     `at` is the field the reader should look at first; `with_` the other fields that take part (related places). Names of
-    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work.
+    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work. `choices` are the
+    values that `at` takes, where the launch is refused because it is given none of them.
     """
 
     at: str
     message: str
     with_: tuple[str, ...] = ()
     fixes: tuple[Change, ...] = ()
+    choices: tuple[str, ...] = ()
 
 
 Note = Refusal

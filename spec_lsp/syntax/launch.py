@@ -43,14 +43,15 @@ class Variant:
     files: tuple[EmbeddedFile, ...] = ()
 
 
-ClueKind = Literal["image", "pin", "gpu", "runner", "gpu-count", "platform", "nodes"]
+ClueKind = Literal["image", "pin", "gpu", "runner", "gpu-count", "platform", "nodes", "build"]
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
     """A text that tells which release or hardware a launch will meet: `lmsysorg/sglang:v0.5.9-cu130`, `sglang==0.5.9`, `gpu:h100:8`.
 
-    `text` is as written; facts/ reads it. `place` is where.
+    `text` is as written; facts/ reads it. `place` is where. A `build` is what SGLang is installed from where that is no release:
+    `git+https://github.com/me/sglang`.
     """
 
     kind: ClueKind

@@ -210,9 +210,43 @@ def test_fixes(script: str, rule: str, titles: list[tuple[str, str]], result: st
         assert fixes[0][2] == PINNED + result
 
 
-def test_removal_may_change_an_older_release() -> None:
-    (fix,) = offered(f"# spec-lsp: gpu=h100\nexport SGLANG_ENABLE_SPEC_V2=1\n{SERVER}\n", "unread-variable")
-    assert fix[1] == "unsafe"
+def test_what_an_older_release_reads_is_not_taken_out_where_nobody_names_a_release() -> None:
+    assert offered(f"# spec-lsp: gpu=h100\nexport SGLANG_ENABLE_SPEC_V2=1\n{SERVER}\n", "unread-variable") == []
+
+
+@pytest.mark.parametrize(
+    "before",
+    [
+        "export PYTHONPATH=$HERE/my-sglang:$PYTHONPATH\n",
+        "pip install -e ./sglang/python\n",
+        "pip install git+https://github.com/me/sglang.git@mine\n",
+        "export PYTHONPATH=/work/sglang/python\n",
+    ],
+)
+def test_a_build_of_ones_own_may_read_what_no_release_reads(before: str) -> None:
+    text = f"{before}export SGLANG_MY_KERNEL=1\nexport SGLANG_ENABLE_SPEC_V2=1\n{SERVER}\n"
+    found = [d for d in check(text).diagnostics if d.rule.name == "unread-variable"]
+    assert [d.message.startswith("Stock SGLang") for d in found] == [True, True]
+    assert not any(d.unnecessary for d in found)
+    assert repaired(text) == text
+
+
+@pytest.mark.parametrize(
+    "before",
+    ["pip install sglang\n", "pip install 'sglang[all]'\n", "export PYTHONPATH=/opt/tools\n", "PATH=/x/sglang/bin\n"],
+)
+def test_what_is_no_build_of_ones_own(before: str) -> None:
+    text = f"{before}export SGLANG_MY_KERNEL=1\n{SERVER}\n"
+    (found,) = [d for d in check(text).diagnostics if d.rule.name == "unread-variable"]
+    assert found.message.startswith("No release")
+
+
+@pytest.mark.parametrize("launcher", ["/entry.sh", "./scripts/run.sh"])
+def test_a_launcher_of_ones_own_may_read_any_variable(launcher: str) -> None:
+    text = f"SGLANG_MAX_QUEUED_REQUESTS=32 {launcher} {SERVER}\n"
+    (found,) = [d for d in check(text).diagnostics if d.rule.name == "unread-variable"]
+    assert found.message.startswith("Stock SGLang")
+    assert offered(text, "unread-variable") == []
 
 
 def test_fix_all() -> None:

@@ -310,6 +310,7 @@ def unknown_speculative_algorithm(c: Config) -> Refusal | None:
         at="speculative_algorithm",
         message=f"{c.shown('speculative_algorithm')} is refused: the algorithms are {', '.join(n for n in known if n != 'NONE')}.",
         fixes=(setting(speculative_algorithm="EAGLE3"), setting(speculative_algorithm="NGRAM")),
+        choices=(*(n for n in known if n != "NONE"), "NEXTN"),
     )
 
 

@@ -68,6 +68,24 @@ class ConfigEditor:
         expected = {(new if k == name else k): v for k, v in self.config.values.items()}
         return self.checked([(entry.key.place.start, entry.key.place.end, new)], expected)
 
+    def replace(self, name: Any, pairs: Mapping[str, Any]) -> Change | None:
+        """Writes other keys with their values in the place of an entry. Keys are in kebab case, and written as the file writes its own."""
+        entry = self.entry(name)
+        if entry is None or self.is_elsewhere(entry):
+            return None
+        snake = "_" in str(name) or ("-" not in str(name) and self.writes_snake())
+        written = {(k.replace("-", "_") if snake else k): v for k, v in pairs.items()}
+        if any(k in self.config.values and k != name for k in written):
+            return None
+        expected: dict[Any, Any] = {}
+        for key, value in self.config.values.items():
+            expected.update(written if key == name else {key: value})
+        line = self.body.rfind("\n", 0, entry.key.place.start) + 1
+        eol = "\r\n" if "\r\n" in self.body else "\n"
+        between = ", " if self.is_flow(entry) else eol + self.body[line : entry.key.place.start]
+        text = between.join(f"{k}: {scalar(v, '')}" for k, v in written.items())
+        return self.checked([(entry.key.place.start, max(entry.extent.end, entry.value.place.end), text)], expected)
+
     def remove(self, name: Any) -> Change | None:
         """Takes out a key with its lines, each time it is given."""
         entries = [e for e in self.config.entries if e.name == name]

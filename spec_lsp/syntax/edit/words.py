@@ -109,6 +109,19 @@ class WordEditor:
         written = [self.document.launches[self.launch].written_flag(new[0]), *new[1:]]
         return self.first_good(self.insertion_candidates(after, written), expected, after + 1, added=len(new))
 
+    def replace(self, first: int, count: int, flags: Sequence[tuple[str, Sequence[str]]]) -> Change | None:
+        """Writes flags with their values in the place of words that follow each other: a flag with its values."""
+        going = self.words[first : first + count]
+        if not going or len({w.place.document for w in going}) != 1 or not all(map(is_written, going)):
+            return None
+        item = self.syntax == "list-words" or (self.syntax == "yaml-words" and self.is_item(going[0].place))
+        joined = self.syntax in ("shell", "yaml-words", "list-words") and (item or self.joins_values())
+        new: list[str] = []
+        for flag, values in flags:
+            new += [f"{flag}={values[0]}", *values[1:]] if joined and values else [flag, *values]
+        expected = [*map(_told, self.words[:first]), *new, *map(_told, self.words[first + count :])]
+        return self.first_good(self.replacements(going, new, flags), expected, first, removed=count, added=len(new))
+
     def split(self, index: int) -> Change | None:
         """Writes a flag and the value behind its `=` as two words."""
         word = self.words[index]
@@ -187,6 +200,46 @@ class WordEditor:
             yield (Edit(word.place, f"{items.quoted(flag, quote)}, {items.quoted(value, quote)}"),)
         else:
             yield (Edit(place, f"{flag} "),)
+
+    def replacements(
+        self, going: Sequence[Word], new: Sequence[str], flags: Sequence[tuple[str, Sequence[str]]]
+    ) -> Iterator[tuple[Edit, ...]]:
+        """Ways to write the words `new` (those of `flags`) in the place of others."""
+        place = hull(w.place for w in going)
+        document, text = place.document, self.text_of(place.document)
+        own = self.document.launches[self.launch]
+        if self.syntax == "yaml-mapping":
+            key = going[0].place
+            last = yaml_text.value_end(text, key, going[-1].place)
+            dashes = "--" if self.has_dashes(going[0]) else ""
+            snake = "_" in self.text_at(key) and "-" not in self.text_at(key).strip("-")
+            entries = []
+            for flag, values in flags:
+                name = dashes + flag.removeprefix("--")
+                entries.append(f"{name.replace('-', '_') if snake else name}: {yaml_text.entry_value(values)}")
+            indent = key.start - yaml_text.line_start(text, key.start)
+            eol = "\r\n" if "\r\n" in text else "\n"
+            between = ", " if yaml_text.is_flow_entry(text, key) else eol + " " * indent
+            yield (Edit(Place(document, key.start, last.end), between.join(entries)),)
+        elif self.syntax == "keywords":
+            yield (Edit(place, ", ".join(f"{flag}={''.join(values)}" for flag, values in flags)),)
+        elif self.syntax == "list-words":
+            quote = items.quote_of(text, going[0].place)
+            written = [items.quoted(own.written_flag(w) if FLAG.match(w) else w, quote) for w in new]
+            yield (Edit(place, ", ".join(written)),)
+        elif self.syntax == "yaml-words" and self.is_item(going[0].place):
+            quote, other = self.item_quotes(text)
+            written = [yaml_text.scalar(w, quote if FLAG.match(w) else "", other) for w in new]
+            behind = (
+                list(yaml_text.insertion_edits(text, going[0].place, written[1:], before=False))
+                if written[1:]
+                else [()]
+            )
+            for more in behind:
+                yield (Edit(place, written[0]), *more)
+        else:
+            for pieces in written_words(new):
+                yield (Edit(place, " ".join(own.written_flag(p) if FLAG.match(p) else p for p in pieces)),)
 
     def removal_candidates(self, going: Sequence[Word]) -> Iterator[tuple[Edit, ...]]:
         place = hull(w.place for w in going)

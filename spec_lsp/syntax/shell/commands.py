@@ -48,7 +48,18 @@ def typed_entry(blank: str) -> str:
 PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)?)?t?\Z")
 ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 PIN = re.compile(r"sglang(?:\[[^\]]*\])?\s*[=~<>!]=?=?\s*[\w.*+!]+")
+_SOURCES = re.compile(
+    r"(?:sglang\s*(?:\[[^\]]*\])?\s*@\s*)?git\+\S*/sglang(?![\w-])|(?:\S*/sglang(?:/python)?|sglang/python)/?(?:\[[^\]]*\])?\Z",
+    re.I,
+)
+_AT_RELEASE = re.compile(r"@v?\d+\.\d+\.\d+")
 SGLANG_IMAGE = re.compile(r"sglang|lmsys", re.I)
+
+
+def is_build(text: str) -> bool:
+    """Whether what `pip install` is given are sources of SGLang's that are no release: a repository's branch, a folder."""
+    return _SOURCES.match(text) is not None and _AT_RELEASE.search(text) is None
+
 
 TEXT_COMMANDS = frozenset({
     "echo", "printf", "pgrep", "pkill", "grep", "egrep", "fgrep", "rg", "kill", "killall", "cat", "sed", "awk",

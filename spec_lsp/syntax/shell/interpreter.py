@@ -311,6 +311,8 @@ class Interpreter(ControlFlow):
             m = commands.PIN.match(word.known_start)
             if m:
                 self.clues.append(Clue("pin", word.text or word.known_start, word.place))
+            elif commands.is_build(word.known_start):
+                self.clues.append(Clue("build", word.known_start, word.place))
 
     # Functions and scripts within the script.
 

@@ -1,0 +1,56 @@
+"""Whether a launch runs SGLang as released, or somebody's own build, which may take flags and read variables that no release has."""
+
+from __future__ import annotations
+
+import re
+
+from spec_lsp.facts.clues import is_unreleased
+from spec_lsp.syntax.launch import Document, Launch
+
+_SOURCES = re.compile(r"sgl|(?:^|/)python/?(?:$|:)", re.IGNORECASE)
+"""An entry of PYTHONPATH that holds SGLang: a folder named like it, or `python`, where SGLang's repository keeps its package."""
+
+_LAUNCHER = re.compile(
+    r"(?:^|[\s\"'\[=])(?P<path>(?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.(?:sh|bash)|(?:\.{1,2})?/[\w./-]+)(?=[\s\"',\]]|$)"
+)
+_PROGRAMS = re.compile(r"/s?bin/|/(?:env|tini|dumb-init|python[\d.]*)$")
+"""Paths of programs that hand on what they are given and read no variable of SGLang's."""
+
+
+def own_build(document: Document, launch: Launch) -> str:
+    """What names a build of somebody's own, beside its image: "the SGLang on PYTHONPATH"; empty where nothing does."""
+    if _is_script(document, launch):
+        return "the SGLang whose script is started"
+    if any(_names_sources(v.env["PYTHONPATH"].fragments) for v in launch.variants if "PYTHONPATH" in v.env):
+        return "the SGLang on PYTHONPATH"
+    if any(c.kind == "build" for c in launch.clues):
+        return "the SGLang that is installed from its sources"
+    return ""
+
+
+def own_image(launch: Launch) -> str:
+    """The image's own build, where an image is none of a release."""
+    return "the image's own build" if any(map(is_unreleased, launch.clues)) else ""
+
+
+def own_launcher(document: Document, launch: Launch) -> bool:
+    """Whether a script of somebody's own starts the launch: it may read any variable (an image's ENTRYPOINT, `./run.sh python3 -m …`)."""
+    place, extent = launch.place, launch.extent
+    if place.document != document.name or extent.document != document.name:
+        return False
+    before = document.text[extent.start : place.start]
+    first = re.match(r"[\"'\[]*(/[\w./-]+)", before)
+    scripts = [m["path"] for m in _LAUNCHER.finditer(before) if m["path"].endswith((".sh", ".bash"))]
+    return bool(scripts) or (first is not None and not _PROGRAMS.search(first[1]))
+
+
+def _is_script(document: Document, launch: Launch) -> bool:
+    """Whether SGLang's script is started by its path: `python3 fork/sglang/launch_server.py`."""
+    place = launch.place
+    written = document.text[place.start : place.end] if place.document == document.name else ""
+    return re.search(r"/[\w-]+\.py\b", written) is not None
+
+
+def _names_sources(fragments: object) -> bool:
+    assert isinstance(fragments, tuple)
+    return any(f.text is not None and _SOURCES.search(f.text) for f in fragments)

@@ -1,0 +1,160 @@
+"""What repairs change: what the writer would have done, and nothing by a guess."""
+
+from __future__ import annotations
+
+import pytest
+import yaml
+
+from spec_lsp.analysis import fix_all, fixes_for
+from spec_lsp.analysis.fixes import apply
+from spec_lsp.analysis.report import Options
+from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check
+
+
+def repaired(text: str, *, unsafe: bool = True, name: str = NAME, workspace: Memory = NOTHING) -> str:
+    edits = [e for e in fix_all(name, text, Options(), workspace, unsafe=unsafe) if e.place.document == name]
+    return apply(text, edits) or text
+
+
+# --- guesses -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--quantisation fp8", "--quantization fp8"),
+        ("--mem_fraction_static 0.8", "--mem-fraction-static 0.8"),
+        ("--max-model-len 4096", "--context-length 4096"),
+        (
+            "--speculative-algorithm EGALE --speculative-draft-model-path llama-3.1-8b",
+            "--speculative-algorithm EAGLE --speculative-draft-model-path llama-3.1-8b",
+        ),
+        ("--kv-cache-dtype fp8", "--kv-cache-dtype fp8_e4m3"),
+        ("--attention-backend flashinfr", "--attention-backend flashinfer"),
+    ],
+)
+def test_a_slip_is_mended(flags: str, expected: str) -> None:
+    assert repaired(f"{PINNED}{SERVER} {flags}\n").startswith(f"{PINNED}{SERVER} {expected}")
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        "--enable-profiling",
+        "--disable-flashinfer",
+        "--kv-cache-dtype fp9_e4m3",
+        "--attention-backend fa5",
+        "--enable-cuda-graph",
+    ],
+)
+def test_a_guess_is_offered_at_most(flags: str) -> None:
+    text = f"{PINNED}{SERVER} {flags}\n"
+    assert repaired(text) == text
+    analysis = check(text)
+    (found,) = [d for d in analysis.diagnostics if d.severity == "error"]
+    assert not any(f.preferred for f in fixes_for(analysis, found, Options(), NOTHING))
+
+
+# --- what took the place of a flag ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--disable-piecewise-cuda-graph", "--cuda-graph-backend-prefill disabled"),
+        ("--disable-piecewise-cuda-graph --tp 2", "--cuda-graph-backend-prefill disabled --tp 2"),
+        ("--tp=2 --port=1 --dtype=auto --disable-piecewise-cuda-graph", "--tp=2 --port=1 --dtype=auto --cuda-graph-backend-prefill=disabled"),
+        ("--enable-deepep-moe --tp 2", "--moe-a2a-backend deepep --tp 2"),
+        ("--cuda-graph-max-bs 8", "--cuda-graph-max-bs-decode 8"),
+        ("--quantization none --tp 2", "--tp 2"),
+        ("--quantization=None", ""),
+        ("--tp 8 --dp 8 --enable-dp-attention", "--tp 8 --attn-dp-size 8"),
+    ],
+)
+def test_a_flag_that_is_gone_becomes_what_took_its_place(flags: str, expected: str) -> None:
+    server = SERVER.replace("llama-3.1-8b", "deepseek-v3")
+    assert repaired(f"{PINNED}{server} {flags}\n") == f"{PINNED}{server} {expected}".rstrip(" ") + "\n"
+
+
+def test_a_keyword_becomes_what_took_its_place() -> None:
+    text = "import sglang as sgl\n# spec-lsp: sglang=0.5.23 gpu=h100\nsgl.Engine(model_path='llama-3.1-8b', disable_piecewise_cuda_graph=True)\n"
+    new = repaired(text, name="/w/run.py")
+    assert 'cuda_graph_backend_prefill="disabled")' in new
+    compile(new, "run.py", "exec")
+
+
+def test_keys_stay_keys() -> None:
+    script = f"{PINNED}python -m sglang.launch_server --config c.yaml\n"
+    config = "model-path: llama-3.1-8b\ndisable-cuda-graph: true\ntp-size: 2\n"
+    workspace = Memory({"/w/c.yaml": config})
+    edits = fix_all(NAME, script, Options(), workspace, unsafe=True)
+    new = apply(config, [e for e in edits if e.place.document == "/w/c.yaml"])
+    assert new is not None
+    assert yaml.safe_load(new) == {
+        "model-path": "llama-3.1-8b",
+        "cuda-graph-backend-decode": "disabled",
+        "cuda-graph-backend-prefill": "disabled",
+        "tp-size": 2,
+    }
+
+
+def test_two_flags_for_one_are_only_written_where_every_release_knows_it() -> None:
+    text = "python -m sglang.launch_server --model-path deepseek-v3 --tp 8 --dp 8 --enable-dp-attention\n"
+    assert repaired(text) == text
+    assert repaired("# spec-lsp: sglang=0.5.21\n" + text) == "# spec-lsp: sglang=0.5.21\n" + text
+
+
+def test_what_is_safe_does_not_depend_on_a_release_that_nobody_named() -> None:
+    text = f"SGL_DG_CACHE_DIR=/x {SERVER}\n"
+    assert repaired(text, unsafe=False) == text
+    assert repaired(PINNED + text, unsafe=False) == PINNED + text.replace("SGL_", "SGLANG_")
+
+
+# --- told once -----------------------------------------------------------------------------------------------------------
+
+
+def test_an_abbreviation_that_says_something_else_is_told() -> None:
+    text = f"{PINNED}{SERVER} --enable-flashinfer --mem-fraction 0.8\n"
+    (found,) = [d for d in check(text).diagnostics if d.rule.name == "abbreviated-flag"]
+    assert "`--enable-flashinfer-allreduce-fusion`" in found.message
+
+
+def test_a_deprecation_is_told_once_in_a_file() -> None:
+    text = PINNED + f"{SERVER} --disable-cuda-graph\n" * 3
+    (found,) = [d for d in check(text).diagnostics if d.rule.name == "deprecated-flag"]
+    assert len(found.related) == 2
+    assert "disable-cuda-graph" not in repaired(text)
+
+
+def test_the_same_flag_in_two_branches_is_told_at_both_places() -> None:
+    text = f'if [ -n "$X" ]; then A="--none-such 1"; else A="--none-such 1 --tp 2"; fi\n{PINNED}{SERVER} $A\n'
+    places = {d.place for d in check(text).diagnostics if d.rule.name == "unknown-flag"}
+    assert len(places) == 2
+
+
+def test_the_same_word_in_several_ways_is_told_once() -> None:
+    text = (
+        f'A=(--none-such)\nif [ -n "$X" ]; then A+=(--nor-this); fi\nif [ -n "$Y" ]; then A=(--not-that "${{A[@]}}"); fi\n'
+        f'{PINNED}{SERVER} "${{A[@]}}"\n'
+    )
+    found = [text[d.place.start : d.place.end] for d in check(text).diagnostics if d.rule.name == "unknown-flag"]
+    assert sorted(found) == ["--none-such", "--nor-this", "--not-that"]
+
+
+# --- releases that are not known -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("flag", ["--disable-mla", "--some-old-thing"])
+def test_a_release_older_than_any_that_is_known_may_have_had_a_flag(flag: str) -> None:
+    text = f"docker run lmsysorg/sglang:v0.4.5-cu125 {SERVER} {flag}\n"
+    assert [d.severity for d in check(text).diagnostics] == ["information"]
+
+
+def test_a_flag_that_came_later_is_none_of_an_older_release() -> None:
+    text = f"docker run lmsysorg/sglang:v0.4.5-cu125 {SERVER} --attn-dp-size 2\n"
+    assert "error" in {d.severity for d in check(text).diagnostics}
+
+
+def test_a_launch_that_is_checked_by_its_flags_only_is_told_so() -> None:
+    (found,) = check(f"docker run lmsysorg/sglang:v0.5.2 {SERVER}\n").diagnostics
+    assert (found.rule.name, "flags only" in found.message) == ("unknown-release", True)
