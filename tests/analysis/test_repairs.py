@@ -63,7 +63,10 @@ def test_a_guess_is_offered_at_most(flags: str) -> None:
     [
         ("--disable-piecewise-cuda-graph", "--cuda-graph-backend-prefill disabled"),
         ("--disable-piecewise-cuda-graph --tp 2", "--cuda-graph-backend-prefill disabled --tp 2"),
-        ("--tp=2 --port=1 --dtype=auto --disable-piecewise-cuda-graph", "--tp=2 --port=1 --dtype=auto --cuda-graph-backend-prefill=disabled"),
+        (
+            "--tp=2 --port=1 --dtype=auto --disable-piecewise-cuda-graph",
+            "--tp=2 --port=1 --dtype=auto --cuda-graph-backend-prefill=disabled",
+        ),
         ("--enable-deepep-moe --tp 2", "--moe-a2a-backend deepep --tp 2"),
         ("--cuda-graph-max-bs 8", "--cuda-graph-max-bs-decode 8"),
         ("--quantization none --tp 2", "--tp 2"),
