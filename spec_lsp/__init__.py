@@ -1,3 +1,20 @@
 """spec-lsp tells whether SGLang will accept a launch, before anyone pays for a GPU."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from spec_lsp.api import Finding, Fix, Remark, Resolved, check_text, resolve
+
 __version__ = "0.1.0"
+__all__ = ["Finding", "Fix", "Remark", "Resolved", "__version__", "check_text", "resolve"]
+
+
+def __getattr__(name: str) -> Any:
+    """The names of `spec_lsp.api`, imported when they are first asked for: the command line starts without them."""
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from spec_lsp import api
+
+    return getattr(api, name)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spec_lsp.analysis.judge import OLDEST_MODELLED, Judged, Merged, ModelSource, Verdict, judge
+from spec_lsp.analysis.judge import OLDEST_MODELLED, Judged, Merged, ModelSource, Outcome, Verdict, judge
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
@@ -35,7 +35,7 @@ class Answer:
     `resolved` holds the fields that are the same in every world that accepts. `worlds` are those that were looked at.
     """
 
-    outcome: str
+    outcome: Outcome
     findings: tuple[Said, ...]
     resolved: Mapping[str, Any] = field(default_factory=dict)
     main: Judged | None = None
@@ -83,7 +83,7 @@ def _file(path: str, files: Callable[[str], str | None]) -> tuple[str, str] | No
     return path, text
 
 
-def _outcome(verdict: Verdict, worlds: Sequence[World]) -> str:
+def _outcome(verdict: Verdict, worlds: Sequence[World]) -> Outcome:
     """What resolution does; "unknown" where a release before the oldest modelled one accepts the words."""
     if verdict.outcome in ("accepted", "depends") and any(w.release < OLDEST_MODELLED for w in worlds):
         return "unknown"

@@ -55,8 +55,8 @@ _SERVE = Release(0, 5, 5)
 _SERVE_MODEL_TYPE = Release(0, 5, 10)
 _SERVE_MODEL_ALIAS = Release(0, 5, 11)
 _SERVE_POSITIONAL = Release(0, 5, 16)
-_LOG_LEVEL_CHECKED = Release(0, 5, 11)
-_LOG_LEVELS = frozenset(("CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET"))
+LOG_LEVEL_CHECKED = Release(0, 5, 11)
+LOG_LEVELS = frozenset(("CRITICAL", "FATAL", "ERROR", "WARNING", "WARN", "INFO", "DEBUG", "NOTSET"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +195,7 @@ def rebound(binding: Binding, catalog: Catalog) -> Binding | None:
             return None
         settings[field] = setting if other is flag else replace(setting, definition=other)
     level = settings.get("log_level")
-    checked = level is None or str(level.value).upper() in _LOG_LEVELS
+    checked = level is None or str(level.value).upper() in LOG_LEVELS
     told = all(flag.field in settings for flag in catalog.required)
     return Binding(catalog, MappingProxyType(settings), open_after=binding.open_after) if checked and told else None
 
@@ -502,10 +502,10 @@ class _Binder:
     def _check_log_level(self, settings: Mapping[str, Setting]) -> None:
         """Since 0.5.11 `prepare_server_args` looks the level up in Python's logging module."""
         setting = settings.get("log_level")
-        if self.release < _LOG_LEVEL_CHECKED or setting is None or not isinstance(setting.value, str):
+        if self.release < LOG_LEVEL_CHECKED or setting is None or not isinstance(setting.value, str):
             return
         level = setting.value.upper()
-        if level not in _LOG_LEVELS:
+        if level not in LOG_LEVELS:
             message = f"`{setting.value}` is no log level of Python; SGLang crashes at it. Use debug, info, warning, error or critical."
             word = setting.values[-1] if setting.values else setting.flag
             says = f"module 'logging' has no attribute '{level}'"

@@ -25,8 +25,10 @@ from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, ConfigValue
 SINCE = Release(0, 5, 3)
 """`--config` came with 0.5.3; the oldest release shipped that has it is 0.5.3.post3."""
 
-_REFUSES_KEYS = Release(0, 5, 8)
-_JSON = Release(0, 5, 14)
+REFUSES_KEYS = Release(0, 5, 8)
+"""Since then booleans of flags that are no switches become words, and some keys stop SGLang."""
+WRITES_JSON = Release(0, 5, 14)
+"""Since then a dictionary becomes JSON."""
 _ALL_SPELLINGS = Release(0, 5, 23)
 
 
@@ -45,7 +47,7 @@ def words_of(catalog: Catalog, file: ConfigFile) -> tuple[list[Arg], list[BadKey
     for entry in file.effective():
         name = entry.name
         if not isinstance(name, str):
-            if catalog.release >= _REFUSES_KEYS:
+            if catalog.release >= REFUSES_KEYS:
                 bad.append(BadKey(entry.key, None))
                 continue
             name = str(name)
@@ -64,7 +66,7 @@ def _entry(release: Release, key: str, entry: ConfigEntry) -> Iterator[Arg]:
         yield flag
         yield Arg(unknown(value.place, "a part of the file is not known", splat=value.kind != "scalar"), None, True)
     elif isinstance(value.value, bool):
-        if release >= _REFUSES_KEYS and key.replace("-", "_") not in switches(release):
+        if release >= REFUSES_KEYS and key.replace("-", "_") not in switches(release):
             yield flag
             yield _value(value, str(value.value).lower())
         elif value.value:
@@ -78,7 +80,9 @@ def _entry(release: Release, key: str, entry: ConfigEntry) -> Iterator[Arg]:
         yield flag
         yield _value(
             value,
-            json.dumps(value.value, default=str) if value.kind == "mapping" and release >= _JSON else str(value.value),
+            json.dumps(value.value, default=str)
+            if value.kind == "mapping" and release >= WRITES_JSON
+            else str(value.value),
         )
 
 
@@ -113,7 +117,7 @@ def switches(release: Release) -> frozenset[str]:
 def refused_keys(release: Release) -> dict[str, Flag]:
     """Keys that stop SGLang with "Unsupported config option"."""
     catalog = load(release)
-    if release < _REFUSES_KEYS:
+    if release < REFUSES_KEYS:
         return {}
 
     def supported(flag: Flag) -> bool:

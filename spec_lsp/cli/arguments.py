@@ -21,7 +21,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="store_true", help="print the version and exit")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_check, _launches, _resolve, _explain, _rules, _settings, _server, _batch, _catalog):
+    for add in (_check, _launches, _resolve, _explain, _rules, _settings, _schema, _server, _batch, _catalog):
         add(commands)
     return top
 
@@ -169,6 +169,20 @@ def _settings(commands: _Commands) -> None:
     form.add_argument("--schema", action="store_true", help="the JSON schema of spec-lsp.toml")
     form.add_argument("--markdown", action="store_true", help="the page docs/settings.md")
     p.add_argument("path", nargs="?", default=".", metavar="PATH", help="the file (default: the current folder)")
+
+
+def _schema(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "schema",
+        "write the JSON Schema of SGLang's --config file, for YAML editors",
+        """
+spec-lsp schema --output sglang-config.schema.json
+spec-lsp schema --sglang 0.5.19
+""",
+    )
+    p.add_argument("--sglang", metavar="V", help="the release that reads the file (default: the newest known)")
+    p.add_argument("--output", metavar="FILE", help="write there instead of to standard output")
 
 
 def _server(commands: _Commands) -> None:

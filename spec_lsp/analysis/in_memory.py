@@ -1,0 +1,36 @@
+"""A workspace that reads no disk: the files and models that a caller hands in, and the well-known models."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.facts.well_known import find_model
+
+
+@dataclass(frozen=True, slots=True)
+class InMemory:
+    """An `analysis.report.Workspace`. `files` are texts by name (`/`-separated, relative to one common folder), `models` the contents
+    of config.json files by the path or id that a launch names."""
+
+    files: Mapping[str, str] = field(default_factory=dict)
+    models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+
+    def read(self, document: str, path: str) -> tuple[str, str] | None:
+        """A file as the document names it: relative to the document's folder, then to the common one."""
+        for name in (posixpath.join(posixpath.dirname(document), path), path):
+            name = posixpath.normpath(name)
+            if name in self.files:
+                return name, self.files[name]
+        return None
+
+    def model(self, document: str, path_or_id: str) -> ModelFacts | None:
+        config = self.models.get(path_or_id)
+        return find_model(path_or_id) if config is None else ModelFacts(config)
+
+    def release(self, document: str) -> tuple[Release, str] | None:
+        return None
