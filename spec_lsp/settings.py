@@ -120,8 +120,8 @@ def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
     """What analysis needs of the settings."""
     by_code = {rule.code: rule.name for rule in all_rules()} if settings.rules else {}
     severities: dict[str, Any] = {by_code.get(name, name): severity for name, severity in settings.rules.items()}
-    otherwise = Target() if settings.targets else _target({"sglang": settings.sglang, "gpu": settings.gpu})
-    return Options(tuple(_target(t) for t in settings.targets), severities, honour_ignores, otherwise)
+    otherwise = Target() if settings.targets else read_target({"sglang": settings.sglang, "gpu": settings.gpu})
+    return Options(tuple(read_target(t) for t in settings.targets), severities, honour_ignores, otherwise)
 
 
 def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str], ...]:
@@ -156,9 +156,13 @@ def severity_of(value: str) -> Severity:
     return value  # type: ignore[return-value]
 
 
-def _target(named: Mapping[str, str]) -> Target:
-    release = Release.read(named["sglang"]) if named.get("sglang") else None
-    return Target(release, hardware.find(named["gpu"]) if named.get("gpu") else None)
+def read_target(named: Mapping[str, Any]) -> Target:
+    """A target as `targets` writes it; what names no release or GPU that is known is left open."""
+    release, gpu = named.get("sglang"), named.get("gpu")
+    return Target(
+        Release.read(release) if isinstance(release, str) and release else None,
+        hardware.find(gpu) if isinstance(gpu, str) and gpu else None,
+    )
 
 
 def _snake(key: str) -> str:

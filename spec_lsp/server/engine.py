@@ -6,8 +6,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from spec_lsp.analysis.comparing import Comparison
     from spec_lsp.analysis.completion import Completion
     from spec_lsp.analysis.hints import Hint, Kind
     from spec_lsp.analysis.hover import HoverText
@@ -48,6 +49,11 @@ class Engine(Protocol):
 
     def likeliest(self, report: LaunchReport) -> World:
         """The world that configuration is worked out for."""
+
+    def compare(
+        self, analysis: Analysis, options: Options, workspace: Workspace, targets: Sequence[Mapping[str, Any]]
+    ) -> tuple[Comparison, ...]:
+        """Each launch on each target, as the setting `targets` writes them; what names nothing known is left open."""
 
     def rule_page(self, name: str) -> str | None:
         """All that is to be said of a rule, named by name or code, as Markdown; None when there is none."""
@@ -119,6 +125,14 @@ class RealEngine:
         from spec_lsp.analysis.hints import likeliest
 
         return likeliest(report)
+
+    def compare(
+        self, analysis: Analysis, options: Options, workspace: Workspace, targets: Sequence[Mapping[str, Any]]
+    ) -> tuple[Comparison, ...]:
+        from spec_lsp.analysis.comparing import compare
+        from spec_lsp.settings import read_target
+
+        return compare(analysis.document, options, workspace, [read_target(target) for target in targets])
 
     def rule_page(self, name: str) -> str | None:
         from spec_lsp.analysis.explained import page

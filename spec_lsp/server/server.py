@@ -17,6 +17,7 @@ from spec_lsp.server.engine import Engine, RealEngine
 from spec_lsp.server.features import (
     code_actions,
     code_lens,
+    comparing,
     completion,
     configuration,
     definition,
@@ -52,6 +53,7 @@ FEATURES = (
     definition,
     document_links,
     launches,
+    comparing,
     reference,
     configuration,
     watching,

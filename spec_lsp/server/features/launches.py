@@ -19,7 +19,7 @@ EVENT = 24
 """SymbolKind.Event: a thing that happens."""
 
 
-def _title(report: LaunchReport) -> str:
+def title(report: LaunchReport) -> str:
     """What an outline calls a launch: the model it serves."""
     words = [word.text or "" for word in report.launch.variants[0].words]
     for flag in ("--model-path", "--model"):
@@ -50,7 +50,7 @@ def register(ls: Server) -> dict[str, Any]:
                 continue
             whole = text.lines.range(launch.extent.start, launch.extent.end)
             start = text.lines.range(launch.place.start, launch.place.end)
-            symbol = {"name": _title(report), "kind": EVENT}
+            symbol = {"name": title(report), "kind": EVENT}
             if session.client.symbol_trees:
                 found.append({**symbol, "detail": launch.program, "range": whole, "selectionRange": start})
             else:
