@@ -144,7 +144,7 @@ def resolve(
 
 
 def _several(names: str | Sequence[str]) -> tuple[str, ...]:
-    return (names,) if isinstance(names, str) else tuple(names)
+    return tuple(filter(None, (names,) if isinstance(names, str) else names))
 
 
 def _options(releases: tuple[str, ...], gpus: tuple[str, ...]) -> Options:

@@ -34,3 +34,7 @@ class InMemory:
 
     def release(self, document: str) -> tuple[Release, str] | None:
         return None
+
+    def installed_help(self, document: str, spelling: str, python: str = "") -> str | None:
+        """SGLang's own help is on the disk."""
+        return None

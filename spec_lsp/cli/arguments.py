@@ -21,7 +21,19 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="store_true", help="print the version and exit")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (_check, _launches, _resolve, _explain, _rules, _settings, _schema, _server, _batch, _catalog):
+    for add in (
+        _check,
+        _launches,
+        _resolve,
+        _explain,
+        _rules,
+        _settings,
+        _schema,
+        _server,
+        _playground,
+        _batch,
+        _catalog,
+    ):
         add(commands)
     return top
 
@@ -234,6 +246,31 @@ spec-lsp server --ws --allow-origin https://editor.example
     )
     p.add_argument("--log-file", metavar="FILE", help="write the log there instead of to standard error")
     p.add_argument("-v", "--verbose", action="count", default=0, help="log more; twice for every message")
+
+
+def _playground(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "playground",
+        "serve a page to paste a launch into",
+        "spec-lsp playground\nspec-lsp playground --host 0.0.0.0 --port 8080",
+    )
+    p.add_argument("--host", default="127.0.0.1", help="default: 127.0.0.1, which only this machine reaches")
+    p.add_argument("--port", type=int, default=2088, help="default: 2088; 0 takes any that is free")
+    p.add_argument(
+        "--allow-host",
+        metavar="HOST",
+        action="append",
+        default=[],
+        help="a name by which people call this machine, such as llm.example.com (may be repeated)",
+    )
+    p.add_argument(
+        "--allow-origin",
+        metavar="ORIGIN",
+        action="append",
+        default=[],
+        help="let pages of this origin connect, too, such as https://llm.example.com (may be repeated)",
+    )
 
 
 def _batch(commands: _Commands) -> None:

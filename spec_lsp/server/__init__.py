@@ -18,7 +18,7 @@ from typing import Literal
 
 Transport = Literal["stdio", "tcp", "ws"]
 
-__all__ = ["run"]
+__all__ = ["run", "run_playground"]
 
 
 def run(
@@ -37,13 +37,7 @@ def run(
     and `token` are what a WebSocket's opening request is asked for: see `access.Access`. Raises OSError when the port cannot be had,
     ImportError when the package websockets is missing for "ws", KeyboardInterrupt at Ctrl-C.
     """
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
-    logging.getLogger("pygls").setLevel(logging.WARNING)  # below, it writes every message it handles
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
-    from spec_lsp.server.lean import import_protocol
-
-    import_protocol()
+    _prepare()
     from spec_lsp.server import transports
     from spec_lsp.server.access import Access
     from spec_lsp.server.server import Server
@@ -54,6 +48,26 @@ def run(
     if transport == "ws":
         return transports.serve_ws(Server, listening)
     return transports.serve_stdio(Server)
+
+
+def run_playground(host: str, port: int, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> int:
+    """Serve the page to paste a launch into, until Ctrl-C (KeyboardInterrupt). Raises OSError when the port cannot be had."""
+    _prepare()
+    from spec_lsp.server.access import Access
+    from spec_lsp.server.playground import serve_playground
+    from spec_lsp.server.transports import Listening
+
+    return serve_playground(Listening(host, port, access=Access(tuple(hosts), tuple(origins))))
+
+
+def _prepare() -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
+    logging.getLogger("pygls").setLevel(logging.WARNING)  # below, it writes every message it handles
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGINT, _interrupt)
+    from spec_lsp.server.lean import import_protocol
+
+    import_protocol()
 
 
 def _interrupt(_: int, __: FrameType | None) -> None:

@@ -72,9 +72,11 @@ class Server(LanguageServer):
     diagnostics: Diagnostics
     refreshing: Refreshing
 
-    def __init__(self, engine: Engine | None = None) -> None:
+    def __init__(self, engine: Engine | None = None, *, reads_disk: bool = True) -> None:
+        """Without `reads_disk` nothing but what the client sends is looked at."""
         super().__init__("spec-lsp", __version__, protocol_cls=Protocol, converter_factory=converter)
         self.engine = engine or RealEngine()
+        self._reads_disk = reads_disk
         self._shown: set[str] = set()
         self._beginning: asyncio.Task[None] | None = None
         self._beginnings: list[Callable[[], Awaitable[None]]] = []
@@ -92,7 +94,12 @@ class Server(LanguageServer):
     def greet(self, params: types.InitializeParams, offered: Any) -> dict[str, Any]:
         """The answer to `initialize`: what the features offer to this client, by what it `offered` (its capabilities, JSON)."""
         self.session = Session(
-            read_client(params, offered), self.engine, self.log_line, self.wire.inbox, self.wire.is_under_way
+            read_client(params, offered),
+            self.engine,
+            self.log_line,
+            self.wire.inbox,
+            self.wire.is_under_way,
+            reads_disk=self._reads_disk,
         )
         self.wire.on_end = self.session.end
         capabilities: dict[str, Any] = {"positionEncoding": self.client.encoding}

@@ -8,7 +8,7 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +22,7 @@ from spec_lsp.server.text import OpenText, TextStore
 from spec_lsp.server.uris import is_file, name_of, uri_of
 
 if TYPE_CHECKING:
+    from spec_lsp.analysis.in_memory import InMemory
     from spec_lsp.analysis.report import Analysis, Options
     from spec_lsp.server.engine import Engine
     from spec_lsp.settings import Settings
@@ -38,7 +39,7 @@ class Scope:
 
     settings: Settings
     options: Options
-    workspace: DiskWorkspace
+    workspace: DiskWorkspace | InMemory
     excluded: Callable[[str], bool]
 
 
@@ -60,14 +61,18 @@ class Session:
         report: Callable[[str], None],
         inbox: Inbox | None = None,
         under_way: Callable[[Any], bool] = lambda _: False,
+        *,
+        reads_disk: bool = True,
     ) -> None:
         """`report` shows a line in the client's log; messages that are not handled yet wait in `inbox`; `under_way` says whether a
-        request is, by its id.
+        request is, by its id. Without `reads_disk` the client's texts are all there is: no file, model, pin or settings file is looked at.
         """
         self.client = client
         self.engine = engine
         self.texts = TextStore()
-        self.roots: tuple[Path, ...] = tuple(Path(name_of(f)) for f in client.folders if is_file(name_of(f)))
+        self.reads_disk = reads_disk
+        folders = client.folders if reads_disk else ()
+        self.roots: tuple[Path, ...] = tuple(Path(name_of(f)) for f in folders if is_file(name_of(f)))
         self.given: Mapping[str, Any] = settings_table(client.initialization_options)
         """Settings from `initialize`."""
         self.pulled: dict[str, Mapping[str, Any]] = {}
@@ -283,6 +288,8 @@ class Session:
     def _scope(self, name: str) -> Scope:
         from spec_lsp import settings as declared
 
+        if not self.reads_disk:
+            return self._scope_in_memory(name)
         in_file, path, problem = self._workspace(()).settings(name) if is_file(name) else ({}, None, "")
         merged = declared.merge(in_file, self._from_editor(name, declared.Settings()))
         values, problems = declared.read_settings(merged)
@@ -291,6 +298,17 @@ class Session:
         base = path.parent if path else (self.roots[0] if self.roots else Path("/"))
         models = tuple(base / folder for folder in values.models)
         return Scope(values, declared.options(values), self._workspace(models), _exclusion(base, values.exclude))
+
+    def _scope_in_memory(self, name: str) -> Scope:
+        """The client's own settings, but for those that name paths."""
+        from spec_lsp import settings as declared
+        from spec_lsp.analysis.in_memory import InMemory
+
+        values, problems = declared.read_settings(declared.merge(self._from_editor(name, declared.Settings())))
+        for said in problems:
+            self.report_once(said)
+        values = replace(values, python="", models=(), exclude=())
+        return Scope(values, declared.options(values), InMemory(), lambda _: False)
 
     def _from_editor(self, name: str, defaults: Settings) -> Mapping[str, Any]:
         """The editor's settings for a document. Editors send defaults too; a default is nobody's wish."""
@@ -329,7 +347,7 @@ class Session:
         """Workspace folders came or went (URIs)."""
         gone = {name_of(uri) for uri in removed}
         kept = [root for root in self.roots if str(root) not in gone]
-        kept += [Path(name_of(uri)) for uri in added if is_file(name_of(uri))]
+        kept += [Path(name_of(uri)) for uri in added if is_file(name_of(uri)) and self.reads_disk]
         self.roots = tuple(dict.fromkeys(kept))
         self._workspaces.clear()
         self.settings_changed()

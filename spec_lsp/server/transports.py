@@ -181,19 +181,20 @@ class Listening:
 
 def serve_tcp(make: MakeServer, listening: Listening) -> int:
     """Listen for clients. Returns only with `once`; raises OSError when the address cannot be had."""
-    return asyncio.run(_serve(make, listening, _listen_tcp))
+    return asyncio.run(serve(make, listening, _listen_tcp))
 
 
 def serve_ws(make: MakeServer, listening: Listening) -> int:
     """Listen for WebSocket clients, as `serve_tcp` does. Raises ImportError when the package websockets is missing."""
     import websockets  # noqa: F401
 
-    return asyncio.run(_serve(make, listening, _listen_ws))
+    return asyncio.run(serve(make, listening, _listen_ws))
 
 
-async def _serve(make: MakeServer, listening: Listening, listen: Callable[[Listening, _Door], Awaitable[None]]) -> int:
+async def serve(make: MakeServer, listening: Listening, listen: Callable[[Listening, Door], Awaitable[None]]) -> int:
+    """Let clients in that `listen`, on a thread and loop of its own, brings to the door."""
     loop = asyncio.get_running_loop()
-    door = _Door(loop, make, listening.once)
+    door = Door(loop, make, listening.once)
 
     def network() -> None:
         try:
@@ -205,7 +206,7 @@ async def _serve(make: MakeServer, listening: Listening, listen: Callable[[Liste
     return await door.ended
 
 
-class _Door:
+class Door:
     """Where clients come in: knows who is there, and when nobody is any more."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, make: MakeServer, once: bool) -> None:
@@ -249,7 +250,7 @@ def _soon(loop: asyncio.AbstractEventLoop, call: Callable[..., object], *argumen
         log.debug("the network's loop has ended already")
 
 
-async def _listen_tcp(listening: Listening, door: _Door) -> None:
+async def _listen_tcp(listening: Listening, door: Door) -> None:
     async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await _tcp_client(door, reader, writer)
 
@@ -259,7 +260,7 @@ async def _listen_tcp(listening: Listening, door: _Door) -> None:
         await server.serve_forever()
 
 
-async def _tcp_client(door: _Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _tcp_client(door: Door, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     def send(body: bytes) -> None:
         if writer.transport.get_write_buffer_size() > MAX_UNREAD:
             writer.transport.abort()
@@ -283,8 +284,9 @@ async def _tcp_client(door: _Door, reader: asyncio.StreamReader, writer: asyncio
         connection.left()
 
 
-async def _listen_ws(listening: Listening, door: _Door) -> None:
-    from websockets.asyncio.server import ServerConnection, serve
+async def _listen_ws(listening: Listening, door: Door) -> None:
+    from websockets.asyncio.server import ServerConnection
+    from websockets.asyncio.server import serve as serve_websockets
     from websockets.http11 import Request, Response
 
     access = listening.access
@@ -297,9 +299,11 @@ async def _listen_ws(listening: Listening, door: _Door) -> None:
         return client.respond(refused[0], refused[1] + "\n")
 
     async def connected(client: ServerConnection) -> None:
-        await _ws_client(door, client)
+        await serve_socket(door, client)
 
-    async with serve(connected, listening.host, listening.port, process_request=ask, max_size=MAX_BODY) as server:
+    async with serve_websockets(
+        connected, listening.host, listening.port, process_request=ask, max_size=MAX_BODY
+    ) as server:
         sockets = list(server.sockets)
         _announce(sockets, "They must know the token.")
         if not _reached_only_from_here(sockets) and not access.token:
@@ -308,7 +312,8 @@ async def _listen_ws(listening: Listening, door: _Door) -> None:
         await server.serve_forever()
 
 
-async def _ws_client(door: _Door, client: Any) -> None:
+async def serve_socket(door: Door, client: Any) -> None:
+    """Serve the client of an open WebSocket until it leaves."""
     from websockets.exceptions import ConnectionClosed
 
     outgoing: asyncio.Queue[bytes | None] = asyncio.Queue()

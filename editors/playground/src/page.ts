@@ -7,6 +7,7 @@ import { hoverTooltips, LSPClient, LSPPlugin, serverCompletion } from "@codemirr
 import { highlightSelectionMatches, searchKeymap } from "@codemirror/search";
 import { Compartment, EditorState, Prec } from "@codemirror/state";
 import { drawSelection, EditorView, highlightActiveLine, keymap, lineNumbers } from "@codemirror/view";
+import DOMPurify from "dompurify";
 import { connect } from "./connection.ts";
 import { darkTheme } from "./dark.ts";
 import { KINDS, kindOf } from "./kinds.ts";
@@ -24,6 +25,8 @@ interface Example {
 const SEVERITIES = ["", "error", "warning", "information", "hint"] as const;
 const LINT = ["error", "error", "warning", "info", "hint"] as const;
 const MOST_FIXES = 30;
+/** Milliseconds without a key after which the server gets the text. */
+const PAUSE = 150;
 
 function element<T extends HTMLElement>(id: string): T {
   const found = document.getElementById(id);
@@ -100,6 +103,7 @@ async function start(): Promise<void> {
     const transport = await connect((reason) => offline(reason || "The connection ended."));
     const made = new LSPClient({
       timeout: 20_000,
+      sanitizeHTML: (html) => DOMPurify.sanitize(html), // what is pasted may come back in a hover
       initializationOptions: settings(),
       notificationHandlers: {
         "textDocument/publishDiagnostics": (_, params: PublishedDiagnostics) => published(params),
@@ -153,14 +157,10 @@ async function open(): Promise<void> {
 }
 
 function settings(): object {
-  const wanted = sides().filter((side) => side.sglang || side.gpu);
-  return comparing.checked && wanted.length > 1
-    ? {
-        sglang: "",
-        gpu: "",
-        targets: wanted.map((side) => Object.fromEntries(Object.entries(side).filter(([, value]) => value))),
-      }
-    : { sglang: releaseMenu.value, gpu: gpuMenu.value, targets: [] };
+  const named = sides().map((side) => Object.fromEntries(Object.entries(side).filter(([, value]) => value)));
+  const several = named.length > 1 && named.every((side) => Object.keys(side).length);
+  const world = several ? { sglang: "", gpu: "", targets: named } : { ...sides()[0], targets: [] };
+  return { unsafeFixes: true, ...world };
 }
 
 function sides(): { sglang: string; gpu: string }[] {
@@ -196,8 +196,10 @@ let current: { readonly version: number | undefined; readonly diagnostics: reado
 
 function published(params: PublishedDiagnostics): boolean {
   const plugin = LSPPlugin.get(view);
-  if (params.uri !== uri() || !plugin) return true;
-  client?.sync();
+  const file = client?.workspace.getFile(uri());
+  if (params.uri !== uri() || !plugin || params.version !== file?.version || !plugin.unsyncedChanges.empty) {
+    return true; // of another text than the one on the page: those of the present one are on their way
+  }
   current = { version: params.version, diagnostics: params.diagnostics };
   const lint: LintDiagnostic[] = params.diagnostics.map((diagnostic) => ({
     from: plugin.fromPosition(diagnostic.range.start, plugin.syncedDoc),
@@ -216,12 +218,16 @@ function published(params: PublishedDiagnostics): boolean {
   return true;
 }
 
+let pause: ReturnType<typeof setTimeout> | undefined;
+
 function typed(): void {
-  document.body.dataset["stale"] = "";
+  document.body.dataset.stale = "";
+  clearTimeout(pause);
+  pause = setTimeout(() => client?.sync(), PAUSE);
 }
 
 async function show(turn: number): Promise<void> {
-  delete document.body.dataset["stale"];
+  delete document.body.dataset.stale;
   const diagnostics = current?.diagnostics ?? [];
   const rows = diagnostics.map(row);
   findings.replaceChildren(...rows.map((r) => r.item));
@@ -360,11 +366,15 @@ function fixAtCursor(): boolean {
 }
 
 async function applyAll(): Promise<void> {
-  const edits = await command<{ changes?: Record<string, readonly { range: Diagnostic["range"]; newText: string }[]> }>(
-    "spec-lsp.repair",
-    uri(),
-  );
-  if (edits) apply({ title: "", edit: edits });
+  client?.sync();
+  const params = {
+    textDocument: { uri: uri() },
+    range: { start: { line: 0, character: 0 }, end: { line: 0, character: 0 } },
+    context: { diagnostics: [], only: ["source.fixAll.spec-lsp"] },
+  };
+  const [action] =
+    (await client?.request<object, readonly CodeAction[] | null>("textDocument/codeAction", params)) ?? [];
+  if (action) apply(action);
 }
 
 async function showRule(name: string): Promise<void> {
