@@ -14,7 +14,6 @@ from spec_lsp.resolution.engine import Severity
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.word import Place
 
-NOT_KNOWN = "not known"
 OFF = "off or not set"
 NOT_THERE = "—"
 """Of a field that the release has not, or of a launch whose words it does not take."""
@@ -39,7 +38,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that does not resolve to the same on every side; `values` as text, a side each."""
+    """A field that is known on every side and not the same on all; `values` as text, a side each."""
 
     field: str
     values: tuple[str, ...]
@@ -85,15 +84,17 @@ def _side(analysis: Analysis, index: int, target: Target) -> Side:
 
 
 def _differences(reports: Sequence[LaunchReport]) -> Iterator[Difference]:
-    """The fields with different values, in the order of SGLang's flags."""
+    """The fields with different values, in the order of SGLang's flags. What is not known on a side differs in nothing."""
     resolved = [dict(_resolved(report)) for report in reports]
     for name in dict.fromkeys(name for one in resolved for name in one):
-        values = tuple(one.get(name, NOT_THERE) for one in resolved)
-        if len({OFF if value == NOT_THERE else value for value in values}) > 1:
-            yield Difference(name, values)
+        values = [one.get(name, NOT_THERE) for one in resolved]
+        told = [value for value in values if value is not None]
+        if len(told) == len(values) and len({OFF if value == NOT_THERE else value for value in told}) > 1:
+            yield Difference(name, tuple(told))
 
 
-def _resolved(report: LaunchReport) -> Iterator[tuple[str, str]]:
+def _resolved(report: LaunchReport) -> Iterator[tuple[str, str | None]]:
+    """Every field of the release with its value as text, None where it is not known."""
     run = report.main()
     if run.resolution is None:
         return
@@ -101,7 +102,7 @@ def _resolved(report: LaunchReport) -> Iterator[tuple[str, str]]:
     values, unknown = config.fields(), config.unknown()
     for name in run.binding.catalog.by_field:
         if name in unknown:
-            yield name, NOT_KNOWN
+            yield name, None
         elif name in values:
             yield name, _text(values[name])
 

@@ -24,6 +24,13 @@ interface Example {
 
 const SEVERITIES = ["", "error", "warning", "information", "hint"] as const;
 const LINT = ["error", "error", "warning", "info", "hint"] as const;
+const OUTCOMES: Readonly<Record<string, string>> = {
+  accepted: "accepts it",
+  refused: "refuses it",
+  "bad-arguments": "refuses it: command line",
+  depends: "depends on release or GPU",
+  unknown: "not all is known",
+};
 const MOST_FIXES = 30;
 /** Milliseconds without a key after which the server gets the text. */
 const PAUSE = 150;
@@ -412,7 +419,10 @@ function comparison(of: Comparison): HTMLElement {
   head.append(cell("th", ""), ...of.sides.map((side) => cell("th", side.target)));
   const body = table.createTBody();
   const outcomes = body.insertRow();
-  outcomes.append(cell("th", "SGLang"), ...of.sides.map((side) => cell("td", side.outcome, side.outcome)));
+  outcomes.append(
+    cell("th", "SGLang"),
+    ...of.sides.map((side) => cell("td", OUTCOMES[side.outcome] ?? side.outcome, side.outcome)),
+  );
   const said = body.insertRow();
   said.append(cell("th", "says"), ...of.sides.map(remarks));
   for (const { field, values } of of.fields) {
