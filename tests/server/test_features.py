@@ -360,7 +360,8 @@ async def ask_command(ed: Editor, command: str, *arguments: Any) -> Any:
 
 async def test_commands_are_offered(folder: Path) -> None:
     offered = (await LocalClient(ALL).start())["capabilities"]["executeCommandProvider"]["commands"]
-    assert set(offered) == {"spec-lsp.showResolved", "spec-lsp.assumed", "spec-lsp.choices", "spec-lsp.rulePage"}
+    named = ("showResolved", "assumed", "compare", "choices", "rulePage")
+    assert set(offered) == {f"spec-lsp.{name}" for name in named}
 
 
 async def test_what_is_assumed_of_the_launch_at_a_line(folder: Path) -> None:
@@ -482,3 +483,22 @@ async def test_clients_that_cannot_are_not_asked(folder: Path) -> None:
     ed.client.server.everything_changed()
     await ed.client.quiet()
     assert not set(REFRESHES) & set(ed.client.methods())
+
+
+async def test_targets_are_compared(folder: Path) -> None:
+    client = LocalClient(ALL)
+    await client.start()
+    uri = (folder / "compare.sh").as_uri()
+    launch = "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --cuda-graph-bs 8\n"
+    client.open(uri, f"#!/bin/bash\n{launch}", "shellscript")
+    targets = [{"sglang": "0.5.19", "gpu": "h200"}, {"sglang": "0.5.23", "gpu": "b200"}, "not a target", {"gpu": 8}]
+
+    async def compared(of: str) -> Any:
+        params = {"command": "spec-lsp.compare", "arguments": [of, *targets]}
+        return (await client.request("workspace/executeCommand", params))["result"]
+
+    (found,) = await compared(uri)
+    assert (found["title"], found["line"]) == ("Qwen/Qwen3-8B", 1)
+    assert [s["outcome"] for s in found["sides"]][:2] == ["accepted", "bad-arguments"]
+    assert [s["target"] for s in found["sides"]][2:] == ["any release and GPU"]
+    assert await compared("file:///nowhere.sh") == []
