@@ -486,19 +486,11 @@ async def test_clients_that_cannot_are_not_asked(folder: Path) -> None:
 
 
 async def test_targets_are_compared(folder: Path) -> None:
-    client = LocalClient(ALL)
-    await client.start()
-    uri = (folder / "compare.sh").as_uri()
-    launch = "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --cuda-graph-bs 8\n"
-    client.open(uri, f"#!/bin/bash\n{launch}", "shellscript")
+    ed = await editor(folder)
+    ed.open("#!/bin/bash\npython3 -m sglang.launch_server --model-path Qwen/Qwen3-8B --cuda-graph-bs 8\n")
     targets = [{"sglang": "0.5.19", "gpu": "h200"}, {"sglang": "0.5.23", "gpu": "b200"}, "not a target", {"gpu": 8}]
-
-    async def compared(of: str) -> Any:
-        params = {"command": "spec-lsp.compare", "arguments": [of, *targets]}
-        return (await client.request("workspace/executeCommand", params))["result"]
-
-    (found,) = await compared(uri)
+    (found,) = await ask_command(ed, "spec-lsp.compare", ed.uri, *targets)
     assert (found["title"], found["line"]) == ("Qwen/Qwen3-8B", 1)
     assert [s["outcome"] for s in found["sides"]][:2] == ["accepted", "bad-arguments"]
     assert [s["target"] for s in found["sides"]][2:] == ["any release and GPU"]
-    assert await compared("file:///nowhere.sh") == []
+    assert await ask_command(ed, "spec-lsp.compare", "file:///nowhere.sh", *targets) == []
