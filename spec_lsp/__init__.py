@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
+TYPE_CHECKING = False  # typing is not imported for a name: `spec-lsp --version` starts with this module
 if TYPE_CHECKING:
     from spec_lsp.api import Finding, Fix, Remark, Resolved, check_text, resolve
 
@@ -11,8 +10,8 @@ __version__ = "0.1.0"
 __all__ = ["Finding", "Fix", "Remark", "Resolved", "__version__", "check_text", "resolve"]
 
 
-def __getattr__(name: str) -> Any:
-    """The names of `spec_lsp.api`, imported when they are first asked for: the command line starts without them."""
+def __getattr__(name: str) -> object:
+    """The names of `spec_lsp.api`, imported when they are first asked for."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from spec_lsp import api
