@@ -31,7 +31,7 @@ from spec_lsp.server.features import (
     sync,
     watching,
 )
-from spec_lsp.server.protocol import Protocol, converter, settled
+from spec_lsp.server.protocol import ContentModified, Protocol, converter, settled
 from spec_lsp.server.session import Session
 from spec_lsp.server.warm import warm_up
 
@@ -179,8 +179,10 @@ class Server(LanguageServer):
     def report_server_error(self, error: Exception, source: Any) -> None:
         """A line in the client's log for every error of ours, and a message for the first of its kind.
 
-        An error in a request is in its answer already.
+        An error in a request is in its answer already, and that a text changed meanwhile is none.
         """
+        if isinstance(error, ContentModified):
+            return
         kind = f"{type(error).__name__}: {error}".strip()
         self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 1, "message": kind})
         first_line = kind.partition("\n")[0]
