@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import difflib
+import reprlib
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from spec_lsp import patterns
 from spec_lsp.analysis.report import Options, Target
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
@@ -85,22 +88,36 @@ class Settings:
     )
 
 
-def read_settings(values: Mapping[str, Any]) -> tuple[Settings, list[str]]:
-    """Settings from a mapping of TOML or editor keys, and what is wrong with it, a sentence each; good keys are kept."""
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A setting that cannot be used: a sentence about it, and the keys that lead to it."""
+
+    message: str
+    keys: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return self.message
+
+
+def read_settings(values: Mapping[str, Any]) -> tuple[Settings, list[Misfit]]:
+    """Settings from a mapping of TOML or editor keys, and what is wrong with it; what is good is kept."""
     known = {f.name: f for f in fields(Settings)}
     kept: dict[str, Any] = {}
-    problems: list[str] = []
+    misfits: list[Misfit] = []
     for key, value in values.items():
         name = _snake(key)
         if name not in known:
-            problems.append(f"unknown setting `{key}`")
+            keys = [_kebab(key, n) for n in known]
+            misfits.append(Misfit(f"unknown setting `{_short(key)}`{_meant(_kebab(key, name), keys)}", (key,)))
             continue
-        problem = _misfit(name, value, known[name].metadata["schema"])
-        if problem:
-            problems.append(f"setting `{key}`: {problem}")
-        else:
-            kept[name] = tuple(value) if isinstance(value, list) else value
-    return Settings(**kept), problems
+        misfit = _misfit(name, value, known[name].metadata["schema"])
+        if misfit:
+            misfits.append(Misfit(f"setting `{key}`: {misfit}", (key,)))
+            continue
+        bad = list(_bad_entries(name, value))
+        misfits += (Misfit(f"setting `{key}`: {message}", (key, entry)) for entry, message in bad)
+        kept[name] = _without(value, {entry for entry, _ in bad})
+    return Settings(**kept), misfits
 
 
 def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
@@ -169,20 +186,47 @@ def _snake(key: str) -> str:
     return "".join("_" + c.lower() if c.isupper() else c for c in key).replace("-", "_")
 
 
+def _kebab(like: str, name: str) -> str:
+    """A setting's key as the one that it may stand for is written: `unsafe-fixes`, or `unsafeFixes` in editors."""
+    if any(c.isupper() for c in like):
+        first, *more = name.split("_")
+        return first + "".join(word.capitalize() for word in more)
+    return name.replace("_", "-")
+
+
+def shown(value: Any) -> str:
+    """A value for a message: its beginning."""
+    brief = reprlib.Repr()
+    brief.maxstring = brief.maxother = 80
+    return brief.repr(value)
+
+
+MAX_SHOWN = 80
+"""Characters of a key that a message shows."""
+
+
+def _short(key: str) -> str:
+    return key if len(key) <= MAX_SHOWN else key[: MAX_SHOWN - 1] + "…"
+
+
+def _meant(word: str, known: Iterable[str]) -> str:
+    """The end of a sentence that names what was probably meant; empty where nothing is near."""
+    near = difflib.get_close_matches(word, list(known), n=1) if len(word) <= MAX_SHOWN else []
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
 def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
-    """What is wrong with a value, as the end of a sentence; empty when it is right."""
+    """What is wrong with a value as a whole, as the end of a sentence; empty when it is right."""
     expected = {"string": str, "boolean": bool, "array": (list, tuple), "object": Mapping}[schema["type"]]
     if not isinstance(value, expected):  # type: ignore[arg-type]
-        return f"{value!r} is not {'an' if schema['type'][0] in 'ao' else 'a'} {schema['type']}"
+        return f"{shown(value)} is not {'an' if schema['type'][0] in 'ao' else 'a'} {schema['type']}"
     if value not in schema.get("enum", (value,)):
-        return f"{value!r} is not one of {', '.join(schema['enum'])}"
+        return f"{shown(value)} is not one of {', '.join(schema['enum'])}{_meant(value, schema['enum'])}"
     match name:
         case "sglang" if value and Release.read(value) is None:
-            return f"{value!r} is not a release of SGLang (write 0.5.19)"
+            return f"{shown(value)} is not a release of SGLang (write 0.5.19)"
         case "gpu" if value and hardware.find(value) is None:
-            return f"{value!r} is not a GPU spec-lsp knows (it knows {', '.join(hardware.DEVICES)})"
-        case "rules":
-            return _rules_misfit(value)
+            return f"{shown(value)} is not a GPU spec-lsp knows (it knows {', '.join(hardware.DEVICES)}){_meant(value, hardware.DEVICES)}"
         case "targets":
             return next(filter(None, (_target_misfit(t) for t in value)), "")
         case "exclude" | "models" if not all(isinstance(v, str) for v in value):
@@ -190,14 +234,24 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
     return ""
 
 
-def _rules_misfit(rules: Mapping[str, Any]) -> str:
-    names = {name for rule in all_rules() for name in (rule.name, rule.code)}
-    for rule, severity in rules.items():
-        if rule not in names:
-            return f"there is no rule {rule!r} (see `spec-lsp rules`)"
-        if severity not in SEVERITIES:
-            return f"{severity!r} is not one of {', '.join(SEVERITIES)}"
-    return ""
+def _bad_entries(name: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The entries of a setting that cannot be used, the others being good: a key or a text, and why."""
+    if name == "rules":
+        names = {name for rule in all_rules() for name in (rule.name, rule.code)}
+        for rule, severity in value.items():
+            if rule not in names:
+                yield rule, f"there is no rule {shown(rule)} (see `spec-lsp rules`){_meant(rule, names)}"
+            elif severity not in SEVERITIES:
+                meant = _meant(severity, SEVERITIES) if isinstance(severity, str) else ""
+                yield rule, f"{shown(severity)} is not one of {', '.join(SEVERITIES)}{meant}"
+    if name == "exclude":
+        yield from ((pattern, why) for pattern in value if (why := patterns.misfit(pattern)))
+
+
+def _without(value: Any, entries: set[str]) -> Any:
+    if isinstance(value, Mapping):
+        return {k: v for k, v in value.items() if k not in entries} if entries else value
+    return tuple(v for v in value if not entries or v not in entries) if isinstance(value, (list, tuple)) else value
 
 
 def _target_misfit(target: Any) -> str:

@@ -1,6 +1,7 @@
 """The files and models around a document, read from the disk; nothing is ever fetched or written.
 
-Open editor buffers come first: the server hands their text in with `overlay`.
+What a document names is read in the workspace and in the model folders alone, links followed (`files.Area`). Open editor buffers come
+first: the server hands their text in with `overlay`.
 """
 
 from __future__ import annotations
@@ -8,19 +9,25 @@ from __future__ import annotations
 import json
 import os
 import re
-import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.model import ModelFacts
-
-MAX_BYTES = 16 * 1024 * 1024
-"""Larger files are not read: no launch script or config.json is that long."""
-
-SETTINGS_FILE = "spec-lsp.toml"
+from spec_lsp.files import (
+    MAX_DOCUMENT,
+    MAX_MODEL,
+    MAX_SETTINGS,
+    Area,
+    MissingError,
+    UnreadableError,
+    checkout_of,
+)
+from spec_lsp.settings import Misfit, shown
+from spec_lsp.settings_file import SETTINGS_FILES, SettingsFile, read_settings_file
 
 
 def decode(data: bytes) -> str:
@@ -34,7 +41,12 @@ def decode(data: bytes) -> str:
 
 
 class DiskWorkspace:
-    """An `analysis.report.Workspace` over folders of the disk. Document names are absolute paths."""
+    """An `analysis.report.Workspace` over folders of the disk. Document names are absolute paths.
+
+    `roots` are the workspace. Without any, a document's workspace is the checkout around it, else its own folder. `models` are
+    folders that the reader names (never a repository's own files); `typed` says that a person types what is read, so that it may be
+    anywhere.
+    """
 
     def __init__(
         self,
@@ -42,11 +54,13 @@ class DiskWorkspace:
         *,
         models: tuple[Path, ...] = (),
         overlay: Callable[[str], str | None] = lambda _: None,
+        typed: bool = False,
     ) -> None:
-        # a root behind a symbolic link is named both ways: documents come with either
-        self.roots = tuple(dict.fromkeys(p for r in roots for p in (Path(os.path.abspath(r)), r.resolve())))
+        self._area = Area(roots)
+        self.roots = tuple(map(Path, self._area.folders))
         self.models = models
         self.overlay = overlay
+        self._typed = typed
         self._models: dict[tuple[str, int], ModelFacts | None] = {}
         self._pins: dict[str, tuple[Release, str] | None] = {}
         self._help: dict[Path, Mapping[str, str]] = {}
@@ -56,34 +70,52 @@ class DiskWorkspace:
         self._models.clear()
         self._pins.clear()
 
+    def area(self, document: str) -> Area:
+        """What of the disk may be read for a document."""
+        if self._typed:
+            return Area((os.path.abspath(os.sep),))
+        if self.roots:
+            return self._area
+        folder = os.path.dirname(document)
+        return Area((checkout_of(folder) or folder,) if os.path.isabs(document) else ())
+
     # --- files
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
         """A file of the workspace as `document` names it: relative to the document's folder, then to the roots."""
+        area = self.area(document)
         for candidate in self._candidates(document, path):
-            open_text = self.overlay(str(candidate))
+            if not area.names(candidate):
+                continue
+            open_text = self.overlay(candidate)
             if open_text is not None:
-                return str(candidate), open_text
-            text = self._text(candidate)
-            if text is not None:
-                return str(candidate), text
+                return candidate, open_text
+            try:
+                return candidate, decode(area.read(candidate, MAX_DOCUMENT))
+            except UnreadableError:
+                continue
         return None
 
-    def _candidates(self, document: str, path: str) -> list[Path]:
-        written = Path(os.path.expanduser(path))
-        folder = Path(document).parent
-        places = [written] if written.is_absolute() else [folder / written, *(root / written for root in self.roots)]
-        normal = [Path(os.path.normpath(p)) for p in places]
-        roots = self.roots or (Path(os.path.normpath(folder)),)
-        return [p for p in dict.fromkeys(normal) if any(root == p or root in p.parents for root in roots)]
+    def left_out(self, document: str, path: str) -> str:
+        """Why a file that `read` does not give is left out, as what is said of it; empty where it is read, or is not there."""
+        area = self.area(document)
+        for candidate in self._candidates(document, path):
+            if self.overlay(candidate) is not None:
+                return ""
+            try:
+                area.read(candidate, MAX_DOCUMENT)
+                return ""
+            except MissingError:
+                continue
+            except UnreadableError as error:
+                return str(error)
+        return ""
 
-    def _text(self, path: Path) -> str | None:
-        try:
-            if not path.is_file() or path.stat().st_size > MAX_BYTES:
-                return None
-            return decode(path.read_bytes())
-        except OSError:
-            return None
+    def _candidates(self, document: str, path: str) -> list[str]:
+        written = os.path.expanduser(path)
+        own = (os.path.dirname(document),) if os.path.isabs(document) else ()
+        places = (written,) if os.path.isabs(written) else (os.path.join(f, written) for f in (*own, *self.roots))
+        return list(dict.fromkeys(map(os.path.normpath, places)))
 
     # --- models
 
@@ -91,57 +123,41 @@ class DiskWorkspace:
         """Facts of a model folder (in the workspace, a models folder, the local Hugging Face cache), else of a known id."""
         from spec_lsp.facts.well_known import find_model
 
-        for config in self._model_configs(document, path_or_id):
+        for config, area in self._model_configs(document, path_or_id):
             try:
-                key = (str(config), config.stat().st_mtime_ns)
-            except OSError:
+                key = (config, os.stat(area.real_path(config)).st_mtime_ns)
+            except (OSError, UnreadableError):
                 continue
             if key not in self._models:
-                self._models[key] = self._read_model(config)
+                self._models[key] = _read_model(config, area)
             if self._models[key] is not None:
                 return self._models[key]
         return find_model(path_or_id)
 
-    def _model_configs(self, document: str, path_or_id: str) -> list[Path]:
-        folders = [Path(os.path.expanduser(path_or_id)), Path(document).parent / path_or_id]
-        folders += [root / path_or_id for root in (*self.roots, *self.models)]
-        found = [folder / "config.json" for folder in folders]
-        return found + _cached_snapshots(path_or_id)
-
-    @staticmethod
-    def _read_model(config: Path) -> ModelFacts | None:
-        try:
-            values = json.loads(config.read_text("utf-8")) if config.stat().st_size < MAX_BYTES else None
-        except (OSError, ValueError):
-            return None
-        return ModelFacts(values) if isinstance(values, dict) else None
+    def _model_configs(self, document: str, path_or_id: str) -> Iterator[tuple[str, Area]]:
+        """Where the config.json of a model may be, and of what area it has to be."""
+        for folder in self._candidates(document, path_or_id):
+            yield os.path.join(folder, "config.json"), self.area(document)
+        for shelf in self.models:
+            yield os.path.join(shelf, os.path.expanduser(path_or_id), "config.json"), Area((shelf,))
+        cache = _hub_cache()
+        yield from ((config, Area((cache,))) for config in _cached_snapshots(cache, path_or_id))
 
     # --- pins
 
     def release(self, document: str) -> tuple[Release, str] | None:
         """The SGLang release that a requirements or lock file pins, in the document's folder or above it up to the root."""
-        folder = Path(document).parent
-        for parent in (folder, *folder.parents):
-            key = str(parent)
-            if key not in self._pins:
-                self._pins[key] = self._pin_in(parent)
-            if self._pins[key] is not None:
-                return self._pins[key]
-            if parent in self.roots or os.path.exists(parent / ".git"):
+        area = self.area(document)
+        folder = os.path.dirname(document)
+        for parent in map(str, (Path(folder), *Path(folder).parents)):
+            if not area.names(parent):
                 break
-        return None
-
-    def _pin_in(self, folder: Path) -> tuple[Release, str] | None:
-        """The pin of one folder. One listing of its names is cheaper than a question for each that would count."""
-        names = _names_in(folder)
-        below = _names_in(folder / "requirements") if "requirements" in names else []
-        listed = [folder / n for n in names if fnmatchcase(n, "requirements*.txt")]
-        listed += [folder / "requirements" / n for n in below if n.endswith(".txt")]
-        listed += [folder / n for n in names if fnmatchcase(n, "constraints*.txt")]
-        for file in [*listed, *(folder / n for n in _LOCKS if n in names)]:
-            found = pinned_release(self._text(file) or "")
-            if found is not None:
-                return found, file.name
+            if parent not in self._pins:
+                self._pins[parent] = _pin_in(parent, area)
+            if self._pins[parent] is not None:
+                return self._pins[parent]
+            if Path(parent) in self.roots or os.path.lexists(os.path.join(parent, ".git")):
+                break
         return None
 
     # --- the reader's own SGLang
@@ -158,37 +174,113 @@ class DiskWorkspace:
         return " ".join(self._help[package].get(spelling, "").split()) or None
 
     def _installed(self, document: str, python: str) -> Path | None:
-        folder = Path(document).parent
-        chosen = [Path(os.path.expanduser(python)).parent.parent] if python else []
-        within = [p for p in (folder, *folder.parents) if any(p == r or r in p.parents for r in self.roots)]
-        environments = [f / name for f in (*within, *self.roots) for name in (".venv", "venv", "env")]
-        active = os.environ.get("VIRTUAL_ENV")
-        for environment in dict.fromkeys([*chosen, *environments, *([Path(active)] if active else [])]):
-            for package in environment.glob("lib/python3*/site-packages/sglang"):
-                if (package / "srt" / "server_args.py").is_file():
-                    return package
-        return None
+        folder = os.path.dirname(document)
+        area = self.area(document)
+        within = [p for p in map(str, (Path(folder), *Path(folder).parents)) if area.names(p)]
+        around = (os.path.join(f, name) for f in (*within, *map(str, self.roots)) for name in (".venv", "venv", "env"))
+        chosen = os.path.dirname(os.path.dirname(os.path.expanduser(python)))
+        active = os.environ.get("VIRTUAL_ENV", "")
+        environments = [(chosen, Area((chosen,)))] if python else []
+        environments += ((e, area) for e in dict.fromkeys(around))
+        environments += [(active, Area((active,)))] if active else []
+        return next((p for e, own in environments if (p := _package_in(e, own)) is not None), None)
 
     # --- settings
 
-    def settings(self, document: str) -> SettingsFound:
-        """The nearest `spec-lsp.toml` or `[tool.spec-lsp]`: its table, its path, and a sentence when it does not parse."""
-        folder = Path(document).parent
-        found = (settings_in(parent) for parent in (folder, *folder.parents))
-        return next(filter(None, found), NO_SETTINGS)
+    def settings(self, document: str) -> SettingsFile | None:
+        """The nearest `spec-lsp.toml` or `[tool.spec-lsp]`, no further up than the workspace, or the checkout around it, reaches."""
+        folder = os.path.dirname(document)
+        roots = self.roots or (Path(folder),)
+        above = [root for root in roots if root in (Path(folder), *Path(folder).parents)]
+        area = Area(checkout_of(str(f)) or f for f in above or [Path(folder)])
+        found = (settings_in(parent, area) for parent in (Path(folder), *Path(folder).parents) if area.names(parent))
+        return next(filter(None, found), None)
 
 
-SettingsFound = tuple[Mapping[str, Any], Path | None, str]
-NO_SETTINGS: SettingsFound = ({}, None, "")
-
-
-def settings_in(folder: Path) -> SettingsFound | None:
-    """The settings of one folder, as `DiskWorkspace.settings` gives them; None where it has none."""
-    for name in (SETTINGS_FILE, "pyproject.toml"):
-        table, problem = _toml_table(folder / name)
-        if table is not None or problem:
-            return table or {}, folder / name, problem
+def settings_in(folder: Path, area: Area) -> SettingsFile | None:
+    """The settings of one folder; None where it has none."""
+    for name in SETTINGS_FILES:
+        path = os.path.join(folder, name)
+        try:
+            found = read_settings_file(path, decode(area.read(path, MAX_SETTINGS)))
+        except UnreadableError as error:
+            missing = isinstance(error, MissingError) or name != SETTINGS_FILES[0]
+            found = None if missing else SettingsFile.unusable(path, str(error))
+        if found is not None:
+            return found
     return None
+
+
+def in_workspace(file: SettingsFile, area: Area) -> SettingsFile:
+    """The same settings with their paths in full, but for those that lie outside of what may be read: only the reader names those, on
+    the command line or in the editor's settings."""
+    table = dict(file.table)
+    outside: list[Misfit] = []
+    if isinstance(models := table.get("models"), list):
+        table["models"] = [path for m in models if (path := _own_path("models", m, m, file, area, outside)) is not None]
+    if isinstance(python := table.get("python"), str) and python:
+        # the interpreter itself is a link out of most environments: what is read is the environment that it belongs to
+        environment = os.path.dirname(os.path.dirname(os.path.expanduser(python)))
+        found = _own_path("python", environment, python, file, area, outside)
+        table["python"] = os.path.join(found, *python.replace(os.sep, "/").split("/")[-2:]) if found else ""
+    return replace(file.without(outside), table=table)
+
+
+def _own_path(key: str, path: Any, written: Any, file: SettingsFile, area: Area, outside: list[Misfit]) -> Any:
+    """A path of a settings file in full; None, with a misfit more, where it may not be read."""
+    if not isinstance(path, str):
+        return path
+    full = os.path.normpath(os.path.join(file.folder, path))
+    try:
+        area.real_path(full)
+    except UnreadableError as error:
+        message = (
+            f"setting `{key}`: {shown(written)} {error}: only the command line and the editor's settings may name it"
+        )
+        outside.append(Misfit(message, (key, written)))
+        return None
+    return full
+
+
+def _package_in(environment: str, area: Area) -> Path | None:
+    """The SGLang that is installed in a virtual environment."""
+    try:
+        for package in Path(environment).glob("lib/python3*/site-packages/sglang"):
+            if os.path.isfile(area.real_path(package / "srt" / "server_args.py")):
+                return package
+    except (OSError, ValueError, UnreadableError):
+        pass
+    return None
+
+
+def _read_model(config: str, area: Area) -> ModelFacts | None:
+    try:
+        values = json.loads(area.read(config, MAX_MODEL).decode())
+    except (UnreadableError, ValueError, RecursionError):
+        return None
+    return ModelFacts(values) if isinstance(values, dict) else None
+
+
+def _pin_in(folder: str, area: Area) -> tuple[Release, str] | None:
+    """The pin of one folder. One listing of its names is cheaper than a question for each that would count."""
+    for file in _pinning(folder, area):
+        try:
+            found = pinned_release(decode(area.read(file, MAX_DOCUMENT)))
+        except UnreadableError:
+            continue
+        if found is not None:
+            return found, os.path.basename(file)
+    return None
+
+
+def _pinning(folder: str, area: Area) -> Iterable[str]:
+    """The files of a folder that may pin a release."""
+    names = _names_in(folder, area)
+    below = _names_in(os.path.join(folder, "requirements"), area) if "requirements" in names else []
+    listed = [n for n in names if fnmatchcase(n, "requirements*.txt")]
+    listed += [os.path.join("requirements", n) for n in below if n.endswith(".txt")]
+    listed += [n for n in names if fnmatchcase(n, "constraints*.txt")]
+    return [os.path.join(folder, n) for n in (*listed, *(n for n in _LOCKS if n in names))]
 
 
 _LOCKS = (
@@ -207,10 +299,10 @@ _PIPFILE = re.compile(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
 _LOCKED = re.compile(r'name = "sglang"\s*\nversion = "([^"]+)"')
 
 
-def _names_in(folder: Path) -> list[str]:
+def _names_in(folder: str, area: Area) -> list[str]:
     try:
-        return sorted(os.listdir(folder))
-    except OSError:
+        return sorted(os.listdir(area.real_path(folder)))
+    except (OSError, UnreadableError):
         return []
 
 
@@ -231,32 +323,18 @@ def _help_of(package: Path) -> Mapping[str, str]:
         return {}
 
 
-def _cached_snapshots(model_id: str) -> list[Path]:
+def _hub_cache() -> str:
+    """The local cache of the Hugging Face Hub, as the reader's environment names it."""
+    home = os.environ.get("HF_HOME") or os.path.join(Path.home(), ".cache", "huggingface")
+    return os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")
+
+
+def _cached_snapshots(cache: str, model_id: str) -> list[str]:
     """config.json files of a model id in the local Hugging Face cache, newest first."""
     if model_id.count("/") != 1 or model_id.startswith((".", "/", "~")):
         return []
-    home = Path(os.environ.get("HF_HOME") or Path.home() / ".cache" / "huggingface")
-    cache = (
-        Path(os.environ.get("HF_HUB_CACHE") or home / "hub") / ("models--" + model_id.replace("/", "--")) / "snapshots"
-    )
+    snapshots = Path(cache) / ("models--" + model_id.replace("/", "--")) / "snapshots"
     try:
-        return sorted(cache.glob("*/config.json"), key=lambda p: p.stat().st_mtime, reverse=True)
-    except OSError:
+        return [str(p) for p in sorted(snapshots.glob("*/config.json"), key=lambda p: p.stat().st_mtime, reverse=True)]
+    except (OSError, ValueError):
         return []
-
-
-def _toml_table(path: Path) -> tuple[Mapping[str, Any] | None, str]:
-    if not path.is_file():
-        return None, ""
-    if sys.version_info >= (3, 11):
-        import tomllib
-    else:
-        import tomli as tomllib
-    try:
-        values = tomllib.loads(decode(path.read_bytes()))
-    except (OSError, tomllib.TOMLDecodeError) as error:
-        return None, f"{path.name} cannot be read: {error}" if path.name == SETTINGS_FILE else ""
-    if path.name == SETTINGS_FILE:
-        return values, ""
-    table = values.get("tool", {}).get("spec-lsp")
-    return (table if isinstance(table, Mapping) else None), ""

@@ -71,7 +71,7 @@ def test_good(values: dict[str, object], field: str, value: object) -> None:
 )
 def test_bad(values: dict[str, object], part: str) -> None:
     settings, (problem,) = read_settings(values)
-    assert part in problem
+    assert part in problem.message
     assert settings == Settings()
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.workspace import MAX_BYTES, DiskWorkspace, decode, pinned_release
+from spec_lsp.files import MAX_DOCUMENT
+from spec_lsp.workspace import DiskWorkspace, decode, pinned_release
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -140,7 +141,7 @@ def test_an_open_file_is_read_as_it_is_in_the_editor(tmp_path: Path) -> None:
 def test_huge_files_are_not_read(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     with path.open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(MAX_DOCUMENT + 1)
     assert DiskWorkspace((tmp_path,)).read(str(tmp_path / "a.sh"), "c.yaml") is None
 
 
@@ -220,16 +221,17 @@ def test_a_changed_model_is_read_again(tmp_path: Path) -> None:
 )
 def test_settings(tmp_path: Path, files: dict[str, str], document: str, table: dict[str, str], file: str) -> None:
     write(tmp_path, files)
-    found, path, problem = DiskWorkspace((tmp_path,)).settings(str(tmp_path / document))
-    assert (dict(found), path, problem) == (table, tmp_path / file, "")
+    found = DiskWorkspace((tmp_path,)).settings(str(tmp_path / document))
+    assert found is not None
+    assert (dict(found.table), found.path, found.flaws) == (table, str(tmp_path / file), ())
 
 
 def test_settings_that_do_not_parse(tmp_path: Path) -> None:
     write(tmp_path, {"spec-lsp.toml": "gpu = "})
-    found, path, problem = DiskWorkspace((tmp_path,)).settings(str(tmp_path / "a.sh"))
-    assert dict(found) == {}
-    assert path == tmp_path / "spec-lsp.toml"
-    assert problem.startswith("spec-lsp.toml cannot be read:")
+    found = DiskWorkspace((tmp_path,)).settings(str(tmp_path / "a.sh"))
+    assert found is not None
+    assert (dict(found.table), found.path) == ({}, str(tmp_path / "spec-lsp.toml"))
+    assert [flaw.message for flaw in found.flaws] == ["spec-lsp.toml cannot be read: invalid value"]
 
 
 def test_help_comes_from_the_readers_own_sglang(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from spec_lsp.analysis.judge import (
     judge,
     run,
 )
+from spec_lsp.analysis.left_out import files_left_out
 from spec_lsp.analysis.moved import moved
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
@@ -103,6 +104,7 @@ class Remembering:
 
     def __init__(self, workspace: Workspace) -> None:
         self.read = once(workspace.read)
+        self.left_out = once(workspace.left_out)
         self.model = once(workspace.model)
         self.release = once(workspace.release)
 
@@ -140,6 +142,7 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
             unknown.setdefault(named.value, _unknown_release(named, launch))
     cache.keep(document.name, launches)
     diagnostics += filter(None, unknown.values())
+    diagnostics += files_left_out(document, reports, workspace)
     try:
         diagnostics += findings_together(document, reports, partial(_binder, document, workspace))
     except Exception as error:

@@ -6,7 +6,7 @@ actions are asked for, never while somebody types.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -299,6 +299,7 @@ class Edited:
         self._texts = texts
         self.release = workspace.release
         self.model = workspace.model
+        self.left_out = workspace.left_out
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
         found = self._workspace.read(document, path)
@@ -461,9 +462,16 @@ def fix_all(
 
 
 def repair(
-    name: str, text: str, options: Options, workspace: Workspace, *, unsafe: bool, language: str | None = None
+    name: str,
+    text: str,
+    options: Options,
+    workspace: Workspace,
+    *,
+    unsafe: bool,
+    language: str | None = None,
+    may_edit: Callable[[str], bool] = lambda _: True,
 ) -> tuple[tuple[Edit, ...], tuple[Applied, ...]]:
-    """The edits of `fix_all`, and each fix that is in them."""
+    """The edits of `fix_all`, and each fix that is in them. Fixes that edit a document that may not be edited are left off whole."""
     originals = {name: text}
     texts = {name: text}
     cache = Cache()
@@ -472,7 +480,7 @@ def repair(
     for _ in range(MAX_ROUNDS):
         edited = Edited(workspace, texts)
         analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
-        found = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache)
+        found = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache, may_edit)
         if found is None:
             break
         diagnostic, fix = found
@@ -495,6 +503,7 @@ def _next_fix(
     tried: set[tuple[str, str]],
     text: str,
     cache: Cache,
+    may_edit: Callable[[str], bool],
 ) -> tuple[Diagnostic, Fix] | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
@@ -502,9 +511,8 @@ def _next_fix(
             continue
         tried.add(attempt)
         for fix in fixes_for(analysis, diagnostic, options, workspace, cache)[:1]:
-            if not fix.preferred:
-                continue
-            if fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"):
+            wanted = fix.preferred and (fix.applicability == "safe" or (unsafe and fix.applicability == "unsafe"))
+            if wanted and all(may_edit(d) for d in {e.place.document for e in fix.edits}):
                 return diagnostic, fix
     return None
 

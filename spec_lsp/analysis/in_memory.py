@@ -28,6 +28,9 @@ class InMemory:
                 return name, self.files[name]
         return None
 
+    def left_out(self, document: str, path: str) -> str:
+        return ""
+
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         config = self.models.get(path_or_id)
         return find_model(path_or_id) if config is None else ModelFacts(config)

@@ -50,6 +50,10 @@ class Workspace(Protocol):
     def read(self, document: str, path: str) -> tuple[str, str] | None:
         """A file as `document` names it: (its own document name, its text), or None when it is not in the workspace."""
 
+    def left_out(self, document: str, path: str) -> str:
+        """Why a file that `read` does not give is left out though it may be there, as what is said of it ("lies outside the workspace");
+        empty where there is no such reason."""
+
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         """The facts of a model folder or model id; None when nothing is known of it."""
 

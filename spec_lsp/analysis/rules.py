@@ -301,6 +301,20 @@ NOT_READ_WHOLE = _rule(
     "launches that are started there are not checked. No file that people are known to write meets one.",
     "spec-lsp", severity="warning",
 )  # fmt: skip
+SETTING_NOT_USED = _rule(
+    44, "setting-not-used", "A setting that spec-lsp cannot use.",
+    "The file of settings cannot be read, has a key that spec-lsp does not know, or a value that it cannot use. What is wrong is left out, "
+    "and everything else holds. A settings file is part of the repository, so it may not name folders outside of it: model folders and "
+    "interpreters elsewhere are named on the command line, or in the editor's settings.",
+    "spec-lsp", severity="warning",
+)  # fmt: skip
+FILE_LEFT_OUT = _rule(
+    45, "file-left-out", "A file that the launch depends on is not read.",
+    "spec-lsp reads the regular files of the workspace and nothing else: the folders that are open in the editor, or what is named on the "
+    "command line with the checkout around it. A file that lies elsewhere, itself or behind a link, is not opened, so that checking a "
+    "repository is as safe as looking at it; what the file sets is unknown.",
+    "spec-lsp", severity="hint",
+)  # fmt: skip
 
 _BY_KIND = {
     "unknown-flag": UNKNOWN_FLAG,

@@ -5,33 +5,32 @@ from __future__ import annotations
 import argparse
 import io
 import os
-import stat
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
+from spec_lsp.analysis.check import with_severity
 from spec_lsp.analysis.rules import all_rules
-from spec_lsp.cli.checker import Checker, Task
+from spec_lsp.cli.checker import Checker, Task, found_of
 from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
-from spec_lsp.cli.files import UnreadableError, write_text
+from spec_lsp.cli.files import write_text
 from spec_lsp.cli.formats import Run, writer
 from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport, Found, Totals
-from spec_lsp.cli.sources import shown_name
+from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.walk import Candidate, candidates
 from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.files import MAX_DOCUMENT, MAX_FOUND, MIB, Area, OutsideError, UnreadableError
 from spec_lsp.patterns import Patterns
+from spec_lsp.settings_file import SETTINGS_FILES, flaws_of
 from spec_lsp.syntax import may_hold_launches, may_launch
-from spec_lsp.workspace import MAX_BYTES, decode
-
-MAX_FOUND_BYTES = 4 * 1024 * 1024
-"""Larger files are left out when they are found in a folder; one that is named is read up to `workspace.MAX_BYTES`."""
+from spec_lsp.workspace import decode
 
 STDIN = "-"
 
@@ -41,9 +40,6 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command; see `arguments._check` for its options."""
     task = _task(arguments)
     all_rules()  # settings may name any of them
-    unreadable = Folders(Path(task.here)).of(os.path.join(task.here, "launch.sh")).unreadable
-    if unreadable:
-        raise UsageError(unreadable)  # what it switches off or names would be judged wrongly
     out: TextIO = io.StringIO() if arguments.output else _standard_output(arguments)
     progress = Progress()
     style = Style(arguments.color == "always") if arguments.output else style_for(out, arguments.color)
@@ -78,6 +74,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         raise UsageError(f"--statistics is for --format text and json, not {arguments.format}")
     return Task(
         here=str(Path.cwd()),
+        paths=named_paths(arguments),
         sglang=tuple(arguments.sglang),
         gpu=tuple(arguments.gpu),
         honour_ignores=not arguments.ignore_directives,
@@ -87,6 +84,12 @@ def _task(arguments: argparse.Namespace) -> Task:
         fixes=arguments.format != "gitlab" and not arguments.statistics,
         upgrade=arguments.upgrade or "",
     )
+
+
+def named_paths(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """What the command line names, in full; of standard input the file that it stands for."""
+    paths = [getattr(arguments, "stdin_filename", None) or STDIN if p == STDIN else p for p in arguments.paths or ["."]]
+    return tuple(map(os.path.abspath, paths))
 
 
 def _standard_output(arguments: argparse.Namespace) -> TextIO:
@@ -102,69 +105,83 @@ def _reports(arguments: argparse.Namespace, task: Task, progress: Progress) -> I
     if STDIN in paths:
         if paths != [STDIN]:
             raise UsageError("`-` stands alone: standard input cannot be checked together with files")
-        yield _standard_input(arguments, task)
+        checker = Checker(task)
+        yield _standard_input(arguments, checker)
+        yield from settings_reports(checker.folders, task.here)
         return
-    yield from check_all(task, files_to_read(paths, arguments, task, progress), arguments.jobs, progress)
+    folders = Folders(Path(task.here), paths=task.paths)
+    files = files_to_read(arguments, task, folders, progress)
+    yield from check_all(task, files, arguments.jobs, progress)
+    yield from settings_reports(folders, task.here)
 
 
-def files_to_read(paths: Sequence[str], arguments: argparse.Namespace, task: Task, progress: Progress) -> Iterator[str]:
-    """The files to parse: named ones, and of those in folders the ones that may launch SGLang and are not excluded."""
-    folders = Folders(Path(task.here))
+def files_to_read(arguments: argparse.Namespace, task: Task, folders: Folders, progress: Progress) -> Iterator[str]:
+    """The files to parse: named ones, and of those in folders the ones that may launch SGLang and are not excluded. The settings that
+    hold for them are met on the way."""
     more = Patterns(arguments.exclude)
-    found = candidates(paths, lambda folder: _tell_closed(shown_name(folder, task.here), progress))
+
+    def tell(path: str, what: str) -> None:
+        progress.clear()
+        print(f"spec-lsp: warning: {shown_name(path, task.here)} {what}", file=sys.stderr)
+
+    found = candidates(arguments.paths or ["."], folders.area, lambda folder: tell(folder, CLOSED))
     for number, candidate in enumerate(found):
         progress.show(number, 0, "")
-        if not candidate.named and not _may_launch(candidate):
+        if candidate.named or os.path.basename(candidate.path) == SETTINGS_FILES[0]:
+            folders.of(candidate.path)
+        try:
+            if not candidate.named and not _may_launch(candidate, folders.area):
+                continue
+        except OutsideError as error:
+            tell(candidate.path, f"{error}: it was not read")
             continue
         may_be_excluded = not candidate.named or arguments.force_exclude
         if not (may_be_excluded and _excluded(candidate.path, folders, more, task.here)):
             yield candidate.path
 
 
-def _tell_closed(folder: str, progress: Progress) -> None:
-    progress.clear()
-    print(f"spec-lsp: warning: `{folder}` may not be entered: nothing in it was checked", file=sys.stderr)
+CLOSED = "may not be entered: nothing in it was checked"
+
+
+def settings_reports(folders: Folders, here: str) -> Iterator[FileReport]:
+    """What cannot be used of the settings that were met."""
+    for file in folders.settings_files():
+        severities = folders.of(os.path.join(file.folder, "launch.sh")).options
+        told = [d for flaw in flaws_of(file) if (d := with_severity(flaw, severities)) is not None]
+        if told:
+            sources = Sources({file.path: file.text}, here)
+            yield FileReport(shown_name(file.path, here), found=tuple(found_of(d, (), sources) for d in told))
 
 
 def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
     return folders.of(path).excludes(path) or bool(more and more.match(Path(os.path.relpath(path, here)).as_posix()))
 
 
-def _may_launch(candidate: Candidate) -> bool:
-    """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked."""
+def _may_launch(candidate: Candidate, area: Area) -> bool:
+    """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked.
+
+    Raises OutsideError for a link that leads out of the area.
+    """
     if not may_hold_launches(candidate.path):
         return False
     try:
-        data = _glance(candidate.path)
-    except PermissionError:
-        return True
-    except OSError:
-        return False
-    if data is None:
-        return False
+        data = candidate.read(area, MAX_FOUND)
+    except OutsideError:
+        raise
+    except UnreadableError as error:
+        return isinstance(error.__cause__, PermissionError)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         data = decode(data).encode()
     return may_launch(candidate.path, data)
 
 
-def _glance(path: str) -> bytes | None:
-    """A file's bytes; None for one that is too large, or no file at all. Opening a pipe does not wait for who may never write.
-
-    Raises OSError.
-    """
-    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-    with open(descriptor, "rb", buffering=0) as file:
-        status = os.fstat(descriptor)
-        whole = stat.S_ISREG(status.st_mode) and status.st_size <= MAX_FOUND_BYTES
-        return file.read() if whole else None
-
-
-def _standard_input(arguments: argparse.Namespace, task: Task) -> FileReport:
-    data = sys.stdin.buffer.read(MAX_BYTES + 1)
-    if len(data) > MAX_BYTES:
-        raise UsageError(f"standard input is larger than {MAX_BYTES // 1024 // 1024} MiB")
+def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileReport:
+    task = checker.task
+    data = sys.stdin.buffer.read(MAX_DOCUMENT + 1)
+    if len(data) > MAX_DOCUMENT:
+        raise UsageError(f"standard input is larger than {MAX_DOCUMENT // MIB} MiB")
     name = arguments.stdin_filename or "<stdin>"
-    report = Checker(task).text(os.path.join(task.here, name), decode(data), on_disk=False)
+    report = checker.text(os.path.join(task.here, name), decode(data), on_disk=False)
     if report.text is not None:
         sys.stdout.write(report.text)
     elif task.fix:

@@ -9,6 +9,7 @@ import re
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from spec_lsp.analysis.check import Cache, analyse
@@ -18,11 +19,13 @@ from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.analysis.upgrade import upgrade
 from spec_lsp.catalog.release import Release
-from spec_lsp.cli.files import UnreadableError, read_bytes, rewrite, with_line_ends_of
+from spec_lsp.cli.files import Rewritten, rewrite, with_line_ends_of
 from spec_lsp.cli.report import FileReport, Found, OfferedFix, Replacement
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
+from spec_lsp.cli.walk import candidates
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 
@@ -32,9 +35,11 @@ MAX_OFFERED = 100
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run of `check` does with each file. `fixes`: whether the fixes of each finding are wanted."""
+    """What a run of `check` does with each file. `fixes`: whether the fixes of each finding are wanted; `paths`: what the command line
+    names, in full."""
 
     here: str
+    paths: tuple[str, ...] = ()
     sglang: tuple[str, ...] = ()
     gpu: tuple[str, ...] = ()
     honour_ignores: bool = True
@@ -53,6 +58,7 @@ class Recording:
         self._workspace = surroundings.workspace
         self._models = surroundings.models
         self.release = self._workspace.release
+        self.left_out = self._workspace.left_out
         self.texts = {name: text}
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
@@ -74,18 +80,25 @@ class Checker:
 
     def __init__(self, task: Task) -> None:
         self.task = task
-        self.folders = Folders(Path(task.here), task.sglang, task.gpu, honour_ignores=task.honour_ignores)
+        self.folders = Folders(
+            Path(task.here), task.sglang, task.gpu, paths=task.paths, honour_ignores=task.honour_ignores
+        )
         self._cache = Cache()
+        self._named = frozenset(task.paths)
 
     def file(self, path: str) -> FileReport:
         """The report of a file; never raises."""
         name = shown_name(path, self.task.here)
         try:
-            return self.text(path, decode(read_bytes(path)))
+            return self.text(path, decode(self.bytes(path)))
         except UnreadableError as error:
             return FileReport(name, problem=str(error))
         except Exception:
             return FileReport(name, failure=traceback.format_exc())
+
+    def bytes(self, path: str) -> bytes:
+        """What is named is read wherever it is, what was found in a folder in the workspace alone. Raises UnreadableError."""
+        return read_named(path) if path in self._named else self.folders.area.read(path, MAX_DOCUMENT)
 
     def text(self, path: str, text: str, *, on_disk: bool = True) -> FileReport:
         """The report of a text that is, or (with `on_disk` False) would be, the file at `path`."""
@@ -98,7 +111,7 @@ class Checker:
             shown_name(path, self.task.here),
             launches=len(analysis.launches),
             ignored=analysis.ignored,
-            notes=(*surroundings.notes, *self._unread(path, analysis)),
+            notes=tuple(self._unread(path, analysis)),
             faults=analysis.faults,
         )
         if (self.task.fix or self.task.diff) and analysis.diagnostics:
@@ -137,7 +150,6 @@ class Checker:
             found=tuple(found),
             launches=len(result.analysis.launches),
             ignored=result.analysis.ignored,
-            notes=surroundings.notes,
             faults=result.analysis.faults,
         )
 
@@ -167,14 +179,35 @@ class Checker:
         """The report after fix-all; what cannot be written is told, and the findings are those that remain."""
         path, text = before.document.name, before.document.text
         unsafe = self.task.unsafe or surroundings.settings.unsafe_fixes
-        edits, applied = repair(path, text, surroundings.options, workspace, unsafe=unsafe)
+        refused: set[str] = set()
+
+        def may_edit(document: str) -> bool:
+            may = document == path or (on_disk and document in self._editable)
+            if not may:
+                refused.add(document)
+            return may
+
+        edits, applied = repair(path, text, surroundings.options, workspace, unsafe=unsafe, may_edit=may_edit)
+        notes = (
+            f"{shown_name(d, self.task.here)} is not among the files to check: it is not changed"
+            for d in sorted(refused)
+        )
+        report = replace(report, notes=(*report.notes, *notes))
         texts = _changed(edits, workspace.texts)
         if self.task.diff:
             diff = "".join(self._diff(name, workspace.texts[name], new) for name, new in sorted(texts.items()))
             return replace(self._with_findings(report, before, workspace, surroundings), diff=diff)
-        problem = _write(texts, path, on_disk)
-        if problem:
-            return replace(self._with_findings(report, before, workspace, surroundings), problem=problem)
+        if on_disk:
+            try:
+                rewrite({n: Rewritten(workspace.texts[n], new) for n, new in texts.items()}, self.folders.area)
+            except UnreadableError as error:
+                problem, concerned = error.args
+                told_ = (
+                    problem
+                    if concerned == path
+                    else f"is not repaired: {shown_name(concerned, self.task.here)} {problem}"
+                )
+                return replace(self._with_findings(report, before, workspace, surroundings), problem=told_)
         fixed = Recording(surroundings, path, texts.get(path, text))
         after = self._analyse(path, texts.get(path, text), fixed, surroundings)
         return replace(
@@ -182,6 +215,12 @@ class Checker:
             fixed=tuple(map(self._told, applied)) if texts else (),
             text=None if on_disk else texts.get(path, text),
         )
+
+    @cached_property
+    def _editable(self) -> frozenset[str]:
+        """The files that are named, or were found and not excluded: no other is changed."""
+        found = candidates(self.task.paths, self.folders.area)
+        return frozenset(c.path for c in found if c.named or not self.folders.of(c.path).excludes(c.path))
 
     def _told(self, applied: Applied) -> str:
         """One line for a fix."""
@@ -230,18 +269,6 @@ def _changed(edits: Sequence[Edit], texts: Mapping[str, str]) -> dict[str, str]:
         if changed is not None and changed != old:
             new[document] = changed
     return new
-
-
-def _write(texts: Mapping[str, str], path: str, on_disk: bool) -> str:
-    """Write the changed files, but for the checked one when it is not on disk; what went wrong, if anything."""
-    for name, text in texts.items():
-        if name == path and not on_disk:
-            continue
-        try:
-            rewrite(name, text)
-        except UnreadableError as error:
-            return str(error)
-    return ""
 
 
 def _lines(text: str) -> list[str]:

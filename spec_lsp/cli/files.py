@@ -1,4 +1,4 @@
-"""Reading files as text, and writing them back as they were: encoding, byte order mark, mode and links kept."""
+"""Writing files back as they were read: encoding, byte order mark, line ends, mode and links kept. Nowhere else is a file written."""
 
 from __future__ import annotations
 
@@ -6,26 +6,11 @@ import codecs
 import contextlib
 import os
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from spec_lsp.workspace import MAX_BYTES, decode
-
-
-class UnreadableError(Exception):
-    """A file that cannot be read or written; the message says why."""
-
-
-def read_bytes(path: str) -> bytes:
-    """A file's bytes. Raises UnreadableError."""
-    try:
-        if not os.path.isfile(path):
-            raise UnreadableError("is not a file" if os.path.exists(path) else "does not exist")
-        if os.path.getsize(path) > MAX_BYTES:
-            raise UnreadableError(f"is larger than {MAX_BYTES // 1024 // 1024} MiB")
-        with open(path, "rb") as file:
-            return file.read()
-    except OSError as error:
-        raise UnreadableError(f"cannot be read: {error.strerror}") from error
+from spec_lsp.files import MAX_DOCUMENT, Area, UnreadableError
+from spec_lsp.workspace import decode
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +41,42 @@ def encoding_of(data: bytes) -> Encoding:
     return Encoding("utf-8", mark)
 
 
-def rewrite(path: str, new: str) -> None:
-    """Replace a file's text at once, or not at all. Raises UnreadableError."""
-    data = read_bytes(path)
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """A file's text as it was read, and as it is to be."""
+
+    old: str
+    new: str
+
+
+def rewrite(texts: Mapping[str, Rewritten], area: Area) -> None:
+    """Replace the texts of files, by their paths: each at once, and none before all can be written. Raises UnreadableError with the path
+    as its second argument; then no file is changed (unless a disk fails between two of them).
+
+    A link is followed inside the area alone. Of a file with several hard links only the named one changes: where the others are, nobody
+    can tell.
+    """
+    with contextlib.ExitStack() as unwritten:
+        ready: list[tuple[str, str]] = []
+        for path, text in texts.items():
+            try:
+                real = area.real_path(path)
+                temporary = _written_beside(real, _encoded(area.read(path, MAX_DOCUMENT), text))
+            except UnreadableError as error:
+                raise UnreadableError(f"{error}: it is not changed", path) from error
+            unwritten.callback(_discard, temporary)
+            ready.append((temporary, real))
+        for temporary, real in ready:
+            _replace(temporary, real)
+
+
+def _encoded(data: bytes, text: Rewritten) -> bytes:
     encoding = encoding_of(data)
     if encoding.encode(decode(data)) != data:
-        raise UnreadableError("is not valid text in its encoding, so it is not changed")
-    _replace(os.path.realpath(path), encoding.encode(new))
+        raise UnreadableError("is not valid text in its encoding")
+    if decode(data) != text.old:
+        raise UnreadableError("was changed by somebody else meanwhile")
+    return encoding.encode(text.new)
 
 
 def write_text(path: str, text: str) -> None:
@@ -71,23 +85,43 @@ def write_text(path: str, text: str) -> None:
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
         return
-    _replace(os.path.realpath(path), text.encode("utf-8", "backslashreplace"))
+    real = os.path.realpath(path)
+    temporary = _written_beside(real, text.encode("utf-8", "backslashreplace"))
+    try:
+        _replace(temporary, real)
+    finally:
+        _discard(temporary)
 
 
-def _replace(path: str, data: bytes) -> None:
-    folder = os.path.dirname(path) or "."
+def _written_beside(path: str, data: bytes) -> str:
+    """A new file in the same folder, safely on the disk, with the mode and the owner of the one that it is to replace."""
     temporary = ""
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=folder)
+        handle, temporary = tempfile.mkstemp(
+            prefix=f".{os.path.basename(path)[:100]}.", dir=os.path.dirname(path) or "."
+        )
         with os.fdopen(handle, "wb") as file:
             file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
         _keep_mode(path, temporary)
+    except OSError as error:
+        _discard(temporary)
+        raise UnreadableError(f"cannot be written: {error.strerror}") from error
+    return temporary
+
+
+def _replace(temporary: str, path: str) -> None:
+    try:
         os.replace(temporary, path)
     except OSError as error:
-        if temporary:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
-        raise UnreadableError(f"cannot be written: {error.strerror}") from error
+        raise UnreadableError(f"cannot be written: {error.strerror}", path) from error
+
+
+def _discard(temporary: str) -> None:
+    if temporary:
+        with contextlib.suppress(OSError):
+            os.unlink(temporary)
 
 
 def _keep_mode(path: str, temporary: str) -> None:
@@ -98,10 +132,10 @@ def _keep_mode(path: str, temporary: str) -> None:
         os.umask(umask)
         os.chmod(temporary, 0o666 & ~umask)
         return
-    os.chmod(temporary, was.st_mode & 0o7777)
     if hasattr(os, "chown") and (was.st_uid, was.st_gid) != (os.geteuid(), os.getegid()):
         with contextlib.suppress(OSError):
             os.chown(temporary, was.st_uid, was.st_gid)
+    os.chmod(temporary, was.st_mode & 0o7777)
 
 
 def with_line_ends_of(text: str, insertion: str) -> str:

@@ -15,16 +15,15 @@ from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, LaunchReport, World
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.binding import Unknown
-from spec_lsp.cli.check import files_to_read
-from spec_lsp.cli.checker import Recording, Task
+from spec_lsp.cli.check import files_to_read, named_paths
+from spec_lsp.cli.checker import Checker, Recording, Task
 from spec_lsp.cli.errors import CLEAN, FAILED
-from spec_lsp.cli.files import UnreadableError, read_bytes
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import Location
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.style import Style, harmless, style_for
-from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.files import UnreadableError
 from spec_lsp.syntax.launch import Variant
 from spec_lsp.syntax.word import Place, Word
 from spec_lsp.workspace import decode
@@ -48,15 +47,15 @@ def run(arguments: argparse.Namespace) -> int:
         read_release(release)
     for gpu in arguments.gpu:
         read_gpu(gpu)
-    task = Task(str(Path.cwd()), tuple(arguments.sglang), tuple(arguments.gpu))
-    folders = Folders(Path(task.here), task.sglang, task.gpu)
+    task = Task(str(Path.cwd()), named_paths(arguments), tuple(arguments.sglang), tuple(arguments.gpu))
+    checker = Checker(task)
     progress = Progress()
     style = style_for(sys.stdout, arguments.color)
     failed = False
     found = 0
-    for path in files_to_read(arguments.paths or ["."], arguments, task, progress):
+    for path in files_to_read(arguments, task, checker.folders, progress):
         try:
-            listed = _read(path, folders, task.here)
+            listed = _read(path, checker)
         except UnreadableError as error:
             progress.clear()
             print(f"spec-lsp: {shown_name(path, task.here)}: {error}", file=sys.stderr)
@@ -75,12 +74,12 @@ def run(arguments: argparse.Namespace) -> int:
     return FAILED if failed else CLEAN
 
 
-def _read(path: str, folders: Folders, here: str) -> Listed:
-    text = decode(read_bytes(path))
-    around = folders.of(path)
+def _read(path: str, checker: Checker) -> Listed:
+    text = decode(checker.bytes(path))
+    around = checker.folders.of(path)
     workspace = Recording(around, path, text)
     analysis = analyse(read_document(path, text, workspace), around.options, workspace)
-    return Listed(analysis, Sources(workspace.texts, here))
+    return Listed(analysis, Sources(workspace.texts, checker.task.here))
 
 
 # --- as text -----------------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the resolved configuration. Exit code 1 when SGLang refuses the launch."""
     all_rules()
     document = str(Path.cwd() / "argv")
-    around = Folders(Path.cwd(), models=arguments.models).of(document)
+    around = Folders(Path.cwd(), models=arguments.models, typed=True).of(document)
     asked = _asked(arguments, around, document)
     answer = resolve_argv(
         asked.argv,

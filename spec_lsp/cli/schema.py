@@ -9,8 +9,9 @@ import sys
 from spec_lsp.catalog.config_schema import config_schema
 from spec_lsp.catalog.store import load, nearest, releases
 from spec_lsp.cli.errors import CLEAN, UsageError
-from spec_lsp.cli.files import UnreadableError, write_text
+from spec_lsp.cli.files import write_text
 from spec_lsp.cli.worlds import read_release
+from spec_lsp.files import UnreadableError
 
 
 def run(arguments: argparse.Namespace) -> int:

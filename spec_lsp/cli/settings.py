@@ -31,13 +31,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(path: str) -> int:
     document = os.path.join(path, "launch.sh") if os.path.isdir(path) else path
-    around = Folders(Path.cwd()).of(document)
-    print(f"# {around.settings_file or 'no settings file: the defaults'}")
+    around = Folders(Path.cwd(), paths=(path,)).of(document)
+    print(f"# {around.file.path if around.file else 'no settings file: the defaults'}")
     for f in fields(Settings):
         print(f"{f.name.replace('_', '-')} = {_toml(getattr(around.settings, f.name))}")
-    for note in around.notes:
-        print(f"spec-lsp: warning: {note}", file=sys.stderr)
-    return FAILED if around.notes else CLEAN
+    flaws = around.file.flaws if around.file else ()
+    for flaw in flaws:
+        print(f"spec-lsp: warning: {around.file.path if around.file else ''}: {flaw.message}", file=sys.stderr)
+    return FAILED if flaws else CLEAN
 
 
 def _toml(value: object) -> str:

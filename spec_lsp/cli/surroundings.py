@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from spec_lsp.analysis.report import Options
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.files import Area, checkout_of, workspace_of
 from spec_lsp.patterns import Patterns
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
-from spec_lsp.workspace import NO_SETTINGS, DiskWorkspace, SettingsFound, settings_in
+from spec_lsp.settings_file import SettingsFile
+from spec_lsp.workspace import DiskWorkspace, in_workspace, settings_in
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """`notes` are what is wrong with the settings file, a line each; `base` is the folder its paths are relative to."""
+    """`base` is the folder that the patterns of `exclude` are relative to."""
 
     settings: Settings
-    settings_file: Path | None
+    file: SettingsFile | None
     options: Options
     workspace: DiskWorkspace
     excluded: Patterns
     base: Path
-    notes: tuple[str, ...] = ()
-    unreadable: str = ""
-    """Why the settings file cannot be read at all."""
     models: dict[tuple[str, str], ModelFacts | None] = field(default_factory=dict)
     """What was looked up of models, by folder and name."""
 
@@ -42,7 +41,11 @@ class Surroundings:
 
 
 class Folders:
-    """The surroundings of folders, each found once. `sglang` and `gpu` are the command line's and win over settings."""
+    """The surroundings of folders, each found once. `sglang` and `gpu` are the command line's and win over settings.
+
+    `paths` are what the command line names: they, and the checkouts around them, are the workspace. `typed`: files and models are
+    named at the prompt, and so may be anywhere.
+    """
 
     def __init__(
         self,
@@ -50,67 +53,85 @@ class Folders:
         sglang: Sequence[str] = (),
         gpu: Sequence[str] = (),
         *,
+        paths: Iterable[str] = (),
         honour_ignores: bool = True,
         models: Sequence[str] = (),
+        typed: bool = False,
     ) -> None:
         self._here = here
         self._named = targets(sglang, gpu)
         self._honour_ignores = honour_ignores
-        self._models = tuple(Path(m) for m in models)
+        self._models = tuple(Path(os.path.abspath(m)) for m in models)
+        self._typed = typed
+        self._workspace = workspace_of(list(paths) or [str(here)])
+        self.area = Area(self._workspace)
         self._by_folder: dict[str, Surroundings] = {}
-        self._by_base: dict[tuple[Path, Path | None], Surroundings] = {}
-        self._settings: dict[Path, SettingsFound] = {}
-        self._checkouts: dict[Path, Path | None] = {}
+        self._by_base: dict[tuple[str, str], Surroundings] = {}
+        self._settings: dict[Path, SettingsFile | None] = {}
+        self._checkouts: dict[str, str | None] = {}
 
     def of(self, document: str) -> Surroundings:
         """What holds for a document (an absolute path)."""
         folder = os.path.dirname(document)
         if folder not in self._by_folder:
-            self._by_folder[folder] = self._look(Path(folder))
+            self._by_folder[folder] = self._look(folder)
         return self._by_folder[folder]
 
-    def _look(self, folder: Path) -> Surroundings:
+    def settings_files(self) -> list[SettingsFile]:
+        """Those that were met so far."""
+        found = {around.file.path: around.file for around in self._by_base.values() if around.file is not None}
+        return [found[path] for path in sorted(found)]
+
+    def _look(self, folder: str) -> Surroundings:
         root = self._root(folder)
-        table, file, problem = self._settings_of(folder)
-        key = (root, file)
+        file = self._settings_of(Path(folder), Path(self._settings_end(folder, root)))
+        key = (root, file.path if file else "")
         if key not in self._by_base:
-            self._by_base[key] = self._read(root, dict(table), file, problem)
+            self._by_base[key] = self._read(root, file)
         return self._by_base[key]
 
-    def _read(self, root: Path, table: dict[str, object], file: Path | None, problem: str) -> Surroundings:
+    def _read(self, root: str, file: SettingsFile | None) -> Surroundings:
+        roots = dict.fromkeys((root, *self._workspace))
+        if file is not None:
+            file = in_workspace(file, Area(roots))
         named = {"targets": [dict(t) for t in self._named]} if self._named else {}
-        settings, problems = read_settings(merge(table, named))
-        base = file.parent if file else self._here
-        models = (*self._models, *(base / m for m in settings.models))
-        notes = tuple(f"{file}: {p}" for p in ([problem] if problem else problems)) if file else ()
+        settings, _ = read_settings(merge(file.table if file else {}, named))
         return Surroundings(
             settings,
             file,
             options(settings, honour_ignores=self._honour_ignores),
-            DiskWorkspace((root,), models=models),
+            DiskWorkspace(
+                tuple(map(Path, roots)), models=(*self._models, *map(Path, settings.models)), typed=self._typed
+            ),
             Patterns(settings.exclude),
-            base,
-            notes,
-            f"{file}: {problem}" if problem else "",
+            Path(file.folder) if file else self._here,
         )
 
-    def _settings_of(self, folder: Path) -> SettingsFound:
-        """The settings of a folder or of the nearest above it that has some. Each folder is looked into once."""
+    def _settings_of(self, folder: Path, end: Path) -> SettingsFile | None:
+        """The settings of a folder or of the nearest above it, up to `end`, that has some. Each folder is looked into once."""
         if folder not in self._settings:
-            above = NO_SETTINGS if folder.parent == folder else self._settings_of(folder.parent)
-            self._settings[folder] = settings_in(folder) or above
+            own = settings_in(folder, Area((end,)))
+            last = folder == end or folder.parent == folder
+            self._settings[folder] = own or (None if last else self._settings_of(folder.parent, end))
         return self._settings[folder]
 
-    def _root(self, folder: Path) -> Path:
-        """The workspace of a folder: its checkout, else the current folder where that is above it, else itself."""
-        checkout = self._checkout_of(folder)
-        if checkout is not None:
-            return checkout
-        return self._here if self._here in (folder, *folder.parents) else folder
+    def _settings_end(self, folder: str, root: str) -> str:
+        """The folder up to which settings are looked for: the root, and without a checkout that where the person stands."""
+        here = str(self._here)
+        return (
+            here
+            if Area((here,)).names(folder) and Area((here,)).names(root) and not self._checkout_of(folder)
+            else root
+        )
 
-    def _checkout_of(self, folder: Path) -> Path | None:
+    def _root(self, folder: str) -> str:
+        """The workspace of a folder: its checkout, else what of the command line's paths it lies in, else itself."""
+        around = self._checkout_of(folder)
+        if around is not None:
+            return around
+        return next((f for f in self._workspace if Area((f,)).names(folder)), folder)
+
+    def _checkout_of(self, folder: str) -> str | None:
         if folder not in self._checkouts:
-            above = None if folder.parent == folder else folder.parent
-            own = folder if os.path.exists(folder / ".git") else None
-            self._checkouts[folder] = own or (self._checkout_of(above) if above else None)
+            self._checkouts[folder] = checkout_of(folder)
         return self._checkouts[folder]

@@ -1,22 +1,20 @@
-"""Which files `check` looks at: what is named, and in folders what git does not ignore."""
+"""Which files `check` looks at: what is named, and in folders what git would not ignore. No program is run, git included."""
 
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
-from typing import NamedTuple
 
 from spec_lsp.cli.errors import UsageError
+from spec_lsp.cli.ignored import Ignored, Ignoring
+from spec_lsp.files import Area, read_named, workspace_of
 
 SKIPPED_FOLDERS = frozenset({
     ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
     ".pytest_cache", ".eggs", "site-packages",
 })  # fmt: skip
-"""Never entered where git does not say what to leave out."""
+"""Never entered where no checkout says what to leave out."""
 
 SKIPPED_ENDINGS = frozenset({
     ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".npy", ".npz", ".parquet", ".arrow", ".sqlite", ".db",
@@ -27,26 +25,39 @@ SKIPPED_ENDINGS = frozenset({
 """Files in folders that cannot launch anything, by the end of their name."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, order=True)
 class Candidate:
-    """A file to look at: its absolute path, and whether it was named by itself rather than found in a folder."""
+    """A file to look at: its absolute path, and where that leads as far as it is known to have no links (empty where it may have)."""
 
     path: str
     named: bool
+    """Whether it was named by itself rather than found in a folder."""
+    real: str = ""
+
+    def read(self, area: Area, limit: int) -> bytes:
+        """Its bytes. What is found in a folder is read in the area alone, what is named wherever it is. Raises UnreadableError."""
+        if self.named:
+            return read_named(self.path, limit)
+        return area.read_found(self.real, limit) if self.real else area.read(self.path, limit)
 
 
-def candidates(paths: Iterable[str], note: Callable[[str], None] = lambda _: None) -> Iterator[Candidate]:
+def candidates(
+    paths: Iterable[str], area: Area | None = None, note: Callable[[str], None] = lambda _: None
+) -> Iterator[Candidate]:
     """The files that the paths name, each once, in the order of the paths and sorted within folders.
 
-    `note` is told of each folder that nobody may enter. Raises UsageError when a path does not exist.
+    Files in folders are read in `area` alone (by default the workspace of the paths). `note` is told of each folder that nobody may
+    enter. Raises UsageError when a path does not exist.
     """
+    paths = list(paths)
+    ignoring = Ignoring(area or Area(workspace_of(paths)))
     seen: set[str] = set()
     for path in paths:
         named = os.path.abspath(path)
         if os.path.isdir(named):
             if not os.access(named, os.R_OK | os.X_OK):
                 raise UsageError(f"`{path}` cannot be read: permission denied")
-            found: Iterable[Candidate] = (Candidate(p, False) for p in _in_folder(named, note))
+            found: Iterable[Candidate] = sorted(_walked(named, ignoring, note))
         elif os.path.lexists(named):
             found = (Candidate(named, True),)
         else:
@@ -57,81 +68,41 @@ def candidates(paths: Iterable[str], note: Callable[[str], None] = lambda _: Non
                 yield candidate
 
 
-def _in_folder(folder: str, note: Callable[[str], None]) -> list[str]:
-    listed = _listed_by_git(folder, note)
-    names = _walked(folder, note) if listed is None else listed
-    return sorted(n for n in names if os.path.splitext(n)[1].lower() not in SKIPPED_ENDINGS)
-
-
-# --- git -------------------------------------------------------------------------------------------------------------
-
-
-def _listed_by_git(folder: str, note: Callable[[str], None]) -> list[str] | None:
-    """The files of a checkout that git does not ignore; None where there is none, or git does not say."""
-    if not _in_checkout(folder):
-        return None
-    listing = _git(folder, "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate")
-    if listing is None:
-        return None
-    for closed in _CLOSED.findall(listing.warnings):
-        note(os.path.join(folder, closed.rstrip("/")))
-    names = [os.path.join(folder, name) for name in listing.text.split("\0") if name]
-    if not names and _git(folder, "check-ignore", "-q", ".") is not None:
-        return None  # the folder itself is ignored, and yet somebody names it
-    files: list[str] = []
-    for name in names:
-        if os.path.isdir(name):  # another repository inside this one; a linked folder is not followed
-            files += [] if os.path.islink(name) else _in_folder(name.rstrip(os.sep), note)
-        else:
-            files.append(name)
-    return files
-
-
-_CLOSED = re.compile(r"could not open directory '(.+?)': Permission denied")
-
-
-def _in_checkout(folder: str) -> bool:
-    return any(os.path.exists(parent / ".git") for parent in (Path(folder), *Path(folder).parents))
-
-
-class Said(NamedTuple):
-    text: str
-    warnings: str
-
-
-def _git(folder: str, *words: str) -> Said | None:
-    """What git prints, or None when it cannot say. A hook's own GIT_DIR and the like would point it elsewhere."""
-    env = {k: v for k, v in os.environ.items() if k not in ("GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX")}
-    try:
-        run = subprocess.run(
-            ["git", "-C", folder, *words],
-            capture_output=True,
-            check=False,
-            env={**env, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-        )
-    except OSError:
-        return None
-    return Said(os.fsdecode(run.stdout), os.fsdecode(run.stderr)) if run.returncode == 0 else None
-
-
-# --- without git -----------------------------------------------------------------------------------------------------
-
-
-def _walked(folder: str, note: Callable[[str], None]) -> Iterator[str]:
+def _walked(folder: str, ignoring: Ignoring, note: Callable[[str], None]) -> Iterator[Candidate]:
     """Links to folders are not followed, so that a loop of them ends; what is neither file nor link is left out."""
-    waiting = [folder]
+    real = os.path.realpath(folder)
+    waiting: list[tuple[str, str, Ignored | None]] = [(folder, real, ignoring.in_folder(real))]
     while waiting:
-        parent = waiting.pop()
+        parent, real, ignored = waiting.pop()
         try:
-            with os.scandir(parent) as entries:
-                for entry in entries:
-                    if entry.is_dir(follow_symlinks=False):
-                        if entry.name not in SKIPPED_FOLDERS:
-                            waiting.append(entry.path)
-                    elif entry.is_file(follow_symlinks=False) or (entry.is_symlink() and os.path.isfile(entry.path)):
-                        yield entry.path
+            with os.scandir(parent) as listing:
+                entries = list(listing)
         except PermissionError:
             note(parent)
+            continue
         except OSError:
-            pass  # gone since its name was read
+            continue  # gone since its name was read
+        names = {entry.name for entry in entries}
+        if ".git" in names:
+            ignored = ignoring.in_checkout(real)  # a repository inside another has its own
+        if ignored is not None and ".gitignore" in names:
+            ignored = ignored.within(real, ignoring.area)
+        for entry in entries:
+            lies = os.path.join(real, entry.name)
+            if entry.is_dir(follow_symlinks=False):
+                if not _skipped(entry.name, lies, ignored):
+                    waiting.append((entry.path, lies, ignored))
+            elif _may_be_launched_from(entry) and not (ignored and ignored.leaves_out(lies, is_folder=False)):
+                yield Candidate(entry.path, False, "" if entry.is_symlink() else lies)
+
+
+def _skipped(name: str, lies: str, ignored: Ignored | None) -> bool:
+    if ignored is None:
+        return name in SKIPPED_FOLDERS
+    return name == ".git" or ignored.leaves_out(lies, is_folder=True)
+
+
+def _may_be_launched_from(entry: os.DirEntry[str]) -> bool:
+    if os.path.splitext(entry.name)[1].lower() in SKIPPED_ENDINGS:
+        return False
+    return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and os.path.isfile(entry.path))

@@ -23,9 +23,10 @@ from spec_lsp.server.uris import is_file, name_of, uri_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.in_memory import InMemory
-    from spec_lsp.analysis.report import Analysis, Options
+    from spec_lsp.analysis.report import Analysis, Diagnostic, Options
     from spec_lsp.server.engine import Engine
     from spec_lsp.settings import Settings
+    from spec_lsp.settings_file import SettingsFile
     from spec_lsp.workspace import DiskWorkspace
 
 log = logging.getLogger(__name__)
@@ -290,12 +291,14 @@ class Session:
 
         if not self.reads_disk:
             return self._scope_in_memory(name)
-        in_file, path, problem = self._workspace(()).settings(name) if is_file(name) else ({}, None, "")
-        merged = declared.merge(in_file, self._from_editor(name, declared.Settings()))
-        values, problems = declared.read_settings(merged)
-        for said in filter(None, (problem, *problems)):
-            self.report_once(f"{path}: {said}" if said == problem else said)
-        base = path.parent if path else (self.roots[0] if self.roots else Path("/"))
+        file = self._settings_file(name) if is_file(name) else None
+        of_editor = self._from_editor(name, declared.Settings())
+        values, _ = declared.read_settings(declared.merge(file.table if file else {}, of_editor))
+        for flaw in file.flaws if file else ():
+            self.report_once(f"{file.path if file else ''}: {flaw.message}")
+        for misfit in declared.read_settings(of_editor)[1]:
+            self.report_once(misfit.message)
+        base = Path(file.folder) if file else (self.roots[0] if self.roots else Path("/"))
         models = tuple(base / folder for folder in values.models)
         return Scope(values, declared.options(values), self._workspace(models), _exclusion(base, values.exclude))
 
@@ -304,11 +307,30 @@ class Session:
         from spec_lsp import settings as declared
         from spec_lsp.analysis.in_memory import InMemory
 
-        values, problems = declared.read_settings(declared.merge(self._from_editor(name, declared.Settings())))
-        for said in problems:
-            self.report_once(said)
+        values, misfits = declared.read_settings(declared.merge(self._from_editor(name, declared.Settings())))
+        for misfit in misfits:
+            self.report_once(misfit.message)
         values = replace(values, python="", models=(), exclude=())
         return Scope(values, declared.options(values), InMemory(), lambda _: False)
+
+    def _settings_file(self, name: str) -> SettingsFile | None:
+        """The settings file that holds for a document of the disk."""
+        from spec_lsp.workspace import in_workspace
+
+        workspace = self._workspace(())
+        found = workspace.settings(name)
+        return in_workspace(found, workspace.area(name)) if found else None
+
+    def settings_flaws(self, name: str) -> list[Diagnostic]:
+        """What cannot be used of an open file with settings, as it reads in the editor."""
+        from spec_lsp.settings_file import flaws_of, is_settings_file, read_settings_file
+        from spec_lsp.workspace import in_workspace
+
+        opened = self.texts.get(name)
+        if opened is None or not self.reads_disk or not is_settings_file(name):
+            return []
+        found = read_settings_file(name, opened.text)
+        return flaws_of(in_workspace(found, self._workspace(()).area(name))) if found else []
 
     def _from_editor(self, name: str, defaults: Settings) -> Mapping[str, Any]:
         """The editor's settings for a document. Editors send defaults too; a default is nobody's wish."""

@@ -34,6 +34,9 @@ class Memory:
         name = os.path.normpath(os.path.join(os.path.dirname(document), path))
         return (name, self.files[name]) if name in self.files else None
 
+    def left_out(self, document: str, path: str) -> str:
+        return ""
+
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         return _disk.model(document, path_or_id)
 

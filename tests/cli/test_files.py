@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.cli.files import UnreadableError, encoding_of, read_bytes, rewrite, with_line_ends_of, write_text
+from spec_lsp.cli.files import Rewritten, encoding_of, rewrite, with_line_ends_of, write_text
+from spec_lsp.files import Area, UnreadableError, read_named
 from spec_lsp.workspace import decode
 
 TEXTS = [
@@ -24,6 +25,10 @@ TEXTS = [
 ]
 
 
+def write(path: Path, old: str, new: str) -> None:
+    rewrite({str(path): Rewritten(old, new)}, Area((path.parent,)))
+
+
 @pytest.mark.parametrize(("name", "data"), TEXTS, ids=[n for n, _ in TEXTS])
 def test_reading_and_encoding_are_inverse(name: str, data: bytes) -> None:
     assert encoding_of(data).encode(decode(data)) == data
@@ -33,9 +38,10 @@ def test_reading_and_encoding_are_inverse(name: str, data: bytes) -> None:
 def test_rewriting_changes_only_what_is_changed(name: str, data: bytes, tmp_path: Path) -> None:
     path = tmp_path / "f.sh"
     path.write_bytes(data)
-    rewrite(str(path), decode(data).replace("1", "3"))
-    assert decode(path.read_bytes()) == decode(data).replace("1", "3")
-    rewrite(str(path), decode(data))
+    old, new = decode(data), decode(data).replace("1", "3")
+    write(path, old, new)
+    assert decode(path.read_bytes()) == new
+    write(path, new, old)
     assert path.read_bytes() == data
     assert os.listdir(tmp_path) == ["f.sh"]
 
@@ -45,7 +51,7 @@ def test_mode_and_link_stay(tmp_path: Path) -> None:
     real.write_text("a=1\n")
     real.chmod(0o754)
     link.symlink_to(real)
-    rewrite(str(link), "a=2\n")
+    write(link, "a=1\n", "a=2\n")
     assert link.is_symlink()
     assert real.read_text() == "a=2\n"
     assert real.stat().st_mode & 0o777 == 0o754
@@ -55,7 +61,7 @@ def test_a_character_the_encoding_lacks_is_refused_and_nothing_changes(tmp_path:
     path = tmp_path / "f.sh"
     path.write_bytes("caf\xe9\n".encode("latin-1"))
     with pytest.raises(UnreadableError, match="latin-1"):
-        rewrite(str(path), "→")
+        write(path, "caf\xe9\n", "→")
     assert path.read_bytes() == "caf\xe9\n".encode("latin-1")
 
 
@@ -63,15 +69,17 @@ def test_broken_utf_16_is_not_rewritten(tmp_path: Path) -> None:
     path = tmp_path / "f.sh"
     path.write_bytes(b"\xff\xfea\x00\x00\xd8x")
     with pytest.raises(UnreadableError, match="not valid text"):
-        rewrite(str(path), "b")
+        write(path, decode(path.read_bytes()), "b")
 
 
-@pytest.mark.parametrize(("make", "says"), [(lambda p: None, "does not exist"), (lambda p: p.mkdir(), "is not a file")])
+@pytest.mark.parametrize(
+    ("make", "says"), [(lambda p: None, "does not exist"), (lambda p: p.mkdir(), "is not a regular file")]
+)
 def test_what_cannot_be_read_says_why(make: object, says: str, tmp_path: Path) -> None:
     path = tmp_path / "x"
     make(path)  # type: ignore[operator]
     with pytest.raises(UnreadableError, match=says):
-        read_bytes(str(path))
+        read_named(str(path))
 
 
 def test_a_report_gets_the_usual_mode(tmp_path: Path) -> None:

@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.cli.check import _may_launch as may_launch
+from spec_lsp.cli.check import _may_launch
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.walk import candidates
+from spec_lsp.files import Area
 
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -112,7 +113,8 @@ def test_what_is_no_file_is_left_out(in_checkout: bool, tmp_path: Path, monkeypa
         listening.bind("listening.sh")
     if in_checkout:
         git(tmp_path, "init", "-q")
-    looked_at = [c.path for c in candidates([str(tmp_path)]) if may_launch(c)]
+    area = Area((tmp_path,))
+    looked_at = [c.path for c in candidates([str(tmp_path)]) if _may_launch(c, area)]
     assert [os.path.relpath(p, tmp_path) for p in looked_at] == ["a/x.sh", "link.sh"]
 
 
@@ -121,7 +123,9 @@ def test_a_folder_that_may_not_be_entered_is_told(tmp_path: Path, monkeypatch: p
     closed = str(tmp_path / "closed")
     monkeypatch.setattr(os, "scandir", refusing(closed))
     told: list[str] = []
-    assert [c.path for c in candidates([str(tmp_path)], told.append)] == [str(tmp_path / n) for n in ("a.sh", "z/c.sh")]
+    assert [c.path for c in candidates([str(tmp_path)], note=told.append)] == [
+        str(tmp_path / n) for n in ("a.sh", "z/c.sh")
+    ]
     assert told == [closed]
 
 

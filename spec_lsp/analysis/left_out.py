@@ -1,0 +1,46 @@
+"""Files that a document names and that are not read, as they lie outside the workspace or are no files of bounded size."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+from spec_lsp.analysis.report import Diagnostic, LaunchReport, Workspace
+from spec_lsp.analysis.rules import FILE_LEFT_OUT
+from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.word import Place
+
+
+def files_left_out(document: Document, launches: Sequence[LaunchReport], workspace: Workspace) -> list[Diagnostic]:
+    """What is said of sourced files, of other files that the document includes, and of `--config` files, where each is named."""
+    found: dict[tuple[str, Place], Diagnostic] = {}
+    for path, place in (*_included(document), *_configurations(launches)):
+        if workspace.read(document.name, path) is None and (why := workspace.left_out(document.name, path)):
+            message = f"`{path}` {why}, so spec-lsp does not read it: what it sets is unknown."
+            key = f"{FILE_LEFT_OUT.name}:{path}"
+            found.setdefault((path, place), Diagnostic(FILE_LEFT_OUT, FILE_LEFT_OUT.severity, message, place, key))
+    return list(found.values())
+
+
+def _included(document: Document) -> Iterator[tuple[str, Place]]:
+    for path in sorted(document.depends_on):
+        start, end = _named_at(document.text, path)
+        yield path, Place(document.name, start, end)
+
+
+def _named_at(text: str, path: str) -> tuple[int, int]:
+    """The characters that name a file: behind `source` or `.` if it is named there, else wherever it is first named."""
+    named = re.escape(path)
+    found = re.search(rf"(?:\bsource|(?<![^\s;&|])\.)[ \t]+[\"']?(?:\./)*({named})", text)
+    found = found or re.search(rf"(?<![\w/.-])(?:\./)*({named})", text)
+    return found.span(1) if found else (0, 0)
+
+
+def _configurations(launches: Sequence[LaunchReport]) -> Iterator[tuple[str, Place]]:
+    for report in launches:
+        written = {file.name for variant in report.launch.variants for file in variant.files}
+        for variant in report.launch.variants if report.launch.program != "config" else ():
+            for flag, path in pairwise(variant.words):
+                if flag.text == "--config" and path.text and path.text not in written:
+                    yield path.text, path.place_of(0, len(path.text)) or path.place

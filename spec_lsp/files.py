@@ -1,0 +1,175 @@
+"""The one place where files are read: regular files of bounded size and nothing else, and only where they may be.
+
+Everything that a repository names is read through an `Area`: the folders that may be read, links followed. What lies elsewhere is
+not opened. Only a file that a person names on the command line is read wherever it is.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Iterable
+
+MIB = 1024 * 1024
+MAX_DOCUMENT = 16 * MIB
+"""Bytes of a file that is named on the command line, is sourced, or pins a release (lock files are long)."""
+MAX_FOUND = 4 * MIB
+"""Bytes of a file that is found in a folder and may launch something."""
+MAX_MODEL = 4 * MIB
+"""Bytes of a model's config.json: those with a long list of layers that are not quantised have some 0.5 MB."""
+MAX_SETTINGS = MIB
+"""Bytes of a file with settings, ignore rules or git configuration."""
+MAX_SOURCE = 8 * MIB
+"""Bytes of a module of an installed SGLang."""
+
+
+class UnreadableError(Exception):
+    """A file that cannot be read or written; the message says why, as what is said of the file."""
+
+
+class MissingError(UnreadableError):
+    """There is no such file."""
+
+
+class OutsideError(UnreadableError):
+    """The file lies outside the folders that may be read."""
+
+    def __init__(self) -> None:
+        super().__init__("lies outside the workspace")
+
+
+_FLAGS = os.O_RDONLY
+for _name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
+    _FLAGS |= getattr(os, _name, 0)
+
+
+class Area:
+    """Folders of which everything may be read, and nothing else."""
+
+    def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
+        # a folder behind a link is named both ways: documents come with either
+        named = [os.path.abspath(f) for f in folders]
+        self.real = tuple(dict.fromkeys(os.path.realpath(f) for f in named))
+        self.folders = tuple(dict.fromkeys((*named, *self.real)))
+
+    def names(self, path: str | os.PathLike[str]) -> bool:
+        """Whether a path, as it is written, leads to a place in the area. The disk is not asked."""
+        normal = os.path.normpath(path)
+        return any(_below(normal, folder) for folder in self.folders)
+
+    def holds(self, real: str) -> bool:
+        """Whether a path without links lies in the area."""
+        return any(_below(real, folder) for folder in self.real)
+
+    def real_path(self, path: str | os.PathLike[str]) -> str:
+        """Where a path leads, links followed. Raises UnreadableError where that is not in the area."""
+        if not self.names(path):
+            raise OutsideError
+        real = real_path(path)
+        if not self.holds(real):
+            raise OutsideError
+        return real
+
+    def read(self, path: str | os.PathLike[str], limit: int) -> bytes:
+        """A file of the area. Raises UnreadableError."""
+        return _read(self.real_path(path), limit, self)
+
+    def read_found(self, path: str, limit: int) -> bytes:
+        """A file that a walk came to: like `read`, for a path of which it is known that it has no links. Raises UnreadableError."""
+        return _read(path, limit, self)
+
+
+def real_path(path: str | os.PathLike[str]) -> str:
+    """Where a path leads, links followed. Raises UnreadableError for what is no path."""
+    try:
+        return os.path.realpath(path)
+    except (OSError, ValueError) as error:
+        raise UnreadableError("is not a path") from error
+
+
+def read_named(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes:
+    """A file that a person or their own configuration names, wherever it is. Raises UnreadableError."""
+    return _read(real_path(path), limit, None)
+
+
+def _below(path: str, folder: str) -> bool:
+    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+
+
+def _read(real: str, limit: int, area: Area | None) -> bytes:
+    """What is opened is asked what it is, and where: the disk may have changed since the path was looked at."""
+    try:
+        mode = os.stat(real, follow_symlinks=False).st_mode
+        if stat.S_ISLNK(mode):
+            raise MissingError("is a link that leads nowhere")
+        if not stat.S_ISREG(mode):
+            raise UnreadableError("is not a regular file")
+        descriptor = os.open(real, _FLAGS)
+        try:
+            status = os.fstat(descriptor)
+            if not stat.S_ISREG(status.st_mode):
+                raise UnreadableError("is not a regular file")
+            if area is not None and not area.holds(_opened(descriptor, real)):
+                raise OutsideError
+            if status.st_size > limit:
+                raise UnreadableError(f"is larger than {limit // MIB} MiB")
+            return _bytes(descriptor, status.st_size, limit)
+        finally:
+            os.close(descriptor)
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise MissingError("does not exist") from error
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror}") from error
+    except ValueError as error:  # NUL
+        raise UnreadableError("is not a path") from error
+
+
+def _bytes(descriptor: int, size: int, limit: int) -> bytes:
+    """All of a file; files of /proc have no size and yet something in them."""
+    parts: list[bytes] = []
+    read = 0
+    while read <= limit and (part := os.read(descriptor, max(size - read, 0) + 1)):
+        parts.append(part)
+        read += len(part)
+    if read > limit:
+        raise UnreadableError(f"is larger than {limit // MIB} MiB")
+    return b"".join(parts)
+
+
+def _opened(descriptor: int, real: str) -> str:
+    """Where the opened file lies. Where the system does not say, where its path leads now, if that is still the same file."""
+    where = _asked_of_the_system(descriptor)
+    if where is not None:
+        return where
+    now = os.path.realpath(real)
+    if not os.path.samestat(os.stat(now), os.fstat(descriptor)):
+        raise OutsideError
+    return now
+
+
+def _asked_of_the_system(descriptor: int) -> str | None:
+    try:
+        if sys.platform == "darwin":
+            import fcntl
+
+            return os.fsdecode(fcntl.fcntl(descriptor, fcntl.F_GETPATH, bytes(1024)).rstrip(b"\0"))
+        return os.readlink(f"/proc/self/fd/{descriptor}")
+    except OSError:  # a system without /proc
+        return None
+
+
+def checkout_of(folder: str) -> str | None:
+    """The innermost folder with a `.git`, from `folder` upwards; None where there is none."""
+    if os.path.lexists(os.path.join(folder, ".git")):
+        return folder
+    above = os.path.dirname(folder)
+    return checkout_of(above) if above != folder else None
+
+
+def workspace_of(arguments: Iterable[str]) -> tuple[str, ...]:
+    """The folders that may be read when these files and folders are named on a command line: the checkouts around them, and where
+    there is none the folders themselves, or those that the files lie in."""
+    folders = (f if os.path.isdir(f) else os.path.dirname(f) for f in map(os.path.abspath, arguments))
+    found = dict.fromkeys(checkout_of(f) or f for f in dict.fromkeys(folders))
+    return tuple(f for f in found if not any(f != other and _below(f, other) for other in found))
