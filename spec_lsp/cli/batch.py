@@ -12,7 +12,7 @@ import json
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -185,26 +185,31 @@ def _claimable(value: Any) -> bool:
 
 # --- several processes -----------------------------------------------------------------------------------------------
 
-_judge: Judge | None = None
-
 
 def _spread(lines: Iterator[bytes], models: str | None, jobs: int) -> Iterator[str]:
     """Answers in order, worked out by several processes; a chunk of lines each."""
-    import multiprocessing
-
-    from spec_lsp.cli.pool import ignore_interrupts
+    from spec_lsp.cli.workers import spread
 
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
-    with multiprocessing.Pool(jobs, _start, (models, ignore_interrupts)) as pool:
-        yield from pool.imap(_answers, chunks)
+    for chunk, answers in spread(chunks, jobs, partial(_start, models)):
+        if answers is not None:
+            yield answers
+            continue
+        for (line,), answer in spread([[line] for line in chunk], 1, partial(_start, models)):
+            yield answer if answer is not None else _ended(line)
 
 
-def _start(models: str | None, prepare: Callable[[], None]) -> None:
-    global _judge
-    prepare()
-    _judge = Judge(models)
+def _start(models: str | None) -> Callable[[list[bytes]], str]:
+    judge = Judge(models)
+    return lambda lines: "".join(answer + "\n" for line in lines if (answer := judge.line(line)))
 
 
-def _answers(lines: list[bytes]) -> str:
-    assert _judge is not None
-    return "".join(answer + "\n" for line in lines if (answer := _judge.line(line)))
+def _ended(line: bytes) -> str:
+    """The answer to a case that a process ended with."""
+    try:
+        case = json.loads(line)
+    except ValueError:
+        case = None
+    identity = case.get("id") if isinstance(case, dict) else None
+    answer = _unknown("the process that judged it was killed, or ran out of memory")
+    return json.dumps({"id": identity, **answer}, separators=(",", ":")) + "\n"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
-import multiprocessing
 import os
-import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from itertools import chain, islice
 
 from spec_lsp.cli.checker import Checker, Task
-from spec_lsp.cli.garbage import COLLECT_EVERY
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport
+from spec_lsp.cli.sources import shown_name
+from spec_lsp.cli.workers import spread
 
 FILES_FOR_A_POOL = 48
 """Files with launches below which starting processes costs more than it saves."""
@@ -21,7 +20,7 @@ CHUNK = 4
 MAX_WORKERS = 16
 """Processes that are started unasked: how many files there will be is not known yet."""
 
-_checker: Checker | None = None
+ENDED = "was not checked: the process that read it was killed, or ran out of memory"
 
 
 def check_all(task: Task, paths: Iterable[str], jobs: int | None, progress: Progress) -> Iterator[FileReport]:
@@ -44,17 +43,38 @@ def check_all(task: Task, paths: Iterable[str], jobs: int | None, progress: Prog
 
 
 def _in_pool(task: Task, paths: Iterator[str], workers: int, progress: Progress) -> Iterator[FileReport]:
-    forks = "fork" in multiprocessing.get_all_start_methods()
-    context = multiprocessing.get_context("fork" if forks else "spawn")
-    with context.Pool(workers, _start, (task,)) as pool:
-        chunks = iter(lambda: list(islice(paths, CHUNK)), [])
-        sent = [(len(chunk), pool.apply_async(_check, (chunk,))) for chunk in chunks]
-        total, done = sum(size for size, _ in sent), 0
-        for _, answer in sent:
-            for report in answer.get():
-                done += 1
-                yield report
-                progress.show(done, total, report.file)
+    found = _Counted(paths)
+    chunks = iter(lambda: list(islice(found, CHUNK)), [])
+    done = 0
+    for chunk, answer in spread(chunks, workers, partial(_start, task)):
+        for report in answer if answer is not None else _one_by_one(task, chunk):
+            done += 1
+            yield report
+            progress.show(done, found.total, report.file)
+
+
+def _one_by_one(task: Task, paths: list[str]) -> Iterator[FileReport]:
+    """The reports of files of which one has ended a process: each is read by a process that may end with it alone."""
+    for (path,), answer in spread([[path] for path in paths], 1, partial(_start, task)):
+        yield answer[0] if answer is not None else FileReport(shown_name(path, task.here), problem=ENDED)
+
+
+class _Counted(Iterator[str]):
+    """Files, and how many there are once all are found."""
+
+    def __init__(self, paths: Iterator[str]) -> None:
+        self._paths = paths
+        self._count = 0
+        self.total = 0
+
+    def __next__(self) -> str:
+        try:
+            path = next(self._paths)
+        except StopIteration:
+            self.total = self._count
+            raise
+        self._count += 1
+        return path
 
 
 def _workers(files: int, jobs: int | None) -> int:
@@ -69,19 +89,6 @@ def _cpus() -> int:
     return os.cpu_count() or 1
 
 
-def ignore_interrupts() -> None:
-    """In a worker: Ctrl-C is the parent's to handle."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-def _start(task: Task) -> None:
-    global _checker
-    ignore_interrupts()
-    gc.freeze()  # what is loaded is here to stay
-    gc.set_threshold(COLLECT_EVERY)
-    _checker = Checker(task)
-
-
-def _check(paths: list[str]) -> list[FileReport]:
-    assert _checker is not None
-    return [_checker.file(path) for path in paths]
+def _start(task: Task) -> Callable[[list[str]], list[FileReport]]:
+    checker = Checker(task)
+    return lambda paths: [checker.file(path) for path in paths]
