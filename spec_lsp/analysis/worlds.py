@@ -11,7 +11,7 @@ from spec_lsp.analysis.builds import own_image
 from spec_lsp.analysis.report import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import nearest, releases
-from spec_lsp.facts.clues import families_of, hardware_of, hint_of, release_of
+from spec_lsp.facts.clues import OF_ROCM, families_of, hardware_of, hint_of, platform_of, release_of
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.syntax.launch import Clue, Directive, Launch
 from spec_lsp.syntax.word import Place
@@ -164,21 +164,24 @@ def _hardware(clues: Iterable[Clue], options: Options) -> Named[Hardware] | None
     return Named(options.otherwise.hardware, "settings") if options.otherwise.hardware else None
 
 
-_VARIABLES = {"HIP_VISIBLE_DEVICES": "hip", "ROCR_VISIBLE_DEVICES": "hip"}
-
-
 def _possible(launch: Launch, document: str) -> list[Named[Hardware]]:
-    """The families a launch may meet when nobody names a device. The one that the file's name speaks of is that device, and likeliest."""
-    if any("ASCEND_RT_VISIBLE_DEVICES" in v.env for v in launch.variants):
+    """The families a launch may meet when nobody names a device. The one that the file's name speaks of is that device, and likeliest.
+
+    Names of images come before other clues, and these before names of variables.
+    """
+    platform = platform_of({name for v in launch.variants for name in v.env})
+    if platform == "npu":
         return [Named(DEVICES["npu"], "environment variable")]
+    hint = hint_of(document)
     families = list(FAMILIES.values())
-    told = [families_of(c) for c in launch.clues]
-    told += [_of_platform(p) for name, p in _VARIABLES.items() if any(name in v.env for v in launch.variants)]
+    told = [families_of(c) for c in sorted(launch.clues, key=lambda c: c.kind != "image")]
+    if platform == "hip" or (platform == "cuda" and not _is_for_rocm(launch, hint)):
+        told.append(tuple(f for f in families if f.platform == platform))
     for one in filter(None, told):
         families = [f for f in families if f in one] or families
-    hint = hint_of(document)
     return [Named(hint, FILE_NAME) if hint and hint.family == f.name else Named(f, NOT_NAMED) for f in families]
 
 
-def _of_platform(platform: str) -> tuple[Hardware, ...]:
-    return tuple(f for f in FAMILIES.values() if f.platform == platform)
+def _is_for_rocm(launch: Launch, hint: Hardware | None) -> bool:
+    """Whether ROCm runs what CUDA's variables are set for: it takes them too."""
+    return (hint is not None and hint.is_hip) or any(w.text in OF_ROCM for v in launch.variants for w in v.words)

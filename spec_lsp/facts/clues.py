@@ -135,11 +135,42 @@ def families_of(clue: Clue) -> tuple[Hardware, ...]:
         if re.search(r"rocm|sgl-dev", text):
             return _HIP
         return _CUDA if re.search(r"(?<![a-z])cu(?:da)?1[1-4]\d?(?:\.\d)?", image_parts(text)[1] or text) else ()
-    if clue.kind == "platform" and text.startswith(("/dev/kfd", "amd.com/gpu")):
+    if clue.kind == "platform" and text.startswith(("/dev/kfd", "amd.com/gpu", "rocm-smi", "amd-smi")):
         return _HIP
-    if clue.kind == "platform" and text in ("cuda", "nvidia"):
+    if clue.kind == "platform" and text.startswith(("cuda", "nvidia")):
         return _CUDA
+    if clue.kind == "gpu" and hardware_of(clue) is None:
+        return _of_maker(text)
     return ()
+
+
+_MAKERS = (
+    (_HIP, r"\bamd\b|instinct|radeon|\bmi\d{3}|\bg4ad\."),
+    (_CUDA, r"nvidia|tesla|geforce|\b(?:ml\.)?(?:p\d|g\d)\w*\.|\b(?:a2|a3|a4x?|g2|g4)-|standard_n[cd]|bm\.gpu"),
+)
+"""Names of devices and of clouds' machine types that tell a maker alone."""
+
+
+def _of_maker(text: str) -> tuple[Hardware, ...]:
+    """The families of the one maker that a device's or a machine type's name speaks of."""
+    found = [families for families, names in _MAKERS if re.search(names, text)]
+    return found[0] if len(found) == 1 else ()
+
+
+_MAKERS_VARIABLES = (
+    (re.compile(r"(?:HIP|ROCR|HSA|RCCL|MIOPEN)_|SGLANG_(?:USE_)?(?:AITER|ROCM)"), "hip"),
+    (re.compile(r"(?:ASCEND|HCCL)_"), "npu"),
+    (re.compile(r"(?:CUDA|NVIDIA|NCCL|NVSHMEM)_"), "cuda"),
+)
+"""Variables that a maker's software reads, the surest first: ROCm's takes CUDA's and NCCL's names too."""
+
+
+def platform_of(variables: Collection[str]) -> str | None:
+    """The platform that the names of a process' variables speak of: "hip", "npu", "cuda"; None where they do not."""
+    for pattern, platform in _MAKERS_VARIABLES:
+        if any(pattern.match(name) for name in variables):
+            return platform
+    return None
 
 
 def _from_tag(image: str) -> Hardware | None:
@@ -159,8 +190,8 @@ def _from_tag(image: str) -> Hardware | None:
 
 
 _ACCELERATORS = (
-    (r"^/dev/davinci|^/dev/devmm|huawei\.com/|ascend", "npu"),
-    (r"^gpu\.intel\.com", "xpu"),
+    (r"^/dev/davinci|^/dev/devmm|huawei\.com/|ascend|^npu-smi", "npu"),
+    (r"^gpu\.intel\.com|^xpu-smi", "xpu"),
 )
 
 
@@ -246,6 +277,10 @@ _TELLS_DEVICE = {
     "disaggregation_transfer_backend": {"ascend": "npu"},
 }
 """Values that say which kind of device a launch is for, by field. Those of Ascend run nowhere else, and people leave out the device."""
+
+
+OF_ROCM = frozenset(("aiter", "wave"))
+"""Values of flags that nothing but ROCm runs."""
 
 
 def device_told(typed: Mapping[str, Any]) -> Hardware | None:

@@ -7,6 +7,8 @@ import re
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place
 
+MARK = "\ufeff"
+"""A byte order mark."""
 DIRECTIVE = re.compile(r"#[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
 
 
@@ -14,10 +16,15 @@ def directives_in(document: str, text: str, start: int, end: int) -> list[Direct
     """The directives in [start, end) of a text, a stretch that holds nothing but comments and blanks."""
     found = []
     for m in DIRECTIVE.finditer(text, start, end):
-        line = text.rfind("\n", 0, m.start()) + 1
-        own_line = not text[line : m.start()].strip(" \t#")
+        own_line = begins_line(text, m.start(), " \t#")
         found.append(Directive(m.group(1).strip(), Place(document, m.start(), m.end()), own_line))
     return found
+
+
+def begins_line(text: str, at: int, blanks: str = " \t") -> bool:
+    """Whether nothing stands before an offset on its line but blanks and, where the text begins, a byte order mark."""
+    line = text[text.rfind("\n", 0, at) + 1 : at]
+    return not line.removeprefix(MARK).strip(blanks)
 
 
 def directives_of(document: str, text: str) -> tuple[Directive, ...]:
@@ -26,6 +33,6 @@ def directives_of(document: str, text: str) -> tuple[Directive, ...]:
         return ()
     found: list[Directive] = []
     for m in DIRECTIVE.finditer(text):
-        if m.start() == 0 or text[m.start() - 1] in " \t\n":
+        if m.start() == 0 or text[m.start() - 1] in f" \t\n{MARK}":
             found.extend(directives_in(document, text, m.start(), m.end()))
     return tuple(found)

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.shell.commands import container_options
 from spec_lsp.syntax.shell.embedding import Around, read_script
@@ -64,9 +65,7 @@ def _directives(name: str, text: str, comments: Sequence[Token]) -> Iterator[Dir
     for comment in comments:
         m = DIRECTIVE.match(comment.text)
         if m:
-            line = text.rfind("\n", 0, comment.start) + 1
-            own_line = not text[line : comment.start].strip()
-            yield Directive(m[1].strip(), Place(name, comment.start, comment.end), own_line)
+            yield Directive(m[1].strip(), Place(name, comment.start, comment.end), begins_line(text, comment.start))
 
 
 class _Reader:

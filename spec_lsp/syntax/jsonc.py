@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
+from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.shell.commands import container_options
@@ -99,8 +100,7 @@ def _directives(name: str, text: str) -> tuple[Directive, ...]:
     for m in TOKEN.finditer(text) if "spec-lsp" in text else ():
         comment = DIRECTIVE.match(m.group()) if m.lastgroup == "blank" else None
         if comment is not None:
-            line = text.rfind("\n", 0, m.start()) + 1
-            own_line = not text[line : m.start()].strip()
+            own_line = begins_line(text, m.start())
             found.append(Directive(comment.group(1).strip(), Place(name, *m.span()), own_line))
     return tuple(found)
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.pins import Called, Pins
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
@@ -30,6 +31,7 @@ TOKEN = re.compile(
     r"|(?P<call>(?:env_var_or_default|env_var|env)\((?P<arguments>[^()\n]*)\))|(?P<name>[A-Za-z_][\w-]*)(?!\()|(?P<plus>\+)|(?P<slash>/)",
 )
 SHELL_SHEBANG = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(?:bash|sh|zsh|dash|ksh)\b")
+CALLS = re.compile(r"(?<![\w./-])just(?:[ \t]+-\S+)*[ \t]+(?P<name>[A-Za-z_][\w-]*)")
 ON_COMMAND_LINE = "given to the recipe"
 COMPUTED = "computed by just"
 MAX_DEPTH = 20
@@ -37,6 +39,9 @@ MAX_DEPTH = 20
 
 @dataclass(slots=True)
 class Recipe:
+    name: str
+    head: tuple[int, int]
+    """Its first line."""
     parameters: list[re.Match[str]]
     start: int
     end: int
@@ -47,6 +52,7 @@ def read_justfile(name: str, text: str, read: Read) -> Document:
     """All launches of a justfile's recipes."""
     reader = _Reader(name, text)
     reader.read()
+    pins = Pins(name, text, {r.name: Called(r.head, r.start, r.end) for r in reader.recipes}, CALLS)
     launches: list[Launch] = []
     problems: list[Problem] = []
     asked: set[str] = set()
@@ -56,7 +62,7 @@ def read_justfile(name: str, text: str, read: Read) -> Document:
         env = reader.environment(recipe)
         for script in reader.scripts(recipe):
             found = read_script(name, script, Around(env, read=read))
-            launches += found.launches
+            launches += pins.told(recipe.name, found.launches)
             problems += found.problems
             asked |= found.depends_on
     return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
@@ -108,7 +114,7 @@ class _Reader:
         body = re.compile(r"(?:[ \t]+[^\n]*(?:\n|\Z)|[ \t]*\r?\n)*").match(self.text, start)
         end = body.end() if body else start
         parameters = list(PARAMETER.finditer(self.text, m.start("parameters"), m.end("parameters")))
-        self.recipes.append(Recipe(parameters, start, end))
+        self.recipes.append(Recipe(m.group("name"), m.span(), parameters, start, end))
         return max(end, start)
 
     # Values.

@@ -14,6 +14,7 @@ from itertools import product
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
+from spec_lsp.syntax.pins import Called, Pins
 from spec_lsp.syntax.shell.embedding import Around, Found, read_script
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -46,6 +47,10 @@ CONDITIONAL = "it depends on a condition of the makefile"
 MAX_DEPTH = 20
 MAX_FRAGMENTS = 2_000
 MAX_WORLDS = 16
+CALLS = re.compile(
+    r"(?:\$[({]MAKE[)}]|(?<![\w./-])g?make)(?:[ \t]+(?:-\S+|\w+=\S+))*[ \t]+(?P<name>[A-Za-z_][\w.-]*)(?![\w=])"
+)
+"""A recipe that calls another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +75,8 @@ class Line:
 @dataclass(slots=True)
 class Rule:
     targets: tuple[str, ...]
+    head: tuple[int, int]
+    """Its first line."""
     variables: dict[str, Variable] = field(default_factory=dict)
     lines: list[Word] = field(default_factory=list)
 
@@ -150,6 +157,7 @@ class _Reader:
     def started(self, read: Read) -> tuple[list[Launch], list[Problem], set[str]]:
         """The launches of all recipes, what is wrong with them, and the files asked for."""
         self.read()
+        pins = Pins(self.name, self.text, self.recipes(), CALLS)
         launches: list[Launch] = []
         problems: list[Problem] = []
         asked: set[str] = set()
@@ -158,7 +166,7 @@ class _Reader:
                 if "sglang" not in "".join(f.text or "" for f in script.fragments):
                     continue
                 found: Found = read_script(self.name, script, Around(self.environment(rule), read=read))
-                launches += found.launches
+                launches += pins.told(rule.targets[0] if rule.targets else "", found.launches)
                 problems += found.problems
                 asked |= found.depends_on
         return launches, problems, asked
@@ -255,7 +263,7 @@ class _Reader:
                 own = self.by_target.setdefault(target, {})
                 self.assign(specific, shift, head.group("rest").lstrip(" \t"), own)
             return None
-        new = Rule(targets)
+        new = Rule(targets, (line.start, line.end))
         self.rules.append(new)
         semicolon = content.find(";", head.start("rest"))
         if semicolon >= 0:
@@ -379,6 +387,14 @@ class _Reader:
 
     # Recipes.
 
+    def recipes(self) -> dict[str, Called]:
+        """The rules by their targets: of several for one target, the one with a recipe."""
+        found: dict[str, Called] = {}
+        for rule in sorted(self.rules, key=lambda rule: bool(rule.lines)):
+            start, end = (rule.lines[0].place.start, rule.lines[-1].place.end) if rule.lines else (0, 0)
+            found.update((target, Called(rule.head, start, end)) for target in rule.targets)
+        return found
+
     def scripts(self, rule: Rule) -> Iterator[Word]:
         """What the shells of a rule read: each line by itself, or all of them where `.ONESHELL` says so."""
         own = self.own(rule)
@@ -427,6 +443,8 @@ class _Reader:
         variable = own.get(name) or self.variables.get(name)
         if name in AUTOMATIC or not re.fullmatch(r"[\w.\-]+", name):
             return (Fragment(None, place, False, COMPUTED),)
+        if variable is None and name == "MAKE":
+            return (Fragment("make", place, False, fixed=True),)
         if variable is None and self.world.get(name) is not None:
             return (Fragment(self.world[name], place, False, fixed=True),)
         if variable is None and self.holds_flags.get(name):

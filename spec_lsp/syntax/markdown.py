@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from spec_lsp.syntax.directives import directives_in
+from spec_lsp.syntax.directives import begins_line, directives_in
 from spec_lsp.syntax.kinds import SUPERVISED
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.notebook import commands, without_magic
@@ -328,8 +328,7 @@ def _comments(name: str, text: str, every: Sequence[Block]) -> Iterator[Directiv
     for m in COMMENT.finditer(text):
         if any(b.extent.start <= m.start() < b.extent.end for b in every):
             continue
-        line = text.rfind("\n", 0, m.start()) + 1
-        own_line = not text[line : m.start()].strip()
+        own_line = begins_line(text, m.start())
         following = next((b for b in every if b.extent.start >= m.end()), None)
         scope = None
         if own_line and following is not None and not COMMENT.sub("", text[m.end() : following.extent.start]).strip():

@@ -313,3 +313,122 @@ def test_removed_flag_is_no_error_where_an_older_release_takes_the_launch_on_som
     text = f"python -m sglang.launch_server {flags} --cuda-graph-max-bs 256"
     found = only(text, "ambiguous-flag")
     assert (found.severity, "since 0.5.20" in found.message) == ("warning", True)
+
+
+CUDA = {name for name, family in FAMILIES.items() if family.platform == "cuda"}
+HIP = {name for name, family in FAMILIES.items() if family.platform == "hip"}
+POD = """apiVersion: v1
+kind: Pod
+spec:
+  containers:
+    - image: lmsysorg/sglang:latest
+      command: [python3, -m, sglang.launch_server, --model-path, m]
+      {}
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # What only NVIDIA's machines have.
+        (f"N=$(nvidia-smi -L | wc -l)\n{SERVER} --tp $N", CUDA),
+        (f"export CUDA_VISIBLE_DEVICES=0,1\n{SERVER}", CUDA),
+        (f"NCCL_DEBUG=INFO {SERVER}", CUDA),
+        (f"docker run --gpus all lmsysorg/sglang {SERVER}", CUDA),
+        (f"docker run --gpus 8 lmsysorg/sglang {SERVER}", CUDA),
+        (f"docker run --device nvidia.com/gpu=all lmsysorg/sglang {SERVER}", CUDA),
+        (f"bash -c 'nvidia-smi; {SERVER}'", CUDA),
+        # What only AMD's have: ROCm takes CUDA's and NCCL's variables too.
+        (f"export HIP_VISIBLE_DEVICES=0\n{SERVER}", HIP),
+        (f"docker run --device=/dev/kfd --device=/dev/dri lmsysorg/sglang {SERVER}", HIP),
+        (f"rocm-smi\n{SERVER}", HIP),
+        (f"export NCCL_DEBUG=INFO SGLANG_USE_AITER=1\n{SERVER}", HIP),
+        (f"export CUDA_VISIBLE_DEVICES=0\ndocker run -e NCCL_DEBUG=1 lmsysorg/sglang:v0.5.9-rocm700 {SERVER}", HIP),
+        (f"CUDA_VISIBLE_DEVICES=0 {SERVER} --attention-backend aiter", CUDA | HIP),
+        # Ascend's.
+        (f"export ASCEND_MF_STORE_URL=tcp://a:1\n{SERVER}", {"npu"}),
+        (f"HCCL_BUFFSIZE=200 {SERVER}", {"npu"}),
+        (f"npu-smi info\n{SERVER}", {"npu"}),
+        # A script for several makers' machines, and one that says nothing.
+        (f"if command -v nvidia-smi; then :; elif command -v rocm-smi; then :; fi\n{SERVER}", CUDA | HIP),
+        (f"command -v nvidia-smi || echo 'on ROCm'\n{SERVER}", CUDA | HIP),
+        (f"# nvidia-smi\n#nvidia-smi\n{SERVER}", CUDA | HIP),
+        (f"#SBATCH --gpus=8\n{SERVER}", CUDA | HIP),
+        (SERVER, CUDA | HIP),
+    ],
+)
+def test_a_maker_narrows_the_worlds(text: str, expected: set[str]) -> None:
+    assert {name for name, _ in devices(assumed(text))} == expected
+
+
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        ("resources: {limits: {nvidia.com/gpu: 8}}", CUDA),
+        ("resources: {limits: {amd.com/gpu: 8}}", HIP),
+        ("resources: {limits: {huawei.com/Ascend910: 8}}", {"npu"}),
+        ("env: [{name: NCCL_SOCKET_IFNAME, value: eth0}]", CUDA),
+        ("env: [{name: ASCEND_RT_VISIBLE_DEVICES, value: '0'}]", {"npu"}),
+        ("nodeSelector: {node.kubernetes.io/instance-type: g7.xlarge}", CUDA),
+        ("nodeSelector: {cloud.google.com/gke-accelerator: nvidia-next}", CUDA),
+        ("nodeSelector: {amd.com/gpu.product-name: AMD_Instinct_Next}", HIP),
+        ("nodeSelector: {node.kubernetes.io/instance-type: c7.large}", CUDA | HIP),
+    ],
+)
+def test_a_maker_named_in_a_manifest_narrows_the_worlds(more: str, expected: set[str]) -> None:
+    assert {name for name, _ in devices(assumed(POD.format(more), name="pod.yaml"))} == expected
+
+
+def test_nothing_of_amd_is_told_of_nvidias_machine() -> None:
+    flags = "--model-path m --attention-backend fa3"
+    told = check(f"python -m sglang.launch_server {flags}\n").diagnostics
+    narrowed = check(f"nvidia-smi\npython -m sglang.launch_server {flags}\n").diagnostics
+    assert not any("MI3" in d.message for d in narrowed)
+    assert len(narrowed) <= len(told)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("justfile", "pinned +args:\n  uvx --with 'sglang==0.5.14' {{{{args}}}}\nserve:\n  just pinned {}\n", "0.5.14"),
+        ("justfile", "setup:\n  uv pip install sglang==0.5.14\nserve: setup\n  {}\n", "0.5.14"),
+        ("justfile", "setup:\n  uv pip install sglang==0.5.14\nserve:\n  {}\n", "0.5.23"),
+        ("justfile", "serve:\n  uv run --with sglang==0.5.14 {}\n", "0.5.14"),
+        ("Makefile", "pinned:\n\tuvx --with 'sglang==0.5.14' $(ARGS)\nserve:\n\t$(MAKE) pinned ARGS='{}'\n", "0.5.14"),
+        ("Makefile", "pinned:\n\tuvx --with 'sglang==0.5.14' $(ARGS)\nserve:\n\tmake -s pinned ARGS='{}'\n", "0.5.14"),
+        ("Makefile", "install:\n\tpip install sglang==0.5.14\nserve: install\n\t{}\n", "0.5.14"),
+        ("Makefile", "install:\n\tpip install sglang==0.5.14\nserve:\n\t{}\n", "0.5.23"),
+        ("Makefile", "RUN = uvx --from sglang==0.5.14\nserve:\n\t$(RUN) {}\n", "0.5.14"),
+    ],
+)
+def test_pins_behind_recipes(name: str, text: str, expected: str) -> None:
+    assert {release for release, _ in releases(assumed(text.format(SERVER), name=name))} == {expected}
+
+
+def test_clues_of_recipes() -> None:
+    recipe = """name: x
+model: {path: m, container: c}
+identity: {frameworks: {sglang: "0.5.11"}}
+backend: {sglang_config: {aggregated: {tensor-parallel-size: 4}}}
+"""
+    assert releases(assumed(recipe, name="r.yaml")) == {("0.5.11", "pip pin")}
+    image = "lmsysorg/sglang-rocm:v0.5.13.post1-rocm720-mi35x-20260623"
+    found = assumed(
+        recipe.replace('identity: {frameworks: {sglang: "0.5.11"}}', f"runtime: {{image: {image}}}"), name="r.yaml"
+    )
+    assert releases(found) == {("0.5.13.post1", "image tag")}
+    assert devices(found) == {("mi355", "image tag")}
+
+
+@pytest.mark.parametrize("name", ["run.sh", "Makefile", "justfile", "a.service", "Procfile", "supervisord.conf"])
+def test_a_byte_order_mark_is_no_obstacle_to_a_directive(name: str) -> None:
+    texts = {
+        "run.sh": SERVER,
+        "Makefile": f"a:\n\t{SERVER}",
+        "justfile": f"a:\n  {SERVER}",
+        "a.service": f"[Service]\nExecStart={SERVER}",
+        "Procfile": f"a: {SERVER}",
+        "supervisord.conf": f"[program:a]\ncommand={SERVER}",
+    }
+    found = assumed(f"\ufeff# spec-lsp: sglang=0.5.16 gpu=b200\n{texts[name]}\n", name=name)
+    assert (releases(found), devices(found)) == ({("0.5.16", "directive")}, {("b200", "directive")})

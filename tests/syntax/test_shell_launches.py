@@ -351,7 +351,7 @@ def test_environment(text: str, expected: dict[str, str]) -> None:
 
 
 CLUES = [
-    (f"docker run --gpus all lmsysorg/sglang:v0.5.9-cu130 {P}\n", {("image", "lmsysorg/sglang:v0.5.9-cu130"), ("gpu-count", "all")}),
+    (f"docker run --gpus all lmsysorg/sglang:v0.5.9-cu130 {P}\n", {("image", "lmsysorg/sglang:v0.5.9-cu130"), ("gpu-count", "all"), ("platform", "nvidia")}),
     (f"IMG=lmsysorg/sglang:v0.5.9\ndocker run $IMG {P}\n", {("image", "lmsysorg/sglang:v0.5.9")}),
     (f'pip install "sglang[all]==0.5.9"\n{P}\n', {("pin", "sglang[all]==0.5.9")}),
     (f"uv pip install sglang==0.5.9 x\n{P}\n", {("pin", "sglang==0.5.9")}),
@@ -365,7 +365,7 @@ CLUES = [
     (f"CUDA_VISIBLE_DEVICES=0,1 {P}\n", {("gpu-count", "CUDA_VISIBLE_DEVICES=0,1")}),
     (f"sbatch -N 2 <<EOF\n#SBATCH --gres=gpu:h100:8\n{P}\nEOF\n", {("nodes", "2"), ("gpu", "gpu:h100:8")}),
     (f"cat > j.sh <<EOF\n#SBATCH --gpus=8\n{P}\nEOF\nsbatch j.sh\n", {("gpu-count", "8")}),
-    (f'O=(--gpus all)\ndocker run "${{O[@]}}" $IMAGE {P}\n', {("gpu-count", "all")}),
+    (f'O=(--gpus all)\ndocker run "${{O[@]}}" $IMAGE {P}\n', {("gpu-count", "all"), ("platform", "nvidia")}),
 ]  # fmt: skip
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 
-from spec_lsp.syntax.directives import directives_in
+from spec_lsp.syntax.directives import MARK, directives_in
 from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.clues import script_clues
@@ -67,6 +67,8 @@ def _directives(name: str, text: str, located: Sequence[Located]) -> tuple[Direc
         return ()
     found: list[Directive] = []
     position = 0
+    if text.startswith(f"{MARK}#"):  # which to a shell is no comment
+        found.extend(directives_in(name, text, 1, text.find("\n") + 1 or len(text)))
     for statement in located:
         if position < statement.start:
             found.extend(directives_in(name, text, position, statement.start))

@@ -1,4 +1,4 @@
-"""What a script's header says about the machine: `#SBATCH --gres=gpu:h100:8`."""
+"""What a script says about the machine: `#SBATCH --gres=gpu:h100:8` in its header, `nvidia-smi` anywhere."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from spec_lsp.syntax.word import Place
 SBATCH = re.compile(r"#SBATCH[ \t]+([^\r\n]*)")
 HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:#[^\n]*)?")
 """The comments and empty lines before the first command: Slurm reads no further."""
+NVIDIAS = "nvidia-smi"
+MAKERS_TOOL = re.compile(r"^[^#\n]*?(?<![\w.-])(?P<tool>(?:nvidia|rocm|amd|npu|xpu)-smi)(?![\w-]|\.\w)", re.M)
+OTHER_MAKERS = re.compile(
+    r"rocm|\bhip\b|HIP_|\bamd\b|/dev/kfd|\bmi3\d\dx?\b|ascend|\bnpu\b|--device[ =](?:cpu|npu|xpu)", re.I
+)
 OPTION = re.compile(r"(?<!\S)--?([A-Za-z][\w-]*)(?:=|[ \t]+)([^\s#]+)")
 
 
 def script_clues(document: str, text: str) -> list[Clue]:
-    """The clues of a Slurm header; their places are the values'."""
+    """The clues of a Slurm header, whose places are the values', and of the tool that asks for the machine's devices."""
+    found = maker_clues(document, text)
     if "#SBATCH" not in text:
-        return []
+        return found
     header = HEADER.match(text)
     assert header is not None
-    found = []
     for line in SBATCH.finditer(text, 0, header.end()):
         for m in OPTION.finditer(text, line.start(1), line.end(1)):
             kind = SLURM_CLUES.get(m.group(1))
@@ -30,8 +35,19 @@ def script_clues(document: str, text: str) -> list[Clue]:
     return found
 
 
+def maker_clues(document: str, text: str) -> list[Clue]:
+    """The tool of a device's maker that a script runs; nothing of one that runs several, or speaks of other makers."""
+    if "-smi" not in text:
+        return []
+    tools = MAKERS_TOOL.finditer(text)
+    found = {m["tool"]: Clue("platform", m["tool"], Place(document, *m.span("tool"))) for m in tools}
+    if len(found) > 1 or (NVIDIAS in found and OTHER_MAKERS.search(text)):
+        return []
+    return list(found.values())
+
+
 def text_clues(source: WordSource) -> list[Clue]:
-    """The clues of a Slurm header in a text that a script carries."""
-    found = script_clues("", source.whole) if "#SBATCH" in source.whole else []
+    """The clues of a text that a script carries."""
+    found = script_clues("", source.whole)
     whole = source.statement(0, source.whole)
     return [Clue(c.kind, c.text, whole.place(c.place.start, c.place.end)) for c in found]

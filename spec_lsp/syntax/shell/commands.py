@@ -532,6 +532,13 @@ class _Reader:
     def slurm(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         return self.dash_c(words, _slurm_around(words, around))
 
+    def make(self, words: Sequence[Word], around: Surroundings) -> Action | None:
+        """`make run ARGS='command'`: the recipe runs what it is given."""
+        for word in words[1:]:
+            if ASSIGNMENT.match(word.known_start) and "sglang" in "".join(f.text or "" for f in word.fragments):
+                return Embedded(word.split(word.known_start.index("=") + 1)[1], (), False, around)
+        return None
+
     def sbatch(self, words: Sequence[Word], around: Surroundings) -> Action | None:
         """`sbatch --wrap='command'`, `sbatch job.sh`, `sbatch <<EOF`."""
         around = _slurm_around(words, around)
@@ -569,6 +576,7 @@ HANDLERS: dict[str, Handler] = {
     "vagrant": _Reader.dash_c,
     "srun": _Reader.slurm,
     "sbatch": _Reader.sbatch,
+    **dict.fromkeys(("make", "gmake"), _Reader.make),
     "salloc": _Reader.slurm,
     "su": _Reader.dash_c,
     "sg": _Reader.dash_c,
@@ -785,8 +793,8 @@ def container_options(
 def _docker_option(around: Surroundings, option: str, value: Word) -> Surroundings:
     if option in ("-e", "--env"):
         return around.add_env(value)
-    if option in ("--gpus", "--device") and value.known_start:
-        return around.add_clue(_clue("gpu-count" if option == "--gpus" else "platform", value))
-    if option in ("--platform", "--runtime") and value.known_start:
+    if option == "--gpus" and value.known_start:  # NVIDIA's own
+        return around.add_clue(_clue("gpu-count", value)).add_clue(Clue("platform", "nvidia", value.place))
+    if option in ("--device", "--platform", "--runtime") and value.known_start:
         return around.add_clue(_clue("platform", value))
     return around

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 
-from spec_lsp.syntax.directives import DIRECTIVE, directives_in
+from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.source import embedded
@@ -82,7 +82,7 @@ def read_yaml(name: str, text: str, looks_like_config: LooksLike | None, read: R
     It is a configuration file if a directive `# spec-lsp: config` says so, or `looks_like_config` does, asked with the keys at its top
     (kebab case). That launch's words are `--config NAME`, and its variant's only file is the document itself.
     """
-    directives = _directives(name, text)
+    directives = directives_of(name, text)
     if _is_config(text, directives, looks_like_config):
         return Document(name, text, (_config_launch(name, text),), (), directives)
     if not SIGN.search(text):
@@ -309,13 +309,3 @@ def _config(name: str, content: Word, place: Place) -> Launch:
     )
     variant = Variant(words, files=(EmbeddedFile(name, content),))
     return Launch("config", place, content.place, (variant,), "yaml-mapping")
-
-
-def _directives(name: str, text: str) -> tuple[Directive, ...]:
-    if "spec-lsp" not in text:
-        return ()
-    found: list[Directive] = []
-    for m in DIRECTIVE.finditer(text):
-        if m.start() == 0 or text[m.start() - 1] in " \t\n":
-            found.extend(directives_in(name, text, m.start(), m.end()))
-    return tuple(found)

@@ -8,6 +8,7 @@ write `roles.{…}.args`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,7 +17,7 @@ from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word, hull, unknown
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items
-from spec_lsp.syntax.yaml.surroundings import Frame, clues_of, fixed, image_of, variables
+from spec_lsp.syntax.yaml.surroundings import Frame, clues_of, fixed, image_of, is_server_image, variables
 from spec_lsp.syntax.yaml.words import parameters
 from spec_lsp.syntax.yaml.worlds import Way, together
 
@@ -24,6 +25,7 @@ ROLES = {"prefill": "prefill", "decode": "decode", "aggregated": "aggregated", "
 ADDED = "srt-slurm adds it"
 TRUE = ("true", "True", "TRUE")
 PLAIN_SERVER = ("sglang", "sglang-router", "sglang_router", "sgl-router", "sidecar")
+RELEASE = re.compile(r"v?\d+(?:\.\w+)+\Z")
 Entry = tuple[Node, Node]
 Path = tuple[str, ...]
 
@@ -218,11 +220,16 @@ class _Recipe:
     def clues(self) -> list[Clue]:
         found: list[Clue] = []
         for layer in reversed(self.layers):
-            for path in (("model",), ("resources",), ()):
+            identity = self.part.get(layer.node, "identity", "frameworks", "sglang")
+            if is_scalar(identity) and RELEASE.match(identity.value):
+                pin = f"sglang=={identity.value.removeprefix('v')}"
+                found.append(Clue("pin", pin, self.part.place_of(identity)))
+            for path in (("model",), ("runtime",), ("resources",), ()):
                 node = self.part.get(layer.node, *path)
                 if is_mapping(node):
                     told = clues_of(self.part, node, Frame(), image_of(self.part, node, Frame()))
-                    found += (c for c in told if c.kind not in {f.kind for f in found})
+                    said = {f.kind for f in found if f.kind != "image" or is_server_image(f.text)}
+                    found += (c for c in told if c.kind not in said)
         return found
 
 
