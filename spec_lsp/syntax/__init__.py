@@ -41,7 +41,6 @@ READERS: dict[str, Reader] = {
     "shell": read_shell,
     "shell-template": read_shell_template,
     "dockerfile": read_dockerfile,
-    "python": read_python,
     "systemd": read_systemd,
     "systemd-template": read_systemd_template,
     "makefile": read_makefile,
@@ -55,6 +54,7 @@ READERS: dict[str, Reader] = {
 NESTING_READERS: dict[str, NestingReader] = {
     "markdown": read_markdown,
     "notebook": read_notebook,
+    "python": read_python,
     "terraform": read_terraform,
 }
 """The same, of texts that hold others of any kind."""
@@ -80,12 +80,12 @@ def parse(
     """
     try:
         kind = kind_of(name, text, language)
+        nested = partial(parse, read=read, looks_like_config=looks_like_config)
         if kind == "yaml":
-            return read_yaml(name, text, looks_like_config, read)
+            return read_yaml(name, text, looks_like_config, read, nested)
         if kind and "sglang" in text:
             if kind != "notebook" and has_huge_line(text):  # pictures are long lines
                 return Document(name, text, skipped=f"has a line of more than {MAX_LINE:,} characters")
-            nested = partial(parse, read=read, looks_like_config=looks_like_config)
             if kind in NESTING_READERS:
                 return NESTING_READERS[kind](name, text, read, nested)
             reader = READERS.get(kind)

@@ -163,6 +163,15 @@ def terraform_list(words: Words) -> str:
     return f'resource "a" "b" {{\n  container {{\n    command = [{items}]\n  }}\n}}\n'
 
 
+def fence_in_docstring(words: Words) -> str:
+    page = fence(words).replace("\n", "\n    ").rstrip(" ")
+    return f'def serve():\n    r"""How to.\n\n    {page}    """\n'
+
+
+def fence_in_yaml(words: Words) -> str:
+    return "title: x\nreadme: |\n  " + fence(words).replace("\n", "\n  ").rstrip(" ") + "kind: page\n"
+
+
 CARRIERS = [
     Carrier("Dockerfile", dockerfile_exec),
     Carrier("Dockerfile", dockerfile_lines),
@@ -191,4 +200,6 @@ CARRIERS = [
     Carrier("Jenkinsfile", pipeline_line),
     Carrier("main.tf", terraform_script),
     Carrier("main.tf", terraform_list),
+    Carrier("a.py", fence_in_docstring),
+    Carrier("page.yaml", fence_in_yaml),
 ]

@@ -29,7 +29,9 @@ def argv(document: Document) -> list[str | None]:
 def read_alike(carrier: Carrier, words: list[str]) -> bool:
     """Whether the carrier's own syntax, and not ours, leaves the words as they are."""
     text = "".join(words)
-    if carrier.name.endswith(".md") and carrier.write is not CARRIERS[10].write:
+    if carrier.id == "fence_in_docstring" and ('"""' in text or '"' in text[-1:]):
+        return False
+    if (carrier.name.endswith(".md") and carrier.write is not CARRIERS[10].write) or carrier.id.startswith("fence_in_"):
         return not any(c in text for c in "<>{}[]…") and "..." not in text
     if carrier.write is notebook:
         return not any(c in text for c in "{}")

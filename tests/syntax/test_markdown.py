@@ -246,3 +246,27 @@ def test_a_long_page_takes_time_in_proportion() -> None:
 def test_a_page_of_what_is_never_closed_takes_time_in_proportion(bit: str) -> None:
     text = f"sglang\n{bit * 20_000}"
     assert parse("a.md", text).launches == ()
+
+
+@pytest.mark.parametrize(
+    ("language", "body"),
+    [
+        ("ini", "[Service]\nExecStart=/usr/bin/sglang serve m --tp 2\n"),
+        ("ini", "[program:llm]\ncommand=sglang serve m --tp 2\n"),
+        ("conf", "[program:llm]\ncommand=sglang serve m\n  --tp 2\n"),
+        ("", "[Service]\nExecStart=/usr/bin/sglang serve m --tp 2\n"),
+        ("json", '{"scripts": {"serve": "sglang serve m --tp 2"}}\n'),
+        ("jsonc", '{"tasks": [{"command": "sglang serve m --tp 2"}], /* why */ }\n'),
+        ("procfile", "llm: sglang serve m --tp 2\n"),
+        ("groovy", "node { sh 'sglang serve m --tp 2' }\n"),
+        ("hcl", 'resource "a" "b" {\n  user_data = <<-EOT\n    sglang serve m --tp 2\n  EOT\n}\n'),
+        ("terraform", 'resource "a" "b" {\n  command = ["sglang", "serve", "m", "--tp", "2"]\n}\n'),
+    ],
+)
+def test_fences_of_other_files(language: str, body: str) -> None:
+    document = parse("a.md", f"# x\n\n```{language}\n{body}```\n")
+    check_maps(document)
+    assert [argv(v) for launch in document.launches for v in launch.variants] == [["m", "--tp", "2"]]
+    quoted = parse("a.yaml", "readme: |\n  " + f"# x\n\n```{language}\n{body}```\n".replace("\n", "\n  "))
+    check_maps(quoted)
+    assert [argv(v) for launch in quoted.launches for v in launch.variants] == [["m", "--tp", "2"]]

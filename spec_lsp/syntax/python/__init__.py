@@ -6,8 +6,12 @@ from collections.abc import Callable
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.python.docstrings import docstrings
 from spec_lsp.syntax.python.parsing import Positions, statements
 from spec_lsp.syntax.python.reader import Reader
+from spec_lsp.syntax.remap import remap
+from spec_lsp.syntax.source import embedded
+from spec_lsp.syntax.written import Nested
 
 __all__ = ["read_python"]
 
@@ -19,14 +23,25 @@ MAY_START = (
 """A text without any of these starts nothing."""
 
 
-def read_python(name: str, text: str, read: Callable[[str], str | None]) -> Document:
-    """All launches of a Python file, also of one that does not parse yet."""
+def read_python(name: str, text: str, read: Callable[[str], str | None], nested: Nested | None = None) -> Document:
+    """All launches of a Python file, also of one that does not parse yet; with `nested`, those of examples in docstrings too."""
     directives = directives_of(name, text)
     if not any(sign in text for sign in MAY_START):
         return Document(name, text, directives=directives)
     positions = Positions(name, text)
     reader = Reader(name, text, positions, read)
-    reader.run(statements(text, positions))
-    return Document(
-        name, text, reader.launches(), tuple(reader.problems.values()), directives, frozenset(reader.depends_on)
-    )
+    body = statements(text, positions)
+    reader.run(body)
+    launches = list(reader.launches())
+    problems = list(reader.problems.values())
+    depends_on = set(reader.depends_on)
+    for page in docstrings(name, text, positions, body):
+        if nested is None:
+            break
+        source = embedded(page)
+        found = remap(nested(name, source.whole, language="markdown"), source)
+        launches += found.launches
+        problems += found.problems
+        depends_on |= found.depends_on
+    launches.sort(key=lambda launch: launch.extent.start)
+    return Document(name, text, tuple(launches), tuple(problems), directives, frozenset(depends_on))

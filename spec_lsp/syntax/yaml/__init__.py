@@ -15,6 +15,7 @@ from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, La
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.written import Nested
 from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.commands import SCRIPT_NAME, ConfigMapEntry, Reader
 from spec_lsp.syntax.yaml.config import (
@@ -76,18 +77,25 @@ _told: OrderedDict[object, tuple[int, Told | None]] = OrderedDict()
 """What documents came to, and where they started then."""
 
 
-def read_yaml(name: str, text: str, looks_like_config: LooksLike | None, read: Read = lambda path: None) -> Document:
+def read_yaml(
+    name: str,
+    text: str,
+    looks_like_config: LooksLike | None,
+    read: Read = lambda path: None,
+    nested: Nested | None = None,
+) -> Document:
     """A YAML file: the launches in its documents, or one of program "config" if it is a configuration file of SGLang's.
 
     It is a configuration file if a directive `# spec-lsp: config` says so, or `looks_like_config` does, asked with the keys at its top
-    (kebab case). That launch's words are `--config NAME`, and its variant's only file is the document itself.
+    (kebab case). That launch's words are `--config NAME`, and its variant's only file is the document itself. `nested` reads texts
+    with code blocks that scalars hold.
     """
     directives = directives_of(name, text)
     if _is_config(text, directives, looks_like_config):
         return Document(name, text, (_config_launch(name, text),), (), directives)
     if not SIGN.search(text):
         return Document(name, text, directives=directives)
-    found = _File(name, text, looks_like_config, read).read_all()
+    found = _File(name, text, looks_like_config, read, pages=nested).read_all()
     launches = tuple(together([((), found.launches)]))
     return Document(name, text, launches, tuple(found.problems), directives, frozenset(found.depends_on))
 
@@ -98,9 +106,18 @@ def read_yaml(name: str, text: str, looks_like_config: LooksLike | None, read: R
 class _File:
     """One reading of a file."""
 
-    def __init__(self, name: str, text: str, looks_like: LooksLike | None, read: Read, depth: int = 0) -> None:
+    def __init__(
+        self,
+        name: str,
+        text: str,
+        looks_like: LooksLike | None,
+        read: Read,
+        depth: int = 0,
+        pages: Nested | None = None,
+    ) -> None:
         self.name = name
         self.depth = depth
+        self.pages = pages
         self.text = text
         self.looks_like = looks_like
         self.template: Template = read_template(text)
@@ -163,7 +180,9 @@ class _File:
             part = self.part(start, end, way)
             taken = tuple(Choice(Place(self.name, at, at), what) for at, what in way.taken)
             for given in self.settings(part):
-                reader = Reader(part, self.read, self.looks_like, given, maps, self.data, nested=self.nested)
+                reader = Reader(
+                    part, self.read, self.looks_like, given, maps, self.data, nested=self.nested, page=self.page
+                )
                 if is_recipe(part):
                     reader.launches += read_recipe(part)
                 else:
@@ -212,6 +231,15 @@ class _File:
         name = f"{self.name}:{word.place.start}"
         inner = _File(name, source.whole, self.looks_like, self.read, self.depth + 1).read_all()
         return remap(Document(name, source.whole, tuple(inner.launches), tuple(inner.problems)), source)
+
+    def page(self, word: Word) -> Document:
+        """What the code blocks of a text that a scalar holds launch."""
+        source = embedded(word)
+        if self.pages is None or self.depth >= MAX_NESTED:
+            return Document(self.name, source.whole)
+        self.asked = True  # what scripts of the page source, nobody here notes
+        name = f"{self.name}:{word.place.start}"
+        return remap(self.pages(name, source.whole, language="markdown"), source)
 
     # --- ConfigMaps
 

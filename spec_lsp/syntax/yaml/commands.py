@@ -59,6 +59,7 @@ KEBAB_OR_SNAKE = re.compile(rf"{LETTER}{PIECE}*(?:[-_]{PIECE}+)*\Z")
 DASHED = re.compile(rf"--{KEBAB_OR_SNAKE.pattern}")
 SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
 MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
+FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*\n", re.M)
 CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
 STARTS_TEXT = re.compile(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
 VERSION_KEY = re.compile(r"sglang[-_]version\Z", re.I)
@@ -106,6 +107,8 @@ class Reader:
     depends_on: set[str] = field(default_factory=set)
     nested: Callable[[Word], Document] | None = None
     """Reads a YAML text that a scalar holds."""
+    page: Callable[[Word], Document] | None = None
+    """Reads a text with code blocks that a scalar holds."""
     used: set[str] = field(default_factory=set)
     """Files of ConfigMaps that a command names."""
     jobs: set[int] = field(default_factory=set)
@@ -204,6 +207,8 @@ class Reader:
             self.mapping(key, node, frame)
         elif is_list(node):
             self.list_of(key, node, frame)
+        elif FENCED.search(node.value) and self.page is not None:
+            self.inner(self.page(self.part.word(node)))
         elif SCRIPT_KEY.search(key) or node.value.startswith("#!"):
             self.script(text.formatted(self.part.word(node)), frame)
         elif MANIFEST.match(node.value) and self.nested is not None:
