@@ -340,8 +340,11 @@ late.model_parallelism
 late.quantization
 late.moe
 late.kernels
+late.caches
+late.scheduler
 late.lora
 late.disaggregation
+late.transfer_engines
 """
 """What the server refuses after argument resolution."""
 

@@ -14,6 +14,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.hardware import find
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.facts.well_known import find_model
 from spec_lsp.resolution.examples import read_example
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -22,7 +23,7 @@ MODELS = Path(__file__).parent.parent / "models"
 @cache
 def model(path: str) -> ModelFacts | None:
     config = Path(path.replace("{models}", str(MODELS))) / "config.json"
-    return ModelFacts(json.loads(config.read_text())) if config.is_file() else None
+    return ModelFacts(json.loads(config.read_text())) if config.is_file() else find_model(path)
 
 
 def answer(text: str) -> Answer:

@@ -14,6 +14,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.hardware import find
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.facts.well_known import find_model
 from spec_lsp.resolution.engine import RULES, Rule, in_release
 from spec_lsp.resolution.examples import Example, read_example
 from spec_lsp.resolution.pipeline import pipeline
@@ -32,7 +33,7 @@ def model(path: str) -> ModelFacts | None:
     if config.is_file():
         return ModelFacts(json.loads(config.read_text()))
     name = path.removeprefix("{models}/")
-    return ModelFacts(MORE_MODELS[name]) if name in MORE_MODELS else None
+    return ModelFacts(MORE_MODELS[name]) if name in MORE_MODELS else find_model(path)
 
 
 def newest(rule: Rule) -> Release:

@@ -6,6 +6,8 @@ import pytest
 
 from tests.resolution.launching import rules
 
+PINNED = """--lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'"""
+
 
 @pytest.mark.parametrize(
     ("launch", "expected"),
@@ -21,7 +23,7 @@ from tests.resolution.launching import rules
         ("model=minimax-m2 -- --tp-size 8 --ep-size 8", []),
         ("model=deepseek-v3 -- --tp-size 32 --ep-size 32 --nnodes 4", ["mlp-width-not-divisible-by-quantization-block"]),
         ("sglang=0.5.6 model=deepseek-v3 -- --tp-size 24 --nnodes 3", ["attention-heads-not-divisible-by-ranks"]),
-        ("model=nemotron-h-8b -- --tp-size 3", ["attention-heads-not-divisible-by-ranks"]),
+        ("model=nemotron-h-8b -- --tp-size 3", ["mamba-heads-not-divisible-by-ranks"]),
         ("model=qwen3-8b -- --tp-size 6", ["attention-heads-not-divisible-by-ranks"]),
         ("model=qwen3-8b -- --tp-size 6 --attn-dp-size 3", []),
         ("model=llama-3.1-8b -- --tp-size 6 --attn-dp-size 3", ["attention-heads-not-divisible-by-ranks"]),
@@ -29,8 +31,16 @@ from tests.resolution.launching import rules
         ("model=gemma-2-9b -- --pp-size 2", ["pipeline-through-model-without-stages"]),
         ("model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mooncake", ["exchange-without-prefill-dispatch"]),
         ("model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mooncake --deepep-mode low_latency", []),
-        ("--enable-lora --lora-paths a=/a --tp-size 2 --dp-size 2 --enable-dp-attention", ["adapters-on-backend-without-attention-dp"]),
-        ("--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention", []),
+        (f"--enable-lora {PINNED} --tp-size 2 --dp-size 2 --enable-dp-attention", ["adapters-on-backend-without-attention-dp"]),
+        (f"--enable-lora {PINNED} --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention", []),
+        (
+            "--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention",
+            ["unpinned-adapter-with-attention-dp"],
+        ),
+        (
+            "sglang=0.5.19 -- --enable-lora --lora-paths a=/a --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention",
+            [],
+        ),
     ],
 )  # fmt: skip
 def test_refusals(launch: str, expected: list[str]) -> None:

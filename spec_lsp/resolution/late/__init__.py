@@ -5,17 +5,20 @@ The rules are marked `late`; they read the resolved configuration. A launch that
 
 from spec_lsp.resolution.late.adapters import lora
 from spec_lsp.resolution.late.attention import attention_backends
+from spec_lsp.resolution.late.caches import caches
 from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
 from spec_lsp.resolution.late.methods import quantization_methods
+from spec_lsp.resolution.late.scheduling import scheduler
 from spec_lsp.resolution.late.speculative import speculative_workers
-from spec_lsp.resolution.late.transfer import disaggregation
+from spec_lsp.resolution.late.transfer import disaggregation, transfer_engines
 from spec_lsp.resolution.late.weights import quantization
 
 __all__ = [
     "attention_backends",
+    "caches",
     "disaggregation",
     "kernels",
     "linear_attention_backends",
@@ -24,5 +27,7 @@ __all__ = [
     "moe",
     "quantization",
     "quantization_methods",
+    "scheduler",
     "speculative_workers",
+    "transfer_engines",
 ]

@@ -1,10 +1,12 @@
 """What the LoRA manager refuses when it is built. Follows lora/lora_manager.py.
 
-Modelled: adapters under attention data parallelism.
+Modelled: adapters under attention data parallelism, pinned adapters.
 Left out: what adapters' files decide (ranks, target modules, vocabularies), layers that have no LoRA counterpart.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, attention_dp_field, attention_tp_size
@@ -60,4 +62,66 @@ def adapters_on_backend_without_attention_dp(c: Config) -> Refusal | None:
         message=f"{c.shown('lora_backend')} does not serve adapters with attention data parallelism, so SGLang stops "
         "when the adapters are set up. Use `--lora-backend triton`.",
         fixes=(setting(lora_backend="triton"), dropping("enable_lora", "lora_paths")),
+    )
+
+
+def _adapters(c: Config) -> list[tuple[str, bool]]:
+    """The startup adapters by name, each with whether it is pinned (which only the JSON spelling can say)."""
+    found = []
+    for entry in c.lora_paths or ():
+        if isinstance(entry, Mapping):
+            found.append((str(entry.get("lora_name")), bool(entry.get("pinned"))))
+        else:
+            found.append((str(entry).partition("=")[0], False))
+    return found
+
+
+@lora.refuses(
+    "SPC987", "unpinned-adapter-with-attention-dp", raises="AssertionError", since="0.5.21", late=True,
+    sglang="lora/lora_manager.py:validate_new_adapter",
+    bad="--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention",
+    good="--enable-lora --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention "
+    """--lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'""",
+)  # fmt: skip
+def unpinned_adapter_with_attention_dp(c: Config) -> Refusal | None:
+    """With attention data parallelism adapters have to be pinned.
+
+    The ranks cannot agree on which adapter to evict, so each stays where it is: write it as JSON with `"pinned": true`, and give
+    `--max-loras-per-batch` two more slots than there are such adapters.
+    """
+    adapters = _adapters(c) if attention_dp(c) else []
+    loose = next((name for name, pinned in adapters if not pinned), None)
+    if loose is None:
+        return None
+    return Refusal(
+        at="lora_paths",
+        with_=(attention_dp_field(c),),
+        message=f"The adapter {loose} is not pinned, which attention data parallelism asks for, so SGLang stops when the adapters are set "
+        'up. Write it as JSON with `"pinned": true`.',
+        fixes=(dropping("enable_lora", "lora_paths"),),
+    )
+
+
+@lora.refuses(
+    "SPC988", "all-adapter-slots-pinned", raises="ValueError", late=True,
+    sglang="lora/lora_manager.py:validate_new_adapter",
+    bad="""--enable-lora --max-loras-per-batch 1 --lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'""",
+    good="""--enable-lora --max-loras-per-batch 2 --lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'""",
+)  # fmt: skip
+def all_adapter_slots_pinned(c: Config) -> Refusal | None:
+    """The pinned adapters would take every slot of the batch.
+
+    One slot has to stay free for adapters that come and go, and the base model takes one: `--max-loras-per-batch` has to be larger than
+    the number of pinned adapters.
+    """
+    pinned = sum(pin for _, pin in _adapters(c))
+    slots = c.max_loras_per_batch
+    if not pinned or not isinstance(slots, int) or pinned <= slots - 1:
+        return None
+    return Refusal(
+        at="max_loras_per_batch" if c.given("max_loras_per_batch") else "lora_paths",
+        with_=("lora_paths",),
+        message=f"{c.shown('max_loras_per_batch')} leaves no slot beside the {pinned} pinned adapters, so SGLang stops when the adapters "
+        "are set up.",
+        fixes=(setting(max_loras_per_batch=pinned + 1),),
     )

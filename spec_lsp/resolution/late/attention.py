@@ -6,16 +6,17 @@ Modelled: backends for latent attention on other models and the other way round,
 Blackwell, triton with an encoder, HPC-Ops (hardware, drafting, latent attention), TensorRT-LLM's wide pages, aiter's head counts,
 DeepSeek V4's trees, backends of another vendor.
 Left out, because it needs the loaded model, the pool or the request: KV access methods of quantized caches, FP8 head shapes of
-HPC-Ops, sliding windows with trees on fa3 (the layers decide), metadata of a batch, workspace sizes.
+HPC-Ops, metadata of a batch, workspace sizes.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
+from spec_lsp.facts.classes import class_facts
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, as_far_as_known, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
 from spec_lsp.resolution.parallel import attention_tp_size
 
 LATENT_ONLY = ("trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "flashmla", "cutlass_mla")
@@ -409,4 +410,150 @@ def aiter_latent_heads(c: Config) -> Refusal | None:
         message=f"{c.shown(field)} is refused for {c.model.architecture} with {c.shown('tp_size')} once the weights are loaded: it "
         f"leaves {heads} heads to a GPU, and aiter takes fewer than 16 or a multiple of 16.",
         fixes=(setting(decode_attention_backend="triton"), setting(attention_backend="triton")),
+    )
+
+
+SPARSE_LATENT = ("dsa", "nsa")
+"""DeepSeek sparse attention; its name before 0.5.13 was nsa."""
+
+
+@attention_backends.refuses(
+    "SPC971",
+    "sparse-backend-for-dense-model",
+    raises="AssertionError",
+    late=True,
+    sglang="layers/attention/dsa_backend.py:__init__",
+    earlier=(Earlier("0.5.13", "layers/attention/nsa_backend.py:__init__"),),
+    bad=("model=deepseek-v3 -- --tp-size 8 --attention-backend dsa", "sglang=0.5.9 -- --attention-backend nsa"),
+    good="model=deepseek-v3.2 -- --tp-size 8 --attention-backend dsa",
+)
+def sparse_backend_for_dense_model(c: Config) -> Refusal | None:
+    """This backend is for models with DeepSeek's sparse attention.
+
+    DeepSeek-V3.2 and GLM-5 choose a few tokens with an indexer of their own; SGLang gives them the backend by itself. Other models have
+    no indexer.
+    """
+    found = runs(c, SPARSE_LATENT)
+    if found is None or c.model.is_deepseek_dsa:
+        return None
+    field, name = found
+    return Refusal(
+        at=field,
+        with_=("model_path",),
+        message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {name} computes DeepSeek's sparse "
+        "attention only.",
+        fixes=other_backends(c, field, c.model),
+    )
+
+
+WINDOWED = frozenset({
+    "GptOssForCausalLM", "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration",
+})  # fmt: skip
+"""Models some of whose layers have a sliding window (`get_attention_sliding_window_size` of their classes)."""
+
+
+@attention_backends.refuses(
+    "SPC972",
+    "draft-tree-over-sliding-window-pages",
+    raises="AssertionError",
+    late=True,
+    since="0.5.6",
+    sglang="layers/attention/flashattention_backend.py:_init_sliding_window_attn_spec_metadata",
+    bad="model=gpt-oss-120b -- --tp-size 2 --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
+    "--speculative-num-steps 5 --speculative-eagle-topk 4 --speculative-num-draft-tokens 8 --attention-backend fa3 --page-size 64",
+    good="model=gpt-oss-120b -- --tp-size 2 --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
+    "--speculative-num-steps 5 --speculative-eagle-topk 4 --speculative-num-draft-tokens 8 --attention-backend fa3 --page-size 1",
+)
+def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
+    """FlashAttention 3 cannot verify a draft tree over pages of several tokens where layers have a sliding window.
+
+    gpt-oss and Gemma have such layers. Draft a chain (topk 1), or use pages of one token.
+    """
+    if c.speculative_algorithm not in ("EAGLE", "EAGLE3", "NEXTN") or (c.speculative_eagle_topk or 1) <= 1:
+        return None
+    if (c.page_size or 1) <= 1 or c.model.architecture not in WINDOWED:
+        return None
+    decode = backends_of(c)[1]
+    verifies = backends_of(c)[0] if c.speculative_attention_mode == "prefill" else decode
+    if verifies != "fa3":
+        return None
+    at = "page_size" if c.given("page_size") else "speculative_eagle_topk"
+    return Refusal(
+        at=at,
+        with_=("speculative_eagle_topk", "page_size", "attention_backend"),
+        message=f"{c.shown('page_size')} with {c.shown('speculative_eagle_topk')} is refused on fa3 when drafts are verified: it cannot "
+        f"page a tree through the sliding window of {c.model.architecture}.",
+        fixes=(
+            setting(page_size=1),
+            setting(speculative_eagle_topk=1, speculative_num_draft_tokens=(c.speculative_num_steps or 1) + 1),
+            setting(attention_backend="triton"),
+        ),
+    )
+
+
+@attention_backends.refuses(
+    "SPC973",
+    "shared-context-on-triton-with-window",
+    raises="NotImplementedError",
+    late=True,
+    since="0.5.15",
+    sglang="layers/attention/triton_backend.py:_forward_extend_dcp",
+    bad="model=gemma-2-9b -- --tp-size 8 --dcp-size 2 --attention-backend triton",
+    good="model=gemma-2-9b -- --tp-size 8 --attention-backend triton",
+)
+def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
+    """Triton's decode context parallelism knows no sliding windows and no attention sinks.
+
+    The launch starts and dies on the first prompt. Leave `--dcp-size` out for gpt-oss, Gemma and their like.
+    """
+    if (c.dcp_size or 1) <= 1 or backends_of(c)[0] != "triton" or c.model.architecture not in WINDOWED:
+        return None
+    return Refusal(
+        at="dcp_size",
+        with_=("attention_backend", "model_path"),
+        message=f"{c.shown('dcp_size')} does not work on triton for {c.model.architecture}: the first prompt stops on its sliding window. "
+        "Leave it out.",
+        fixes=(dropping("dcp_size"),),
+    )
+
+
+@attention_backends.refuses(
+    "SPC974",
+    "vision-backend-off-its-hardware",
+    raises="ValueError",
+    late=True,
+    gate=True,
+    sglang="layers/attention/vision.py:_determine_attention_backend",
+    bad=(
+        "gpu=b200 model=none -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend fa3",
+        "gpu=h100 model=none -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend aiter_attn",
+    ),
+    good="gpu=h100 model=none -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend fa3",
+)
+def vision_backend_off_its_hardware(c: Config) -> Refusal | None:
+    """This GPU has no such attention backend for images.
+
+    `--mm-attention-backend fa3` is refused on Blackwell, `aiter_attn` is AMD's, `fa4` and `flashinfer_cudnn` NVIDIA's. Left out, SGLang
+    takes what fits.
+    """
+    backend = c.mm_attention_backend
+    if not c.given("mm_attention_backend") or c.language_only or not c.model.is_multimodal(c.enable_multimodal):
+        return None
+    facts = class_facts(c.model.architecture, c.release)
+    if facts is None or not facts.vision:
+        return None
+    fits = {
+        "fa3": c.gpu.is_cuda and not c.gpu.blackwell,
+        "fa4": c.gpu.is_cuda,
+        "flashinfer_cudnn": c.gpu.is_cuda,
+        "aiter_attn": c.gpu.is_hip,
+        "ascend_attn": c.gpu.platform == "npu",
+    }
+    if fits.get(backend, True):
+        return None
+    return Refusal(
+        at="mm_attention_backend",
+        message=f"{c.shown('mm_attention_backend')} does not run on {c.gpu.title}, and SGLang stops when it builds the vision layers. "
+        "Leave it out.",
+        fixes=(dropping("mm_attention_backend"),),
     )

@@ -3,7 +3,8 @@
 Follows layers/attention/hybrid_linear_attn_backend.py, layers/attention/linear/*_backend.py and their kernels (0.5.23).
 
 Modelled: Lightning with a tree; kernels that gated delta nets (GDN) and Kimi delta attention (KDA) do not have for decoding, prefill
-and verification, or not on this hardware; FlashInfer's prefill with deterministic inference; multi-item scoring.
+and verification, or not on this hardware; FlashInfer's prefill with deterministic inference; multi-item scoring; Mamba-2 heads and
+groups that the ranks do not divide, and its track interval.
 Left out: kernels that need a package nobody can see (FlashKDA, Helion), FlashInfer's checkpoint interval, shapes of the state pool.
 """
 
@@ -11,6 +12,9 @@ from __future__ import annotations
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.linear_attention import decode_backend, decode_field
+from spec_lsp.resolution.model.config import served_quantization
+from spec_lsp.resolution.model.hybrid import extra_buffer, old_extra_buffer, strategy_field
+from spec_lsp.resolution.parallel import attention_tp_size
 
 linear_attention_backends = Handler("hybrid_linear_attn_backend.py:__init__")
 
@@ -305,4 +309,90 @@ def scoring_on_gdn_prefill(c: Config) -> Refusal | None:
         message=f"{c.shown(field)} is refused with `--enable-mis` for {c.model.architecture} once the weights are loaded: scoring "
         "prefills with triton only.",
         fixes=(Change(set={"linear_attn_prefill_backend": "triton"}), dropping("enable_mis")),
+    )
+
+
+# --- Mamba-2 ----------------------------------------------------------------------------------------------------------
+
+NEMOTRON = ("nemotron_h", "nemotron_h_puzzle")
+
+
+def _mamba_shape(c: Config) -> tuple[int, int] | None:
+    """The heads and groups of a Mamba-2 model's states, from its config.json; None for other models."""
+    model = c.model
+    if not model.is_mamba2:
+        return None
+    if model.model_type in NEMOTRON:
+        heads, groups = model.text_hf("mamba_num_heads"), model.text_hf("mamba_n_groups") or model.text_hf("n_groups")
+    elif model.model_type in ("falcon_h1", "granitemoehybrid"):
+        heads, groups = model.text_hf("mamba_n_heads"), model.text_hf("mamba_n_groups")
+    else:
+        return None
+    return (heads, groups) if isinstance(heads, int) and isinstance(groups, int) else None
+
+
+@linear_attention_backends.refuses(
+    "SPC981",
+    "mamba-heads-not-divisible-by-ranks",
+    raises="AssertionError",
+    late=True,
+    sglang="layers/attention/mamba/mamba.py:__init__",
+    bad="model=nemotron-h-8b -- --tp-size 16 --nnodes 2",
+    good="model=nemotron-h-8b -- --tp-size 8",
+)
+def mamba_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
+    """The GPUs cannot share the Mamba heads or their groups evenly.
+
+    Every rank computes as many Mamba heads as the others, and as many of the groups that share their inputs, unless there is one group
+    only: the number of ranks has to divide both. NemotronH has eight groups, so at most eight ranks.
+    """
+    shape, ranks = _mamba_shape(c), attention_tp_size(c)
+    if shape is None or ranks != c.tp_size or ranks <= 1:
+        return None
+    heads, groups = shape
+    quantized = served_quantization(c).method is not None
+
+    def fits(n: int) -> bool:
+        return heads % n == 0 and (groups % n == 0 or (groups == 1 and not (quantized and n > 1)))
+
+    if fits(ranks):
+        return None
+    best = next(n for n in range(ranks, 0, -1) if fits(n))
+    return Refusal(
+        at="tp_size",
+        with_=("model_path",),
+        message=f"{c.shown('tp_size')} cannot share this model's {heads} Mamba heads in {groups} "
+        f"{'groups' if groups > 1 else 'group'} evenly, so SGLang stops when it builds the model. {best} "
+        f"{'ranks divide' if best > 1 else 'rank divides'} them.",
+        fixes=(setting(tp_size=best),),
+    )
+
+
+@linear_attention_backends.refuses(
+    "SPC982",
+    "track-interval-below-mamba-chunk",
+    raises="AssertionError",
+    late=True,
+    since="0.5.13",
+    sglang="layers/attention/hybrid_linear_attn_backend.py:__init__",
+    bad="model=nemotron-h-8b -- --mamba-radix-cache-strategy extra_buffer --mamba-track-interval 64",
+    good="model=nemotron-h-8b -- --mamba-radix-cache-strategy extra_buffer --mamba-track-interval 256",
+)
+def track_interval_below_mamba_chunk(c: Config) -> Refusal | None:
+    """The states of a Mamba-2 model are kept more often than it computes them.
+
+    With the `extra_buffer` strategy SGLang keeps a state every `--mamba-track-interval` tokens. The kernels hand one out every
+    `chunk_size` tokens (config.json; 128 for NemotronH, 256 for Granite and Falcon).
+    """
+    if _mamba_shape(c) is None or not (extra_buffer(c) if c.since("0.5.14") else old_extra_buffer(c)):
+        return None
+    chunk, interval = c.model.mamba_chunk_size, c.mamba_track_interval
+    if interval is None or interval >= chunk:
+        return None
+    return Refusal(
+        at="mamba_track_interval" if c.given("mamba_track_interval") else strategy_field(c),
+        with_=(strategy_field(c), "model_path"),
+        message=f"{c.shown('mamba_track_interval')} is less than the {chunk} tokens of this model's Mamba chunks, so SGLang stops when it "
+        "builds the attention backend.",
+        fixes=(setting(mamba_track_interval=chunk), dropping("mamba_track_interval")),
     )

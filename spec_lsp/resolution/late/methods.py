@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spec_lsp.facts.methods import needed, requirements
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
 
 quantization_methods = Handler("model_loader/loader.py:_get_quantization_config", when=lambda c: bool(c.gpu.is_cuda))
@@ -291,4 +291,113 @@ def runner_without_exchange(c: Config) -> Refusal | None:
             dropping("moe_runner_backend"),
             setting(moe_a2a_backend="none"),
         ),
+    )
+
+
+JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
+
+
+@quantization_methods.refuses(
+    "SPC964", "low-latency-exchange-without-deepgemm", raises="AssertionError", late=True,
+    sglang="layers/moe/ep_moe/layer.py:__init__",
+    bad=(
+        f"{JIT}=0 model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep",
+        "gpu=a100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --moe-a2a-backend deepep",
+    ),
+    good=(
+        "model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep",
+        f"{JIT}=0 model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep --deepep-mode normal",
+    ),
+)  # fmt: skip
+def low_latency_exchange_without_deepgemm(c: Config) -> Refusal | None:
+    """DeepEP's low-latency mode feeds FP8 experts through DeepGEMM, which is not there.
+
+    `--deepep-mode auto`, the default, wants low latency for decoding. DeepGEMM needs Hopper or data-centre Blackwell, and
+    `SGLANG_ENABLE_JIT_DEEPGEMM=0` switches it off.
+    """
+    if c.moe_a2a_backend != "deepep" or c.deepep_mode not in ("auto", "low_latency") or c.gpu.major not in (8, 9, 10):
+        return None
+    off = c.env.is_set(JIT) and not c.env.flag(JIT)
+    if not (off or c.gpu.major == 8) or not c.model.num_experts or method(c) != "fp8":
+        return None
+    if str(c.moe_runner_backend) == "humming":
+        return None
+    return Refusal(
+        at="moe_a2a_backend" if c.given("moe_a2a_backend") else "deepep_mode",
+        with_=(JIT if off else "deepep_mode",),
+        message=f"{c.shown('moe_a2a_backend')} in its low-latency mode needs DeepGEMM for FP8 experts, which "
+        + (f"`{JIT}` switches off" if off else f"does not run on {c.gpu.title}")
+        + ", so SGLang stops when it builds the MoE layers.",
+        fixes=(*((dropping_env(JIT),) if off else ()), setting(moe_a2a_backend="none"), setting(deepep_mode="normal")),
+    )
+
+
+FROM_FILES = ("awq", "awq_marlin", "gptq", "gptq_marlin")
+
+
+@quantization_methods.refuses(
+    "SPC969", "method-of-quantized-checkpoint", raises="ValueError", late=True,
+    sglang="model_loader/weight_utils.py:get_quant_config",
+    bad="model=none -- --model-path Qwen/Qwen3-8B --quantization awq --dtype half",
+    good="model=none -- --model-path Qwen/Qwen3-8B --quantization fp8",
+)  # fmt: skip
+def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
+    """This method serves a checkpoint that was quantized with it; it does not quantize.
+
+    AWQ and GPTQ find their scales with a calibration run, long before serving. SGLang looks for their settings beside the weights and
+    finds none. `fp8` quantizes any checkpoint while it loads.
+    """
+    name = method(c)
+    if name not in FROM_FILES or c.model.complete or c.model.quantization_config is not None:
+        return None  # a folder may have its settings in a file beside config.json
+    return Refusal(
+        at="quantization",
+        with_=("model_path",),
+        message=f"{c.shown('quantization')} needs a checkpoint that was quantized with it, and this one is not, so SGLang stops before "
+        "it loads the weights. Serve the quantized checkpoint, or take `fp8`.",
+        fixes=(dropping("quantization"), setting(quantization="fp8")),
+    )
+
+
+def _scheme(c: Config) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+    """The weights' and activations' part of compressed-tensors' one group; None where there are several."""
+    groups = (c.model.quantization_config or {}).get("config_groups")
+    if not isinstance(groups, Mapping) or len(groups) != 1:
+        return None
+    group = next(iter(groups.values()))
+    return group.get("weights") or {}, group.get("input_activations") or {}
+
+
+@quantization_methods.refuses(
+    "SPC970", "compressed-tensors-scheme-above-gpu", raises="RuntimeError", late=True, gate=True,
+    sglang="layers/quantization/compressed_tensors/compressed_tensors.py:_check_scheme_supported",
+    bad="gpu=t4 -- --dtype half --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"group_0": """
+    """{"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}, """
+    """"input_activations": {"num_bits": 8, "type": "int", "strategy": "token", "dynamic": true}}}}}'""",
+    good="gpu=a100 -- --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"group_0": """
+    """{"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel"}, """
+    """"input_activations": {"num_bits": 8, "type": "int", "strategy": "token", "dynamic": true}}}}}'""",
+)  # fmt: skip
+def compressed_tensors_scheme_above_gpu(c: Config) -> Refusal | None:
+    """This GPU is older than the checkpoint's compressed-tensors scheme needs.
+
+    Integer schemes (W8A8, W4A16) and FP8, which falls back to weight-only kernels, need Ampere. Before 0.5.13 NVFP4 needs Blackwell.
+    """
+    if method(c) != "compressed-tensors" or c.gpu.capability is None:
+        return None
+    scheme = _scheme(c)
+    if scheme is None:
+        return None
+    weights, activations = scheme
+    nvfp4 = weights.get("num_bits") == 4 and weights.get("type") == "float" and activations.get("num_bits") == 4
+    wanted = 100 if nvfp4 and c.before("0.5.13") else 80
+    major, minor = c.gpu.capability
+    if major * 10 + minor >= wanted:
+        return None
+    return Refusal(
+        at="model_path",
+        message=f"This checkpoint's compressed-tensors scheme needs {needed(wanted)} or newer, and {c.gpu.title} is SM{major}{minor}, so "
+        "SGLang stops when it builds the layers.",
     )

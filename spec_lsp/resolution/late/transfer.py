@@ -1,6 +1,7 @@
 """What servers of prefill and decode refuse when they set up their transfer.
 
-Follows disaggregation/prefill.py (PrefillBootstrapQueue) and disaggregation/decode.py (DecodePreallocQueue).
+Follows disaggregation/prefill.py (PrefillBootstrapQueue), disaggregation/decode.py (DecodePreallocQueue), and the managers of
+disaggregation/mooncake/conn.py and disaggregation/nixl/conn.py.
 
 Left out: what the two servers have to agree on (page sizes, cache types, layouts), which no single launch tells; devices, networks
 and storage at run time; environment variables of a single transfer engine.
@@ -8,7 +9,7 @@ and storage at run time; environment variables of a single transfer engine.
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
 
 STAGING = "SGLANG_DISAGG_STAGING_BUFFER"
 
@@ -46,4 +47,64 @@ def staging_buffer_conflict(c: Config) -> Refusal | None:
         with_=(at, "disaggregation_mode"),
         message=f"`{STAGING}` is refused with {c.shown(at)} when the transfer is set up: {why}.",
         fixes=(dropping_env(STAGING), *fixes),
+    )
+
+
+transfer_engines = Handler(
+    "disaggregation/mooncake/conn.py:__init__", when=lambda c: c.disaggregation_mode in ("prefill", "decode")
+)
+
+POOL, QUEUE = "SGLANG_DISAGGREGATION_THREAD_POOL_SIZE", "SGLANG_DISAGGREGATION_QUEUE_SIZE"
+
+
+@transfer_engines.refuses(
+    "SPC983", "fewer-transfer-threads-than-queues", raises="AssertionError", late=True,
+    bad=f"{POOL}=2 -- --disaggregation-mode prefill --disaggregation-transfer-backend mooncake",
+    good=f"{POOL}=8 -- --disaggregation-mode prefill --disaggregation-transfer-backend mooncake",
+)  # fmt: skip
+def fewer_transfer_threads_than_queues(c: Config) -> Refusal | None:
+    """Mooncake's prefill server has fewer transfer threads than queues.
+
+    `SGLANG_DISAGGREGATION_QUEUE_SIZE` is the number of queues (4 by default), and each takes at least one of the
+    `SGLANG_DISAGGREGATION_THREAD_POOL_SIZE` threads.
+    """
+    if c.disaggregation_mode != "prefill" or c.disaggregation_transfer_backend != "mooncake" or not c.env.is_set(POOL):
+        return None
+    threads, queues = c.env.number(POOL, 0), c.env.number(QUEUE, 4)
+    if threads >= queues:
+        return None
+    return Refusal(
+        at=POOL,
+        with_=(QUEUE, "disaggregation_transfer_backend"),
+        message=f"`{POOL}={threads}` gives Mooncake fewer threads than its {queues} queues, so the server stops when it sets up the "
+        "transfer.",
+        fixes=(setting_env(**{POOL: str(queues)}), dropping_env(POOL)),
+    )
+
+
+@transfer_engines.refuses(
+    "SPC984", "port-in-nixl-device", raises="ValueError", late=True, since="0.5.23",
+    sglang="disaggregation/nixl/conn.py:_resolve_ucx_device_list",
+    bad="--disaggregation-mode prefill --disaggregation-transfer-backend nixl --disaggregation-ib-device mlx5_0:1",
+    good="--disaggregation-mode prefill --disaggregation-transfer-backend nixl --disaggregation-ib-device mlx5_0",
+)  # fmt: skip
+def port_in_nixl_device(c: Config) -> Refusal | None:
+    """NIXL takes the names of InfiniBand devices without their ports.
+
+    `mlx5_0:1` is how UCX writes a port; NIXL adds it by itself.
+    """
+    devices = c.disaggregation_ib_device
+    if c.disaggregation_transfer_backend != "nixl" or not isinstance(devices, str) or devices.lstrip().startswith("{"):
+        return None
+    if devices.endswith(".json") or (c.env.text("SGLANG_DISAGGREGATION_NIXL_BACKEND", "UCX") or "UCX") != "UCX":
+        return None
+    names = [name.strip() for name in devices.split(",")]
+    if not any(":" in name for name in names):
+        return None
+    return Refusal(
+        at="disaggregation_ib_device",
+        with_=("disaggregation_transfer_backend",),
+        message=f"{c.shown('disaggregation_ib_device')} names a port, which NIXL adds by itself, so the server stops when it sets up the "
+        "transfer.",
+        fixes=(setting(disaggregation_ib_device=",".join(name.partition(":")[0] for name in names)),),
     )

@@ -1,0 +1,185 @@
+"""What KV caches, their copies in host memory and the prefix cache refuse when a scheduler builds them.
+
+Follows mem_cache/kv_cache_configurator.py, mem_cache/pool_host/ (before 0.5.16 memory_pool_host.py), mem_cache/registry.py,
+mem_cache/kv_cache_builder.py and managers/schedule_policy.py.
+
+Left out: names of prefix caches that a plugin registers; sizes that the memory found at start decides.
+"""
+
+from __future__ import annotations
+
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+
+caches = Handler("mem_cache/kv_cache_configurator.py:_init_pools", when=lambda c: bool(c.device == "cuda"))
+
+
+def _hybrid_swa(c: Config) -> bool:
+    return c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory))
+
+
+@caches.refuses(
+    "SPC954", "unified-memory-of-plain-model", raises="ValueError", late=True, since="0.5.16",
+    bad="--enable-unified-memory", good="model=gpt-oss-120b -- --tp-size 2",
+)  # fmt: skip
+def unified_memory_of_plain_model(c: Config) -> Refusal | None:
+    """The unified memory pool is for hybrid models only.
+
+    `--enable-unified-memory` lets two kinds of cache share one pool: full attention beside Mamba states or a sliding window. A model
+    with one kind of cache has nothing to share, and SGLang refuses rather than ignore the flag.
+    """
+    if not c.enable_unified_memory:
+        return None
+    if not c.model.is_deepseek_v4 and (c.model.is_mambaish or _hybrid_swa(c)):
+        return None
+    return Refusal(
+        at="enable_unified_memory",
+        with_=("model_path",),
+        message=f"{c.shown('enable_unified_memory')} is refused for {c.model.architecture} when its cache is built: the model has one "
+        "kind of cache, so there is nothing to share. Leave it out.",
+        fixes=(dropping("enable_unified_memory"),),
+    )
+
+
+@caches.refuses(
+    "SPC955", "hicache-layout-of-another-attention", raises="ValueError", late=True,
+    sglang="mem_cache/pool_host/mla.py:init_kv_buffer",
+    earlier=(Earlier("0.5.16", "mem_cache/memory_pool_host.py:init_kv_buffer"),),
+    bad=(
+        "model=deepseek-v3 -- --tp-size 8 --enable-hierarchical-cache --hicache-mem-layout page_head",
+        "--enable-hierarchical-cache --hicache-mem-layout page_first_kv_split",
+    ),
+    good=(
+        "model=deepseek-v3 -- --tp-size 8 --enable-hierarchical-cache --hicache-mem-layout page_first",
+        "--enable-hierarchical-cache --hicache-mem-layout page_first_direct",
+    ),
+)  # fmt: skip
+def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
+    """The host cache of this model does not come in this memory layout.
+
+    `page_head` orders a page by attention heads, of which latent attention (DeepSeek, Kimi) has one. `page_first_kv_split` keeps the
+    two parts of a latent cache apart, and is for Ascend. `page_first` and `page_first_direct` fit every model.
+    """
+    layout = c.hicache_mem_layout
+    if not c.enable_hierarchical_cache or layout not in ("page_head", "page_first_kv_split"):
+        return None
+    if c.model.is_mambaish or c.model.is_deepseek_v4 or _hybrid_swa(c):
+        return None
+    if c.model.uses_mla != (layout == "page_head"):
+        return None
+    kind = "latent attention has one head" if c.model.uses_mla else "only a latent cache has the two parts it splits"
+    return Refusal(
+        at="hicache_mem_layout",
+        with_=("enable_hierarchical_cache", "model_path"),
+        message=f"{c.shown('hicache_mem_layout')} is refused for {c.model.architecture} when its host cache is built: {kind}. Use "
+        "`page_first` or `page_first_direct`.",
+        fixes=(setting(hicache_mem_layout="page_first"), setting(hicache_mem_layout="page_first_direct")),
+    )
+
+
+@caches.refuses(
+    "SPC956", "shortest-prefill-first-without-prefix-cache", raises="ValueError", late=True, since="0.5.21",
+    sglang="managers/schedule_policy.py:_validate_and_adjust_policy",
+    bad="--schedule-policy shortest-prefill-first --disable-radix-cache",
+    good="--schedule-policy shortest-prefill-first",
+)  # fmt: skip
+def shortest_prefill_first_without_prefix_cache(c: Config) -> Refusal | None:
+    """The policy `shortest-prefill-first` needs the prefix cache.
+
+    It orders requests by what is left to prefill after the cached prefix. Other cache-aware policies fall back to `fcfs` without the
+    cache; this one is refused.
+    """
+    if c.schedule_policy != "shortest-prefill-first" or not c.disable_radix_cache:
+        return None
+    return Refusal(
+        at="schedule_policy",
+        with_=("disable_radix_cache",),
+        message=f"{c.shown('schedule_policy')} needs the prefix cache, which {c.shown('disable_radix_cache')} switches off, so the "
+        "scheduler stops when it starts.",
+        fixes=(
+            setting(schedule_policy="fcfs"),
+            *((dropping("disable_radix_cache"),) if c.given("disable_radix_cache") else ()),
+        ),
+    )
+
+
+@caches.refuses(
+    "SPC957", "host-pool-backup-of-hybrid-model", raises="ValueError", late=True, since="0.5.18",
+    sglang="mem_cache/registry.py:create_unified_radix_cache",
+    bad="model=qwen3-next-80b -- --tp-size 4 --disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
+    good="--disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
+)  # fmt: skip
+def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
+    """Retracted requests of a model with Mamba or linear-attention states cannot be backed up in the host pool.
+
+    `--disaggregation-decode-retraction-backup host_pool` copies KV pages to host memory; recurrent states are no pages.
+    """
+    field = "disaggregation_decode_retraction_backup"
+    if c.disaggregation_decode_retraction_backup != "host_pool" or c.disaggregation_mode != "decode":
+        return None
+    if not c.model.is_mambaish:
+        return None
+    return Refusal(
+        at=field,
+        with_=("model_path",),
+        message=f"{c.shown(field)} is refused for {c.model.architecture} when its cache is built: its recurrent states cannot be backed "
+        "up there.",
+        fixes=(dropping(field),),
+    )
+
+
+@caches.refuses(
+    "SPC958", "decode-radix-cache-of-sliding-window-model", raises="ValueError", late=True, since="0.5.23",
+    sglang="mem_cache/kv_cache_builder.py:validate_decode_radix_cache",
+    bad="model=gpt-oss-120b -- --tp-size 2 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache "
+    "--enable-hierarchical-cache",
+    good="model=gpt-oss-120b -- --tp-size 2 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache",
+)  # fmt: skip
+def decode_radix_cache_of_sliding_window_model(c: Config) -> Refusal | None:
+    """A decode server's prefix cache keeps a sliding window on the GPU only.
+
+    With `--disaggregation-decode-enable-radix-cache`, models with sliding windows (gpt-oss, Gemma) cannot have a hierarchical cache
+    beside it.
+    """
+    field = "disaggregation_decode_enable_radix_cache"
+    if not c.disaggregation_decode_enable_radix_cache or c.disaggregation_mode != "decode":
+        return None
+    if not c.enable_hierarchical_cache or not _hybrid_swa(c) or c.model.is_deepseek_v4:
+        return None
+    return Refusal(
+        at=field,
+        with_=("enable_hierarchical_cache", "model_path"),
+        message=f"{c.shown(field)} is refused with {c.shown('enable_hierarchical_cache')} for {c.model.architecture}: its sliding window "
+        "is cached on the GPU only. Leave one of the two out.",
+        fixes=(dropping("enable_hierarchical_cache"), dropping(field)),
+    )
+
+
+@caches.refuses(
+    "SPC959", "host-cache-of-asymmetric-heads", raises="ValueError", late=True, since="0.5.14",
+    sglang="mem_cache/pool_host/mha.py:init_kv_buffer",
+    earlier=(Earlier("0.5.16", "mem_cache/memory_pool_host.py:init_kv_buffer"),),
+    bad="model=llama-3.1-8b -- --enable-hierarchical-cache --hicache-mem-layout layer_first "
+    """--json-model-override-args '{"head_dim": 192, "v_head_dim": 128}'""",
+    good="model=llama-3.1-8b -- --enable-hierarchical-cache --hicache-mem-layout page_first "
+    """--json-model-override-args '{"head_dim": 192, "v_head_dim": 128}'""",
+)  # fmt: skip
+def host_cache_of_asymmetric_heads(c: Config) -> Refusal | None:
+    """The host cache of a model whose keys and values differ in width comes in two layouts only.
+
+    MiMo-V2's keys are wider than its values. Only `page_first` and `page_first_direct` keep the two apart.
+    """
+    if not c.enable_hierarchical_cache or c.hicache_mem_layout in ("page_first", "page_first_direct"):
+        return None
+    if c.model.uses_mla or c.model.is_mambaish or c.model.is_deepseek_v4 or c.model.head_dim == c.model.v_head_dim:
+        return None
+    return Refusal(
+        at="hicache_mem_layout" if c.given("hicache_mem_layout") else "enable_hierarchical_cache",
+        with_=("model_path",),
+        message=f"{c.shown('hicache_mem_layout')} is refused for {c.model.architecture} when its host cache is built: its keys "
+        f"({c.model.head_dim} wide) and values ({c.model.v_head_dim}) differ. Use `page_first` or `page_first_direct`.",
+        fixes=(
+            setting(hicache_mem_layout="page_first"),
+            setting(hicache_mem_layout="page_first_direct"),
+            Change(drop=("enable_hierarchical_cache", "hicache_mem_layout")),
+        ),
+    )
