@@ -67,6 +67,8 @@ spec-lsp check . --sglang 0.5.19 --gpu h100 --gpu b200
 spec-lsp check . --upgrade 0.5.23                 what another release would change
 spec-lsp check launch.sh --fix --unsafe-fixes     repair what can be repaired
 spec-lsp check . --format sarif --output spec-lsp.sarif
+spec-lsp check . --write-baseline known.json      a tree that has many findings: from now on,
+spec-lsp check . --baseline known.json            only new ones count
 cat launch.sh | spec-lsp check - --stdin-filename launch.sh
 """,
     )
@@ -82,6 +84,11 @@ cat launch.sh | spec-lsp check - --stdin-filename launch.sh
     show.add_argument("--statistics", action="store_true", help="count findings by rule instead of listing them")
     show.add_argument(
         "--ignore-directives", action="store_true", help="show findings that ignore comments silence, too"
+    )
+    known = show.add_mutually_exclusive_group()
+    known.add_argument("--baseline", metavar="FILE", help="tell only findings that are not in FILE")
+    known.add_argument(
+        "--write-baseline", metavar="FILE", help="write what is found to FILE, for --baseline, and tell nothing"
     )
     show.add_argument("--exit-zero", action="store_true", help="exit with 0 even when there are errors")
     _color(show)

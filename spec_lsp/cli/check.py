@@ -13,10 +13,13 @@ from typing import TextIO
 
 from spec_lsp.analysis.check import with_severity
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.cli import baseline
+from spec_lsp.cli.baseline import Baseline
 from spec_lsp.cli.checker import Checker, Task, found_of
 from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
 from spec_lsp.cli.files import write_text
 from spec_lsp.cli.formats import Run, writer
+from spec_lsp.cli.formats.text import plural
 from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.progress import Progress
@@ -51,8 +54,11 @@ def run(arguments: argparse.Namespace) -> int:
         Totals(),
         progress.clear,
     )
-    reports = _reports(arguments, task, progress)
-    writer(arguments.format)(_watched(reports, run), out, run)
+    reports = _watched(_reports(arguments, task, progress), run)
+    if arguments.write_baseline:
+        return _write_baseline(arguments.write_baseline, reports, run, task, progress)
+    known = baseline.read(arguments.baseline, task.here) if arguments.baseline else None
+    writer(arguments.format)(_counted(reports, run, known), out, run)
     progress.clear()
     if arguments.output:
         _write(arguments.output, out)
@@ -72,6 +78,10 @@ def _task(arguments: argparse.Namespace) -> Task:
         raise UsageError(f"--diff shows a patch, which --format {arguments.format} has no place for: give one of them")
     if arguments.statistics and arguments.format not in ("text", "json"):
         raise UsageError(f"--statistics is for --format text and json, not {arguments.format}")
+    if arguments.write_baseline and (arguments.fix or arguments.diff or arguments.baseline or arguments.output):
+        raise UsageError(
+            "--write-baseline only writes down what is found: leave --fix, --diff, --baseline and --output out"
+        )
     return Task(
         here=str(Path.cwd()),
         paths=named_paths(arguments),
@@ -81,7 +91,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         fix=arguments.fix,
         diff=arguments.diff,
         unsafe=arguments.unsafe_fixes,
-        fixes=arguments.format != "gitlab" and not arguments.statistics,
+        fixes=arguments.format != "gitlab" and not arguments.statistics and not arguments.write_baseline,
         upgrade=arguments.upgrade or "",
     )
 
@@ -193,20 +203,46 @@ def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileRepo
 
 
 def _watched(reports: Iterable[FileReport], run: Run) -> Iterator[FileReport]:
-    """The reports, each finding once (two launches may use the same file), with totals kept and troubles told."""
+    """The reports, each finding once (two launches may use the same file), with troubles told."""
     seen: set[Found] = set()
     told: set[str] = set()
     for report in reports:
         fresh = tuple(f for f in dict.fromkeys(report.found) if f not in seen)
         seen.update(fresh)
         kept = replace(report, found=fresh)
-        run.totals.add(kept)
         for line in _troubles(kept):
             if line not in told:
                 told.add(line)
                 run.before_text()
                 print(line, file=sys.stderr)
         yield kept
+
+
+def _counted(reports: Iterable[FileReport], run: Run, known: Baseline | None) -> Iterator[FileReport]:
+    """The reports without the findings that a baseline knows, with totals kept."""
+    checked: list[str] = []
+    for report in reports:
+        if known is not None:
+            checked += dict.fromkeys((report.file, *(f.file for f in report.found)))
+            new = tuple(f for f in report.found if not known.knows(f))
+            run.totals.known += len(report.found) - len(new)
+            report = replace(report, found=new)
+        run.totals.add(report)
+        yield report
+    if known is not None:
+        run.totals.gone = known.gone(checked)
+
+
+def _write_baseline(path: str, reports: Iterable[FileReport], run: Run, task: Task, progress: Progress) -> int:
+    """Write what is found to a file, for --baseline to know."""
+    found: list[Found] = []
+    for report in reports:
+        run.totals.add(report)
+        found += report.found
+    count = baseline.write(path, found, task.here)
+    progress.clear()
+    print(f"Wrote {plural(count, 'finding')} to `{path}`: `spec-lsp check --baseline {path}` tells only new ones.")
+    return FAILED if run.totals.failed or run.totals.faults else CLEAN
 
 
 def _troubles(report: FileReport) -> Iterator[str]:

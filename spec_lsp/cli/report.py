@@ -131,6 +131,10 @@ class Totals:
     launches: int = 0
     ignored: int = 0
     fixed: int = 0
+    known: int = 0
+    """Findings that a baseline holds."""
+    gone: int = 0
+    """Findings of the baseline that are in the checked files no more."""
     would_change: int = 0
     failed: int = 0
     faults: int = 0

@@ -90,9 +90,13 @@ def summary(run: Run) -> list[str]:
         parts.append(f"{totals.ignored} ignored by comments")
     if totals.faults:
         parts.append(style.paint(f"{plural(totals.faults, 'internal error')}", "error"))
+    if totals.known:
+        parts.append(f"{totals.known} known from the baseline")
     if totals.failed:
         parts.append(style.paint(f"{plural(totals.failed, 'file')} not checked", "error"))
     lines = [f"Checked {checked}: {', '.join(parts)}."]
+    if totals.gone:
+        lines.append(style.prose(f"{totals.gone} of the baseline are gone: `--write-baseline` drops them."))
     hint = _fix_hint(totals, run)
     return [*lines, style.prose(hint)] if hint else lines
 
