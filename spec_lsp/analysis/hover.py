@@ -285,12 +285,19 @@ def resolved_text(report: LaunchReport) -> str:
     if run.resolution is None:
         problems = "\n".join(f"- {error.message}" for error in run.binding.errors if error.fatal)
         return f"{head}\n\nNothing: SGLang does not take these words.\n\n{problems}\n"
-    config = run.resolution.config
-    fields = sorted({*run.binding.settings, *config.history} & set(run.binding.catalog.by_field))
-    rows = [_row(name, run.binding.settings.get(name), config) for name in fields]
+    rows = resolved_rows(run)
     refused = [f"- **{f.rule.name}**: {f.said.message}" for f in run.resolution.findings if f.rule.severity == "error"]
     parts = [head, *(["SGLang refuses it:\n\n" + "\n".join(refused)] if refused else [])]
     return "\n\n".join([*parts, _table(("setting", "value", "why"), rows)]) + "\n"
+
+
+def resolved_rows(run: Run) -> list[tuple[str, str, str]]:
+    """The fields that were typed or that SGLang decides, by name: each with its value and why, in Markdown."""
+    if run.resolution is None:
+        return []
+    config = run.resolution.config
+    fields = sorted({*run.binding.settings, *config.history} & set(run.binding.catalog.by_field))
+    return [_row(name, run.binding.settings.get(name), config) for name in fields]
 
 
 def _row(name: str, setting: Setting | None, config: Config) -> tuple[str, str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit")
+FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit", "html")
 
 if TYPE_CHECKING:
     _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
@@ -67,6 +67,7 @@ spec-lsp check . --sglang 0.5.19 --gpu h100 --gpu b200
 spec-lsp check . --upgrade 0.5.23                 what another release would change
 spec-lsp check launch.sh --fix --unsafe-fixes     repair what can be repaired
 spec-lsp check . --format sarif --output spec-lsp.sarif
+spec-lsp check . --format html --output report.html
 spec-lsp check . --write-baseline known.json      a tree that has many findings: from now on,
 spec-lsp check . --baseline known.json            only new ones count
 cat launch.sh | spec-lsp check - --stdin-filename launch.sh

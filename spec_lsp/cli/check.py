@@ -93,6 +93,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         unsafe=arguments.unsafe_fixes,
         fixes=arguments.format != "gitlab" and not arguments.statistics and not arguments.write_baseline,
         upgrade=arguments.upgrade or "",
+        overview=arguments.format == "html",
     )
 
 

@@ -20,7 +20,7 @@ from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.analysis.upgrade import upgrade
 from spec_lsp.catalog.release import Release
 from spec_lsp.cli.files import Rewritten, rewrite, with_line_ends_of
-from spec_lsp.cli.report import FileReport, Found, OfferedFix, Replacement
+from spec_lsp.cli.report import FileReport, Found, LaunchShown, OfferedFix, Replacement
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.walk import candidates
@@ -49,6 +49,8 @@ class Task:
     fixes: bool = True
     upgrade: str = ""
     """The release to compare with, empty for none."""
+    overview: bool = False
+    """Whether each launch is told, with what it resolves to."""
 
 
 class Recording:
@@ -151,6 +153,7 @@ class Checker:
             launches=len(result.analysis.launches),
             ignored=result.analysis.ignored,
             faults=result.analysis.faults,
+            overview=self._overview(result.analysis, sources),
         )
 
     # --- findings
@@ -169,7 +172,18 @@ class Checker:
                 except Exception as error:
                     faults.append(told(error))
             found.append(found_of(diagnostic, fixes, sources))
-        return replace(report, found=tuple(found), faults=tuple(faults))
+        return replace(report, found=tuple(found), faults=tuple(faults), overview=self._overview(analysis, sources))
+
+    def _overview(self, analysis: Analysis, sources: Sources) -> tuple[LaunchShown, ...]:
+        """Each launch with what it resolves to, where the task wants it."""
+        if not self.task.overview:
+            return ()
+        from spec_lsp.analysis.overview import overview
+
+        return tuple(
+            LaunchShown(sources.bare(one.place), one.title, one.program, one.assumed, one.outcome, one.fields)
+            for one in map(overview, analysis.launches)
+        )
 
     # --- fixes
 

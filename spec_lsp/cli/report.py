@@ -80,6 +80,18 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class LaunchShown:
+    """A launch for a report of all of them; see `analysis.overview.LaunchOverview`."""
+
+    location: Location
+    title: str
+    program: str
+    assumed: str
+    outcome: str
+    fields: tuple[tuple[str, str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class FileReport:
     """One checked file. `problem` says why it could not be read, `failure` holds the traceback of a bug of ours."""
 
@@ -92,6 +104,8 @@ class FileReport:
     diff: str = ""
     text: str | None = None
     """The repaired text of standard input."""
+    overview: tuple[LaunchShown, ...] = ()
+    """Each launch, where a format shows them."""
     notes: tuple[str, ...] = ()
     problem: str = ""
     failure: str = ""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from spec_lsp.server.features.launches import title
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
@@ -30,9 +29,14 @@ def register(ls: Server) -> dict[str, Any]:
         if text is None or analysis is None:
             return []
         scope = session.scope(name)
+        from spec_lsp.analysis.overview import title
+
         wanted = [target for target in targets[:MOST] if isinstance(target, dict)]
         found = session.engine.compare(analysis, scope.options, scope.workspace, wanted)
-        return [_as_json(one, title(report), text.lines) for one, report in zip(found, analysis.launches, strict=True)]
+        return [
+            _as_json(one, title(report.launch), text.lines)
+            for one, report in zip(found, analysis.launches, strict=True)
+        ]
 
     return {}
 

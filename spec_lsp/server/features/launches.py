@@ -19,15 +19,6 @@ EVENT = 24
 """SymbolKind.Event: a thing that happens."""
 
 
-def title(report: LaunchReport) -> str:
-    """What an outline calls a launch: the model it serves."""
-    words = [word.text or "" for word in report.launch.variants[0].words]
-    for flag in ("--model-path", "--model"):
-        if flag in words[:-1]:
-            return words[words.index(flag) + 1] or "SGLang"
-    return "SGLang configuration" if report.launch.program == "config" else "SGLang"
-
-
 def _nearest(analysis: Analysis, name: str, offset: int) -> LaunchReport | None:
     """The launch at an offset, else the next one before it, else the first."""
     own = [r for r in analysis.launches if r.launch.extent.document == name]
@@ -41,6 +32,8 @@ def register(ls: Server) -> dict[str, Any]:
     @ls.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)
     async def symbols(params: types.DocumentSymbolParams) -> list[dict[str, Any]]:
         await session.ready()
+        from spec_lsp.analysis.overview import title
+
         name = name_of(params.text_document.uri)
         text, analysis = session.text(name), session.analysis(name)
         found = []
@@ -50,7 +43,7 @@ def register(ls: Server) -> dict[str, Any]:
                 continue
             whole = text.lines.range(launch.extent.start, launch.extent.end)
             start = text.lines.range(launch.place.start, launch.place.end)
-            symbol = {"name": title(report), "kind": EVENT}
+            symbol = {"name": title(report.launch), "kind": EVENT}
             if session.client.symbol_trees:
                 found.append({**symbol, "detail": launch.program, "range": whole, "selectionRange": start})
             else:

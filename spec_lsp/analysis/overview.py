@@ -1,0 +1,42 @@
+"""One launch at a glance: what it serves, what it was judged for, what SGLang does with it and will run with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from spec_lsp.analysis.hints import assumed
+from spec_lsp.analysis.hover import resolved_rows
+from spec_lsp.analysis.judge import Outcome
+from spec_lsp.analysis.report import LaunchReport
+from spec_lsp.syntax.launch import Launch
+from spec_lsp.syntax.word import Place
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchOverview:
+    """`fields` are those that were typed or that SGLang decides: name, value and why, in Markdown. `assumed` says which release and
+    hardware they are worked out for."""
+
+    title: str
+    program: str
+    place: Place
+    assumed: str
+    outcome: Outcome
+    fields: tuple[tuple[str, str, str], ...]
+
+
+def overview(report: LaunchReport) -> LaunchOverview:
+    launch, outcome = report.launch, report.verdict.outcome if report.verdict else "unknown"
+    rows = tuple(resolved_rows(report.main()))
+    return LaunchOverview(title(launch), launch.program, launch.place, assumed(report), outcome, rows)
+
+
+def title(launch: Launch) -> str:
+    """What an outline calls a launch: the model it serves."""
+    words = [word.text or "" for word in launch.variants[0].words]
+    for flag in ("--model-path", "--model"):
+        if flag in words[:-1]:
+            return words[words.index(flag) + 1] or "SGLang"
+    if launch.program == "serve" and words and not words[0].startswith("-"):
+        return words[0] or "SGLang"
+    return "SGLang configuration" if launch.program == "config" else "SGLang"
