@@ -121,7 +121,7 @@ class Trial:
     def _tried(self, flag: Flag, value: Any, world: World) -> tuple[Judged, Finding | None]:
         """The launch with the value, and the first refusal that it brings."""
         known = self._refused_without()
-        judged = self._run({**self.binding.settings, flag.field: _setting(flag, value)}, world)
+        judged = self._run({**self.binding.settings, flag.field: trial_setting(flag, value)}, world)
         return judged, next((f for f in _refusals(judged) if f.rule.name not in known), None)
 
     def _refused_without(self) -> frozenset[str]:
@@ -139,7 +139,8 @@ class Trial:
         return run(self.launch, self.variant, settled, self.models, binding, bare=is_open(self.launch, binding))
 
 
-def _setting(flag: Flag, value: Any) -> Setting:
+def trial_setting(flag: Flag, value: Any) -> Setting:
+    """A flag as if it were given this value."""
     nowhere = Place("", 0, 0)
     return Setting(flag.field, value, flag.name, literal(flag.name, nowhere), (literal(str(value), nowhere),), flag)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from spec_lsp.analysis.acceptance import Bench, least_changes, likeliest
 from spec_lsp.analysis.candidate import Candidate
 from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
@@ -28,6 +29,7 @@ from spec_lsp.analysis.report import (
     Workspace,
     World,
 )
+from spec_lsp.analysis.rules import OVERRIDDEN_VALUE
 from spec_lsp.analysis.succession import succession
 from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import BindError, Binding, Note
@@ -49,9 +51,16 @@ MAX_ROUNDS = 100
 
 
 def fixes_for(
-    analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Cache | None = None
+    analysis: Analysis,
+    diagnostic: Diagnostic,
+    options: Options,
+    workspace: Workspace,
+    cache: Cache | None = None,
+    *,
+    whole: bool = True,
 ) -> tuple[Fix, ...]:
-    """The verified fixes of a diagnostic, fewest and smallest changes first; the first one is preferred.
+    """The verified fixes of a diagnostic; the first is preferred, unless it is a guess. For a refusal that is the smallest set of changes
+    with which SGLang accepts the launch (without `whole`, it is not looked for); the others are ordered by size.
 
     `cache`: the one that `analysis` was made with, so that only launches which a fix changes are judged again.
     """
@@ -64,8 +73,134 @@ def fixes_for(
             applicability = _verified(analysis, diagnostic, candidate, options, workspace, cache)
             if applicability is not None:
                 fixes.append(Fix(candidate.title, applicability, candidate.edits, guess=candidate.guess))
-    applied = not holds_in_part(diagnostic)
-    return tuple(replace(f, preferred=applied and i == 0 and not f.guess) for i, f in enumerate(fixes))
+    single = [replace(f, preferred=i == 0 and _is_applied(diagnostic, f)) for i, f in enumerate(fixes)]
+    if not whole or not _is_refusal(diagnostic) or diagnostic.launch is None:
+        return tuple(single)
+    accepted = acceptance(analysis, diagnostic.launch, options, workspace, cache)
+    alone = len(_refusals(analysis, diagnostic.launch)) == 1
+    chosen = next((f for f in single if accepted is not None and alone and f.edits == accepted.edits), accepted)
+    return _with_choice([replace(f, preferred=False) for f in single], chosen)
+
+
+def _with_choice(single: Sequence[Fix], chosen: Fix | None) -> tuple[Fix, ...]:
+    """Single fixes with what fix-all does first, where it does anything."""
+    if chosen is None:
+        return tuple(replace(f, guess=True) for f in single)
+    chosen = replace(chosen, preferred=True)
+    return (chosen, *(f for f in single if f.edits != chosen.edits))
+
+
+def _is_refusal(diagnostic: Diagnostic) -> bool:
+    """Whether SGLang refuses a launch for what it resolves, wherever it runs."""
+    source = diagnostic.source
+    resolved = isinstance(source, Merged) and source.found.said is not None and not source.found.said.choices
+    return resolved and diagnostic.severity == "error" and not holds_in_part(diagnostic)
+
+
+def _is_applied(diagnostic: Diagnostic, fix: Fix) -> bool:
+    """Whether fix-all applies a fix where it is the first: a launch that SGLang takes keeps what was typed, even if that is overridden."""
+    kept = diagnostic.rule is OVERRIDDEN_VALUE and fix.applicability != "safe"
+    return not kept and not fix.guess and not holds_in_part(diagnostic)
+
+
+def acceptance(
+    analysis: Analysis, launch: int, options: Options, workspace: Workspace, cache: Cache | None = None
+) -> Fix | None:
+    """The smallest set of changes found that makes SGLang accept a launch which it refuses for what it resolves, verified; None where
+    none was found, or where nobody can tell which of several was meant."""
+    refusals = [d for d in _refusals(analysis, launch) if not holds_in_part(d)]
+    if not refusals:
+        return None
+    merged = refusals[0].source
+    bench = Bench(analysis.document.launches[launch], merged.run, partial(workspace.model, analysis.document.name))
+    solutions = list(least_changes(bench))
+    if likeliest(solutions) is None:
+        return None
+    for solution in solutions[:MAX_PRINTED]:
+        edits = _written(analysis, launch, merged, solution.state.changes, options, workspace)
+        if edits and _is_accepted(analysis, refusals, edits, options, workspace, cache):
+            printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
+            title = title_of(_joined_changes(solution.state.changes), printer.binding)
+            return Fix(f"Make SGLang accept this launch: {title[:1].lower()}{title[1:]}", "unsafe", edits)
+    return None
+
+
+MAX_PRINTED = 3
+"""Sets of changes that are written and verified before it is given up."""
+
+
+def _refusals(analysis: Analysis, launch: int) -> list[Diagnostic]:
+    """What resolution refuses a launch for, late refusals included."""
+    return [
+        d
+        for d in analysis.diagnostics
+        if d.launch == launch
+        and d.severity == "error"
+        and isinstance(d.source, Merged)
+        and d.source.found.said is not None
+    ]
+
+
+def _joined_changes(changes: Sequence[Change]) -> Change:
+    """Changes as one."""
+    return Change(
+        {f: v for c in changes for f, v in c.set.items()},
+        tuple(f for c in changes for f in c.drop),
+        {n: v for c in changes for n, v in c.set_env.items()},
+        tuple(n for c in changes for n in c.drop_env),
+    )
+
+
+def _written(
+    analysis: Analysis, launch: int, merged: Merged, changes: Sequence[Change], options: Options, workspace: Workspace
+) -> tuple[Edit, ...] | None:
+    """The edits that make changes, written one after the other: one edit for each document."""
+    document, said = analysis.document, merged.found.said
+    assert said is not None
+    originals = {document.name: document.text}
+    texts = dict(originals)
+    for change in changes:
+        edited = Edited(workspace, texts)
+        now = read_document(document.name, texts[document.name], edited, document.language)
+        if len(now.launches) != len(document.launches) or merged.run.variant >= len(now.launches[launch].variants):
+            return None
+        printer = _printer(now, launch, merged.run.variant, merged.run.world.release, edited)
+        edits = printer.print(change, (said.at, *said.with_))
+        naming = document_names(now, edited)
+        changed = _texts_after(now, [Edit(named(e.place, naming), e.text) for e in edits or ()], edited)
+        if not changed:
+            return None
+        for name, text in changed.items():
+            originals.setdefault(name, _text_of(name, workspace) or "")
+            texts[name] = text
+    return tuple(e for name in sorted(texts) if (e := _minimal(name, originals[name], texts[name])) is not None)
+
+
+def _is_accepted(
+    before: Analysis,
+    refusals: Sequence[Diagnostic],
+    edits: Sequence[Edit],
+    options: Options,
+    workspace: Workspace,
+    cache: Cache | None,
+) -> bool:
+    """Whether the changed launch is refused for less, and for nothing that it was not refused for."""
+    document = before.document
+    texts = _texts_after(document, edits, workspace)
+    if texts is None:
+        return False
+    edited = Edited(workspace, texts)
+    after = analyse(
+        read_document(document.name, texts.get(document.name, document.text), edited, document.language),
+        options,
+        edited,
+        cache,
+    )
+    if len(after.launches) != len(before.launches) or _new_errors(before, after, arguments=False):
+        return False
+    launch = refusals[0].launch
+    assert launch is not None
+    return len(_refusals(after, launch)) < len(refusals)
 
 
 def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> Iterator[Candidate]:

@@ -262,14 +262,16 @@ def _diagnostic(rule: Rule, server: Server, field: str, message: str, partner: S
         f"{rule.name}:{server.index}:{field}",
         related=(Related(partner.place(field), name),),
         launch=server.index,
-        source=Repair((_as_in(partner, field),), server.verdict.main.world.release),
+        source=Repair(_as_in(partner, field), server.verdict.main.world.release),
     )
 
 
-def _as_in(partner: Server, field: str) -> Change:
-    """What gives a field the partner's value: the same flag, or none."""
+def _as_in(partner: Server, field: str) -> tuple[Change, ...]:
+    """What gives a field the partner's value: the same flag, or none. An address that is only good for its own node is not copied."""
     value = partner.typed(field)
-    return Change(drop=(field,)) if value is None else Change(set={field: value})
+    if field == "dist_init_addr" and isinstance(value, str) and _listens(value):
+        return ()
+    return (Change(drop=(field,)) if value is None else Change(set={field: value}),)
 
 
 # --- the ranks of one launch -------------------------------------------------------------------------------------------
@@ -316,7 +318,24 @@ def _same_role(a: Server, b: Server) -> bool:
 def _elsewhere(head: Server, server: Server) -> bool:
     """Whether two ranks name different addresses, both in full."""
     one, other = head.typed("dist_init_addr"), server.typed("dist_init_addr")
-    return isinstance(one, str) and isinstance(other, str) and one != other
+    return (
+        isinstance(one, str)
+        and isinstance(other, str)
+        and one != other
+        and not (_listens(one) and _port(one) == _port(other))
+    )
+
+
+_ANY_ADDRESS = ("0.0.0.0", "[::]", "::", "*")
+
+
+def _listens(address: str) -> bool:
+    """Whether rank 0 is told to listen at every address of its node: others reach it by a name of it."""
+    return address.rpartition(":")[0].rpartition("/")[2] in _ANY_ADDRESS
+
+
+def _port(address: str) -> str:
+    return address.rpartition(":")[2]
 
 
 def _typed_apart(head: Server, server: Server, field: str) -> bool:

@@ -205,7 +205,7 @@ class Handler:
     ) -> Callable[[Callable[[Config], None]], Callable[[Config], None]]:
         """Declare a step that may decide these fields. Its docstring's first line tells the reader why.
 
-        `spelling`: the step only changes how a value is written (case, an alias); it is not reported as an override.
+        `spelling`: the step only changes how a value is written (case, an alias, a rank's share of it); it is no override.
         """
 
         def declare(run: Callable[[Config], None]) -> Callable[[Config], None]:

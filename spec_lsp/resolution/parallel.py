@@ -303,7 +303,7 @@ def _attention_dp_shown(c: Config) -> str:
     return f"`{c.flag(field)} {attention_dp_size(c)}`" if c.given(field) else c.shown(attention_dp_field(c))
 
 
-@handle_data_parallelism.adjusts("chunked_prefill_size")
+@handle_data_parallelism.adjusts("chunked_prefill_size", spelling=True)
 def split_prefill_chunk_over_dp_ranks(c: Config) -> None:
     """The chunked prefill size counts the tokens of all attention-DP ranks together, so each gets its share."""
     if attention_dp(c):

@@ -1,0 +1,285 @@
+"""The smallest set of changes found that makes SGLang accept a launch, as a person would choose them.
+
+A launch may be refused for several reasons, and what mends one may bring another. The search tries changes of settings, not of text: each
+is resolved in the run that is refused. A changed value costs less than a companion that is added, and far less than a flag that is taken
+out: somebody meant it. Where only the writer knows what is missing (a draft's path, a certificate, an adapter), nothing is taken out for it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from itertools import count
+from typing import Any
+
+from spec_lsp.analysis.candidates import SIZES, trial_setting, values_of
+from spec_lsp.analysis.judge import Found, Judged, ModelSource, findings_of, is_open, run
+from spec_lsp.catalog.binding import Binding, Setting, Unknown
+from spec_lsp.catalog.model import Flag
+from spec_lsp.resolution.engine import Change
+from spec_lsp.syntax.launch import Launch
+from spec_lsp.syntax.word import Word, literal
+
+MAX_RESOLUTIONS = 300
+"""How often a launch is resolved in one search."""
+
+VALUE, COMPANION, REMOVAL = 10.0, 15.0, 60.0
+"""What it costs to give a flag another value, to add a flag, and to take one out."""
+
+OWN_IDEA = 3.0
+"""What it costs more to try what the refusal does not itself propose."""
+
+LEFT = 100.0
+"""What it costs to leave a refusal that only the writer can mend."""
+
+KEPT = frozenset(("model_path", "tokenizer_path", "speculative_draft_model_path", "served_model_name", "host", "port"))
+"""Fields of which nobody but the writer says what they are."""
+
+MAX_CHOICES = 30
+MAX_MOVES = 60
+PLACEHOLDER = "placeholder"
+
+_DROPPED = object()
+
+
+@dataclass(frozen=True)
+class State:
+    """Fields that are changed (`_DROPPED`: taken out), and environment variables (None: taken out)."""
+
+    fields: Mapping[str, Any] = field(default_factory=dict)
+    env: Mapping[str, str | None] = field(default_factory=dict)
+
+    def having(self, change: Change) -> State:
+        fields = {**self.fields, **change.set, **dict.fromkeys(change.drop, _DROPPED)}
+        return State(fields, {**self.env, **change.set_env, **dict.fromkeys(change.drop_env)})
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        return tuple(sorted((f, repr(v)) for f, v in self.fields.items())), tuple(sorted(self.env.items(), key=str))
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """The changes one by one, removals last: each can be written for itself."""
+        kept = [Change(set={f: v}) for f, v in self.fields.items() if v is not _DROPPED]
+        dropped = [Change(drop=(f,)) for f, v in self.fields.items() if v is _DROPPED]
+        env = [Change(set_env={n: v}) if v is not None else Change(drop_env=(n,)) for n, v in self.env.items()]
+        return (*kept, *env, *dropped)
+
+
+@dataclass(slots=True)
+class Bench:
+    """A refused run of a launch, to be resolved with changed settings. `left` counts the resolutions that are still allowed."""
+
+    launch: Launch
+    first: Judged
+    models: ModelSource
+    left: int = MAX_RESOLUTIONS
+
+    @property
+    def binding(self) -> Binding:
+        return self.first.binding
+
+    def refusals(self, state: State) -> list[Found]:
+        """Why SGLang refuses the launch as changed, late refusals included, first reason first."""
+        self.left -= 1
+        settings = dict(self.binding.settings)
+        for name, value in state.fields.items():
+            flag = self.binding.catalog.by_field.get(name)
+            if value is _DROPPED or value is None or flag is None:
+                settings.pop(name, None)
+            else:
+                settings[name] = trial_setting(flag, value)
+        launch, index = self._launch(state), self.first.variant
+        binding = replace(self.binding, settings=settings)
+        judged = run(launch, index, self.first.world, self.models, binding, bare=is_open(launch, binding))
+        return [f for f in findings_of(judged) if f.said is not None and f.rule.severity == "error"]
+
+    def _launch(self, state: State) -> Launch:
+        """The launch with the changed environment."""
+        if not state.env:
+            return self.launch
+        variant = self.launch.variants[self.first.variant]
+        env: dict[str, Word] = {n: w for n, w in variant.env.items() if n not in state.env}
+        for name, value in state.env.items():
+            if value is not None and name in variant.env:
+                env[name] = literal(value, variant.env[name].place)
+        variants = list(self.launch.variants)
+        variants[self.first.variant] = replace(variant, env=env)
+        return replace(self.launch, variants=tuple(variants))
+
+    # --- what a state costs
+
+    def cost(self, state: State) -> float:
+        fields = sum(self._cost_of(name, value) for name, value in state.fields.items())
+        return fields + sum(REMOVAL if value is None else VALUE for value in state.env.values())
+
+    def _cost_of(self, name: str, value: Any) -> float:
+        setting = self.binding.settings.get(name)
+        if value is _DROPPED or value is None or value is False:
+            return REMOVAL if setting is not None and setting.value is not False else 0.0
+        if setting is None:
+            return COMPANION
+        return VALUE + _distance(setting.value, value)
+
+    def removed(self, state: State) -> Iterator[str]:
+        """What a state takes out that was typed."""
+        yield from (name for name, value in state.fields.items() if self._cost_of(name, value) >= REMOVAL)
+        yield from (name for name, value in state.env.items() if value is None)
+
+    # --- moves
+
+    def moves(self, found: Found, *, removals: bool) -> Iterator[tuple[Change, float]]:
+        """Changes that may mend a refusal, each with what it costs beyond its size."""
+        said = found.said
+        assert said is not None
+        for change in said.fixes:
+            if (removals or not self._removes(change)) and KEPT.isdisjoint((*change.set, *change.drop)):
+                yield change, 0.0
+        for name in dict.fromkeys((said.at, *said.with_)):
+            if name in KEPT:
+                continue
+            flag = self.binding.catalog.by_field.get(name)
+            setting = self.binding.settings.get(name)
+            if flag is None:
+                continue
+            for value in self._values(flag, setting):
+                yield Change(set={name: value}), OWN_IDEA
+            if setting is not None and removals:
+                yield Change(drop=(name,)), OWN_IDEA
+
+    def _removes(self, change: Change) -> bool:
+        return bool(change.drop or change.drop_env) or any(v is None or v is False for v in change.set.values())
+
+    def _values(self, flag: Flag, setting: Setting | None) -> Sequence[Any]:
+        """Other values of a typed flag, nearest first; those of a companion."""
+        if not flag.takes_value or flag.action == "boolean":
+            return () if setting is not None else (True,)
+        if flag.nargs is not None or (setting is not None and isinstance(setting.value, Unknown)):
+            return ()
+        values = values_of(flag) if flag.choices or flag.field in SIZES else _numbers(flag)
+        if setting is None:
+            return values if len(values) <= MAX_CHOICES else ()
+        other = [v for v in values if v != setting.value]
+        return sorted(other, key=lambda v: _distance(setting.value, v))[:MAX_CHOICES]
+
+
+_WHOLE = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192)
+_PARTS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 2.0)
+
+
+def _numbers(flag: Flag) -> tuple[Any, ...]:
+    """Common numbers for a flag of which no common values are known; its default first."""
+    own = (flag.default,) if isinstance(flag.default, int | float) and not isinstance(flag.default, bool) else ()
+    return (*own, *(_WHOLE if flag.type == "int" else _PARTS if flag.type == "float" else ()))
+
+
+def _distance(typed: Any, value: Any) -> float:
+    """How far a value is from what was typed, below what another change costs: in powers of two for numbers."""
+    if isinstance(typed, bool) or isinstance(value, bool) or not isinstance(typed, int | float) or typed <= 0:
+        return 0.5
+    if not isinstance(value, int | float) or value <= 0:
+        return 3.0
+    return min(abs(math.log2(value / typed)) / 4, 3.0)
+
+
+# --- the search --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Solution:
+    """A state in which SGLang takes the launch, what it costs, and which of the typed flags and variables it takes out."""
+
+    state: State
+    cost: float
+    removed: frozenset[str]
+
+
+def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
+    """States in which SGLang takes the launch, or refuses it only for what its writer alone can mend; cheapest first, at most so many."""
+    start = State()
+    refusals = bench.refusals(start)
+    if not refusals:
+        return
+    only_writer = {f.rule.name for f in refusals if missing(bench, start, f)}
+    order = count()
+    queue: list[tuple[float, int, State, list[Found]]] = [(0.0, next(order), start, refusals)]
+    seen = {start.key}
+    solved: list[tuple[float, int, State]] = []
+    while queue and bench.left > 0:
+        at_least, _, state, refusals = heappop(queue)
+        if solved and at_least > solved[0][0] + OWN_IDEA:
+            break
+        open_ = [f for f in refusals if f.rule.name not in only_writer]
+        for move, more in _moves(bench, open_):
+            after = state.having(move)
+            if after.key in seen or bench.left <= 0:
+                continue
+            seen.add(after.key)
+            left = bench.refusals(after)
+            if len(left) > len(refusals) + 1:
+                continue
+            cost = bench.cost(after) + more + LEFT * sum(f.rule.name in only_writer for f in left)
+            unsolved = [f for f in left if f.rule.name not in only_writer]
+            if not unsolved:
+                heappush(solved, (cost, next(order), after))
+            if left:
+                heappush(queue, (cost + VALUE * len(unsolved), next(order), after, left))
+    while solved and most:
+        most -= 1
+        cost, _, state = heappop(solved)
+        yield Solution(state, cost, frozenset(bench.removed(state)))
+
+
+def likeliest(solutions: Sequence[Solution]) -> Solution | None:
+    """The cheapest; None where as cheap a one takes out something else: nobody knows which of the two was meant."""
+    if not solutions:
+        return None
+    best = solutions[0]
+    tied = any(s.cost <= best.cost + OWN_IDEA and s.removed != best.removed for s in solutions[1:])
+    return None if best.removed and tied else best
+
+
+def _moves(bench: Bench, refusals: Sequence[Found]) -> list[tuple[Change, float]]:
+    """What to try next: for the first refusals first, what they propose before what they do not."""
+    found: list[tuple[float, int, Change, float]] = []
+    order = count()
+    for nth, refusal in enumerate(refusals[:3]):
+        for change, more in bench.moves(refusal, removals=True):
+            found.append((bench.cost(State().having(change)) + more + nth, next(order), change, more))
+    return [(change, more) for _, _, change, more in sorted(found, key=lambda f: f[:2])[:MAX_MOVES]]
+
+
+def missing(bench: Bench, state: State, found: Found) -> tuple[str, ...]:
+    """The fields of which only the writer knows the value, any of which would mend a refusal: a path, a certificate, an adapter."""
+    said = found.said
+    if said is None:
+        return ()
+    flags = [f for f in bench.binding.catalog.flags if _is_free_text(f) and f.field != "model_path"]
+    spoken_of = [
+        f
+        for f in flags
+        if f.field in (said.at, *said.with_) or any(f"{s}" in _flags_in(said.message) for s in f.spellings)
+    ]
+    mended = []
+    for flag in spoken_of:
+        value: Any = [PLACEHOLDER] if flag.nargs in ("*", "+") or flag.action == "lora-paths" else PLACEHOLDER
+        after = bench.refusals(state.having(Change(set={flag.field: value})))
+        if all(f.identity != found.identity for f in after):
+            mended.append(flag.field)
+    return tuple(mended)
+
+
+def _flags_in(message: str) -> set[str]:
+    return {word.strip("`.,:;()") for word in message.split()}
+
+
+def _is_free_text(flag: Flag) -> bool:
+    written = _OF_ITS_WRITER.search(flag.field) is not None and flag.choices is None and not flag.deprecated
+    return flag.action == "lora-paths" or written
+
+
+_OF_ITS_WRITER = re.compile(r"(?:paths?|file|cert|certs|dir|folder|urls?|addr|token_map|extra_config|corpus)$")
+"""Fields whose value lies with whoever writes the launch: a model, a file, an address."""
