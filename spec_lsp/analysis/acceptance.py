@@ -2,7 +2,7 @@
 
 A launch may be refused for several reasons, and what mends one may bring another. The search tries changes of settings, not of text: each
 is resolved in the run that is refused. A changed value costs less than a companion that is added, and far less than a flag that is taken
-out: somebody meant it. Where only the writer knows what is missing (a draft's path, a certificate, an adapter), nothing is taken out for it.
+out: somebody meant it. Where only the writer knows what is missing (a draft's path, a certificate, an adapter), nothing is changed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,24 @@ MAX_RESOLUTIONS = 300
 VALUE, COMPANION, REMOVAL = 10.0, 15.0, 60.0
 """What it costs to give a flag another value, to add a flag, and to take one out."""
 
+PER_REFUSAL = 25.0
+"""What a refusal that is left is expected to cost: as much as a value that only works with another."""
+
 OWN_IDEA = 3.0
 """What it costs more to try what the refusal does not itself propose."""
 
-LEFT = 100.0
-"""What it costs to leave a refusal that only the writer can mend."""
+INTENTIONS = frozenset(
+    (
+        "speculative_algorithm",
+        "enable_lora",
+        "lora_paths",
+        "quantization",
+        "enable_hierarchical_cache",
+        "disaggregation_mode",
+        "tp_size",
+    )
+)
+"""What a launch is about: other flags go first."""
 
 KEPT = frozenset(("model_path", "tokenizer_path", "speculative_draft_model_path", "served_model_name", "host", "port"))
 """Fields of which nobody but the writer says what they are."""
@@ -119,7 +132,11 @@ class Bench:
     def _cost_of(self, name: str, value: Any) -> float:
         setting = self.binding.settings.get(name)
         if value is _DROPPED or value is None or value is False:
-            return REMOVAL if setting is not None and setting.value is not False else 0.0
+            return (
+                REMOVAL * (1.5 if name in INTENTIONS else 1)
+                if setting is not None and setting.value is not False
+                else 0.0
+            )
         if setting is None:
             return COMPANION
         return VALUE + _distance(setting.value, value)
@@ -198,12 +215,13 @@ class Solution:
 
 
 def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
-    """States in which SGLang takes the launch, or refuses it only for what its writer alone can mend; cheapest first, at most so many."""
+    """States in which SGLang takes the launch, cheapest first, at most so many. None where only the writer knows what is missing."""
     start = State()
     refusals = bench.refusals(start)
     if not refusals:
         return
-    only_writer = {f.rule.name for f in refusals if missing(bench, start, f)}
+    if any(missing(bench, start, f) for f in refusals):
+        return
     order = count()
     queue: list[tuple[float, int, State, list[Found]]] = [(0.0, next(order), start, refusals)]
     seen = {start.key}
@@ -212,8 +230,7 @@ def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
         at_least, _, state, refusals = heappop(queue)
         if solved and at_least > solved[0][0] + OWN_IDEA:
             break
-        open_ = [f for f in refusals if f.rule.name not in only_writer]
-        for move, more in _moves(bench, open_):
+        for move, more in _moves(bench, refusals):
             after = state.having(move)
             if after.key in seen or bench.left <= 0:
                 continue
@@ -221,12 +238,11 @@ def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
             left = bench.refusals(after)
             if len(left) > len(refusals) + 1:
                 continue
-            cost = bench.cost(after) + more + LEFT * sum(f.rule.name in only_writer for f in left)
-            unsolved = [f for f in left if f.rule.name not in only_writer]
-            if not unsolved:
+            cost = bench.cost(after) + more
+            if not left:
                 heappush(solved, (cost, next(order), after))
-            if left:
-                heappush(queue, (cost + VALUE * len(unsolved), next(order), after, left))
+            else:
+                heappush(queue, (cost + PER_REFUSAL * len(left), next(order), after, left))
     while solved and most:
         most -= 1
         cost, _, state = heappop(solved)
@@ -237,9 +253,9 @@ def likeliest(solutions: Sequence[Solution]) -> Solution | None:
     """The cheapest; None where as cheap a one takes out something else: nobody knows which of the two was meant."""
     if not solutions:
         return None
-    best = solutions[0]
-    tied = any(s.cost <= best.cost + OWN_IDEA and s.removed != best.removed for s in solutions[1:])
-    return None if best.removed and tied else best
+    as_cheap = [s for s in solutions if s.cost <= solutions[0].cost + OWN_IDEA]
+    best = min(as_cheap, key=lambda s: len(s.removed))
+    return None if best.removed and any(s.removed != best.removed for s in as_cheap) else best
 
 
 def _moves(bench: Bench, refusals: Sequence[Found]) -> list[tuple[Change, float]]:

@@ -77,17 +77,15 @@ def fixes_for(
     if not whole or not _is_refusal(diagnostic) or diagnostic.launch is None:
         return tuple(single)
     accepted = acceptance(analysis, diagnostic.launch, options, workspace, cache)
-    alone = len(_refusals(analysis, diagnostic.launch)) == 1
-    chosen = next((f for f in single if accepted is not None and alone and f.edits == accepted.edits), accepted)
-    return _with_choice([replace(f, preferred=False) for f in single], chosen)
+    return _with_choice([replace(f, preferred=False) for f in single], accepted)
 
 
 def _with_choice(single: Sequence[Fix], chosen: Fix | None) -> tuple[Fix, ...]:
     """Single fixes with what fix-all does first, where it does anything."""
     if chosen is None:
         return tuple(replace(f, guess=True) for f in single)
-    chosen = replace(chosen, preferred=True)
-    return (chosen, *(f for f in single if f.edits != chosen.edits))
+    own = next((f for f in single if f.title == chosen.title), chosen)
+    return (replace(own, preferred=True), *(f for f in single if f.title != chosen.title))
 
 
 def _is_refusal(diagnostic: Diagnostic) -> bool:
@@ -121,7 +119,9 @@ def acceptance(
         if edits and _is_accepted(analysis, refusals, edits, options, workspace, cache):
             printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
             title = title_of(_joined_changes(solution.state.changes), printer.binding)
-            return Fix(f"Make SGLang accept this launch: {title[:1].lower()}{title[1:]}", "unsafe", edits)
+            if len(refusals) > 1 or len(solution.state.changes) > 1:
+                title = f"Make SGLang accept this launch: {title[:1].lower()}{title[1:]}"
+            return Fix(title, "unsafe", edits)
     return None
 
 

@@ -161,3 +161,64 @@ def test_a_flag_that_came_later_is_none_of_an_older_release() -> None:
 def test_a_launch_that_is_checked_by_its_flags_only_is_told_so() -> None:
     (found,) = check(f"docker run lmsysorg/sglang:v0.5.2 {SERVER}\n").diagnostics
     assert (found.rule.name, "flags only" in found.message) == ("unknown-release", True)
+
+
+# --- the smallest set of changes -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        # a value, not a removal
+        ("--pp-size 2 --speculative-algorithm NGRAM", "--pp-size 1 --speculative-algorithm NGRAM"),
+        # a companion, not a removal
+        ("--enable-two-batch-overlap", "--enable-two-batch-overlap --moe-a2a-backend deepep"),
+        # one that mends both
+        ("--pp-size 2 --speculative-algorithm EAGLE --speculative-num-steps 2", None),
+    ],
+)
+def test_the_least_that_makes_sglang_accept_a_launch(flags: str, expected: str | None) -> None:
+    server = SERVER.replace("llama-3.1-8b", "qwen3-235b-fp8")
+    new = repaired(f"{PINNED}{server} {flags}\n")
+    assert expected is None or new == f"{PINNED}{server} {expected}\n"
+    assert "error" not in {d.severity for d in check(new).diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("flags", "says"),
+    [
+        ("--speculative-algorithm DFLASH", "--speculative-draft-model-path"),
+        ("--ssl-certfile /c.pem", "--ssl-keyfile"),
+        ("--enable-lora", "--lora-paths"),
+    ],
+)
+def test_what_only_its_writer_knows_is_asked_for(flags: str, says: str) -> None:
+    text = f"{PINNED}{SERVER} {flags}\n"
+    assert repaired(text) == text
+    (found,) = [d for d in check(text).diagnostics if d.severity == "error"]
+    assert says in found.message
+
+
+def test_a_launch_with_several_refusals_gets_one_action() -> None:
+    text = f"{PINNED}{SERVER} --page-size 16 --speculative-algorithm NGRAM --pp-size 2 --tp 3\n"
+    analysis = check(text)
+    refusals = [d for d in analysis.diagnostics if d.severity == "error"]
+    assert len(refusals) > 1
+    for refusal in refusals:
+        first = fixes_for(analysis, refusal, Options(), NOTHING)[0]
+        assert (first.preferred, first.title.startswith("Make SGLang accept this launch: ")) == (True, True)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    ["--page-size 3", "--enable-mixed-chunk", "--chunked-prefill-size 65536 --tp 8 --dp 8 --enable-dp-attention"],
+)
+def test_a_launch_that_sglang_takes_keeps_its_values(flags: str) -> None:
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', 'deepseek-v3')} {flags}\n"
+    before = [d for d in check(text).diagnostics if d.severity == "error"]
+    assert before or all(word in repaired(text) for word in flags.split()[:2])
+
+
+def test_dividing_a_value_among_ranks_is_no_override() -> None:
+    text = "# spec-lsp: sglang=0.5.23 gpu=h200\npython -m sglang.launch_server --model-path deepseek-v3 --tp 8 --dp 8 --enable-dp-attention --chunked-prefill-size 65536\n"
+    assert "overridden-value" not in {d.rule.name for d in check(text).diagnostics}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.resolution.engine import RULES
-from tests.analysis.support import PINNED, SERVER, check, offered, only, said
+from tests.analysis.support import PINNED, SERVER, check, offered, only, repaired, said
 
 PREFILL = f"{SERVER} --disaggregation-mode prefill"
 DECODE = f"{SERVER} --disaggregation-mode decode"
@@ -81,6 +81,9 @@ def test_disagreement(text: str, found: list[tuple[str, str]]) -> None:
         # Ranks.
         f"{RANK} --node-rank 0 &\n{RANK} --node-rank 1 --port 40000 --log-level debug",
         f"{RANK} --node-rank 0 &\n{RANK.replace('10.0.0.1', '$HEAD')} --node-rank 1",
+        # Rank 0 listens everywhere: others reach it by a name.
+        f"{RANK.replace('10.0.0.1', '0.0.0.0')} --node-rank 0 &\n{RANK.replace('10.0.0.1', 'head-0.svc')} --node-rank 1",
+        f"{RANK.replace('10.0.0.1', '[::]')} --node-rank 0 &\n{RANK.replace('10.0.0.1', 'head-0.svc')} --node-rank 1",
         f"{RANK} --node-rank $RANK --page-size 64\n{RANK} --node-rank 1",
         f"{RANK} --node-rank 0 --page-size 64\n{RANK} --node-rank 0\n{RANK} --node-rank 1",
         f"#SBATCH --gres=gpu:16\n{RANK} --node-rank 0 &\n{RANK} --node-rank 1",
@@ -115,3 +118,9 @@ def test_fix_takes_over_what_the_partner_has() -> None:
     ((title, _, after),) = offered(text, "transfer-backends-differ")
     assert title == "Remove `--disaggregation-transfer-backend`"
     assert after == text.replace(" --disaggregation-transfer-backend nixl", "")
+
+
+def test_an_address_that_is_good_for_its_own_node_only_is_never_copied() -> None:
+    text = f"{RANK.replace('10.0.0.1', '0.0.0.0')} --node-rank 0 &\n{RANK.replace('10.0.0.1:5000', 'head:6000')} --node-rank 1\n"
+    assert "ranks-do-not-meet" in {d.rule.name for d in check(text).diagnostics}
+    assert repaired(text) == text
