@@ -82,6 +82,12 @@ def _read(path: str, checker: Checker) -> Listed:
     return Listed(analysis, Sources(workspace.texts, checker.task.here))
 
 
+LOOKED_AT = {
+    "pairs": "too many ways to list them all: any two ways of two switches come together in one of these",
+    "some": "too many ways to list them all: each way of each switch is in one of these, as far as there is room",
+}
+"""What is told of a launch of which not every way is looked at."""
+
 # --- as text -----------------------------------------------------------------------------------------------------------
 
 
@@ -91,6 +97,8 @@ def _lines(report: LaunchReport, sources: Sources, style: Style) -> Iterator[str
     role = f" ({launch.role})" if launch.role else ""
     yield f"{style.paint(_at(at), 'bold')}  {launch.program}{role}"
     yield f"  {_world(report.worlds)}"
+    if launch.ways != "all":
+        yield f"  {LOOKED_AT[launch.ways]}"
     for number, variant in enumerate(launch.variants, 1):
         if len(launch.variants) > 1:
             when = " and ".join(choice.taken for choice in variant.choices) or "otherwise"
@@ -143,7 +151,8 @@ def _at(location: Location) -> str:
 def as_json(report: LaunchReport, sources: Sources) -> dict[str, Any]:
     """One launch: where it is, how it is started, and each way it can be run with its words and what they set.
 
-    Positions count from 0; `text` is null where the file does not tell it, and `unknown` then says why.
+    Positions count from 0; `text` is null where the file does not tell it, and `unknown` then says why. `ways` says
+    whether the variants are `all` ways to run it, or some of too many to list: `pairs` have any two ways of two switches together.
     """
     launch = report.launch
     main = report.main()
@@ -169,6 +178,7 @@ def as_json(report: LaunchReport, sources: Sources) -> dict[str, Any]:
             }
             for field, setting in main.binding.settings.items()
         },
+        "ways": launch.ways,
         "variants": [_variant(variant, sources) for variant in launch.variants],
     }
 

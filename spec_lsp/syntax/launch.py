@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from spec_lsp.syntax.covering import Ways
 from spec_lsp.syntax.word import Place, Word
 
 NOTHING: Mapping[str, Word] = MappingProxyType({})
@@ -76,8 +77,8 @@ class Launch:
     """One place in a document that starts SGLang.
 
     `place` covers the entry point's words (where a lens goes), `extent` the whole command from its first word to its last.
-    `syntax` names the editor that prints fixes. There is always at least one variant; past the cap on variants (see
-    `syntax.shell.MAX_VARIANTS`) what differs between them is Unknown in the only one left.
+    `syntax` names the editor that prints fixes. There is always at least one variant, and at most `syntax.shell.MAX_VARIANTS`:
+    see `ways`.
     """
 
     program: Program
@@ -90,6 +91,8 @@ class Launch:
     """What the document calls the part this launch has beside others: `prefill`, `decode`, `leader`, `worker`; empty when it does not."""
     group: Place | None = None
     """The document of a file, or the recipe, in which launches belong together; None where nothing says so."""
+    ways: Ways = "all"
+    """Whether the variants are all ways to run it, or some of too many: in `pairs`, any two ways of two switches come together."""
 
     def written_flag(self, flag: str) -> str:
         """How the document writes a flag of SGLang's: `--sglang-tp-size` for a trainer's `--tp-size`."""

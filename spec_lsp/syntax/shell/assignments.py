@@ -7,8 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from spec_lsp.syntax.shell import arithmetic, ast, conditions
-from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander, bounded, bounded_array, written_at
-from spec_lsp.syntax.shell.machine import Machine
+from spec_lsp.syntax.shell.expand import (
+    FROM_COMMAND_LINE,
+    Expander,
+    bounded,
+    bounded_array,
+    first_of,
+    through,
+    written_at,
+)
+from spec_lsp.syntax.shell.machine import MAX_ASSIGNED_WAYS, Machine
 from spec_lsp.syntax.shell.patterns import is_plain
 from spec_lsp.syntax.shell.questions import arithmetic_names, assigned_names, equality, is_key, shifts
 from spec_lsp.syntax.shell.state import ARGUMENTS, MISSING, ORIGIN, origin_in
@@ -17,6 +25,7 @@ from spec_lsp.syntax.shell.values import (
     NOWHERE,
     UNSET,
     Array,
+    Grown,
     Reference,
     Scalar,
     Table,
@@ -24,6 +33,7 @@ from spec_lsp.syntax.shell.values import (
     Value,
     World,
     first_leaf,
+    paths,
     transform,
 )
 from spec_lsp.syntax.source import Source
@@ -67,20 +77,86 @@ class Assignments(Machine):
             x.generous = len(written.parts) > 1
             return Scalar(x.scalar(written, source))
 
-        return self.value_of(build)
+        own = next((i for i, part in enumerate(written.parts) if _is_whole(part, node.name)), None)
+        if own is None or not self.is_wide(node.name):
+            return self.value_of(build)
+        place = written.parts[own]
+        front, back = (
+            self.text_value(parts, written, source) for parts in (written.parts[:own], written.parts[own + 1 :])
+        )
+        return self.grown_text(node.name, front, back, source.place(place.start, place.end))
 
-    def present(self, name: str, x: Expander) -> Any:
-        tree = self.lookup(name)
-        return UNSET if tree is None else x.world.follow(tree)
+    def is_wide(self, name: str) -> bool:
+        """Whether a variable has more ways than are listed: then what is added to it is kept apart."""
+        return paths(self.lookup(name), MAX_ASSIGNED_WAYS // 2) > MAX_ASSIGNED_WAYS // 2
+
+    def text_value(self, parts: Sequence[ast.Part], word: ast.WordNode, source: Source) -> Any:
+        """What parts of a word come to, as one text."""
+        some = ast.WordNode(word.start, word.end, tuple(parts))
+        return self.value_of(lambda x: Scalar(x.scalar(some, source))) if parts else Scalar(())
+
+    def grown_text(self, name: str, front: Any, back: Any, here: Place) -> Any:
+        """A text with something before and behind it; `here` is where it is expanded."""
+
+        def add(front: Any, value: Any, back: Any) -> Value:
+            value = first_of(value) if isinstance(value, Array) else value
+            own: tuple[Fragment, ...] = ()
+            if isinstance(value, Scalar):
+                own = through(value.fragments, here)
+            elif not isinstance(value, (Unset, Table)):
+                own = (Fragment(None, here, False, getattr(value, "reason", DEPENDS)),)
+            ends = [
+                v.fragments if isinstance(v, Scalar) else (Fragment(None, here, False, DEPENDS),) for v in (front, back)
+            ]
+            return Scalar(bounded((*ends[0], *own, *ends[1]), here))
+
+        return Grown(front, self.lookup(name), back, add)
+
+    def words_value(self, nodes: Sequence[ast.WordNode], source: Source) -> Any:
+        """The words that some come to."""
+
+        def build(x: Expander) -> Value:
+            x.generous = True
+            return Array(tuple(x.words(nodes, source)))
+
+        return self.value_of(build) if nodes else Array(())
+
+    def grown_words(
+        self, name: str, front: Sequence[ast.WordNode], back: Sequence[ast.WordNode], source: Source, here: Place,
+        via: Place | None,
+    ) -> Any:  # fmt: skip
+        """An array with words before and behind it; `via` is where it is expanded, if it is."""
+
+        def add(front: Any, value: Any, back: Any) -> Value:
+            many = (unknown(here, DEPENDS, splat=True),)
+            if isinstance(value, Table):
+                return value
+            own = many if value is None else _as_words(value, here)
+            if via is not None:
+                own = tuple(Word(through(w.fragments, via), w.place, w.splat, w.scalar) for w in own)
+            ends = [v.words if isinstance(v, Array) else many for v in (front, back)]
+            return bounded_array((*ends[0], *own, *ends[1]), here)
+
+        return Grown(self.words_value(front, source), self.lookup(name), self.words_value(back, source), add)
 
     def array_value(self, node: ast.Assign, source: Source) -> Any:
         elements = node.elements or ()
         keyed = any(e.key is not None for e in elements)
+        if not keyed and self.is_wide(node.name):
+            nodes, place = [e.value for e in elements], source.place(node.start, node.end)
+            if node.append:
+                return self.grown_words(node.name, (), nodes, source, place, None)
+            own = next(
+                (i for i, one in enumerate(nodes) if len(one.parts) == 1 and _is_all(one.parts[0], node.name)), None
+            )
+            if own is not None:
+                via = source.place(nodes[own].start, nodes[own].end)
+                return self.grown_words(node.name, nodes[:own], nodes[own + 1 :], source, place, via)
 
         def build(x: Expander) -> Value:
-            before = self.present(node.name, x) if node.append else UNSET
+            before = present(node.name, x) if node.append else UNSET
             if isinstance(before, Table) or (keyed and any(is_key(e) for e in elements)):
-                return self.table(before, elements, x, source)
+                return table(before, elements, x, source)
             x.generous = True
             words = x.words([e.value for e in elements], source)
             place = source.place(node.start, node.end)
@@ -90,20 +166,12 @@ class Assignments(Machine):
 
         return self.value_of(build)
 
-    def table(self, before: Any, elements: Sequence[ast.Element], x: Expander, source: Source) -> Value:
-        items = dict(before.items) if isinstance(before, Table) else {}
-        for element in elements:
-            key = x.text(element.key, source) if element.key is not None else None
-            if key is not None:
-                items[key] = Scalar(x.scalar(element.value, source))
-        return Table(items)
-
     def element_value(self, node: ast.Assign, source: Source) -> Any:
         place = source.place(node.start, node.end)
 
         def build(x: Expander) -> Value:
             assert node.index is not None
-            before = self.present(node.name, x)
+            before = present(node.name, x)
             key = x.text(node.index, source)
             value = Scalar(x.scalar(node.value, source)) if node.value is not None else Scalar(())
             if isinstance(before, Array):
@@ -124,9 +192,17 @@ class Assignments(Machine):
         return self.value_of(build)
 
     def appended_value(self, node: ast.Assign, source: Source) -> Any:
+        if (
+            node.value is not None
+            and self.is_wide(node.name)
+            and not isinstance(first_leaf(self.lookup(node.name), self), Array)
+        ):
+            place = source.place(node.start, node.end)
+            return self.grown_text(node.name, Scalar(()), self.text_value(node.value.parts, node.value, source), place)
+
         def build(x: Expander) -> Value:
             assert node.value is not None
-            before = self.present(node.name, x)
+            before = present(node.name, x)
             x.generous = len(node.value.parts) > 1
             more = x.scalar(node.value, source)
             if isinstance(before, Array):
@@ -208,8 +284,7 @@ class Assignments(Machine):
             self.assign_unknown(assigned, place, reason)
 
     def assign_unknown(self, name: str, place: Place, reason: str) -> None:
-        present = self.state.vars.get(name)
-        present = first_leaf(present)
+        present = first_leaf(self.state.vars.get(name), self)
         if isinstance(present, Array):
             self.state.vars[name] = Array((unknown(place, reason, splat=True),))
         else:
@@ -239,6 +314,43 @@ class Assignments(Machine):
         refined = value if present is None else transform(present, known)
         self.state.vars[name] = refined
         self.state.vars[ORIGIN + name] = (refined, origin)
+
+
+def present(name: str, x: Expander) -> Any:
+    """What a variable holds before it is assigned to; None where nobody knows."""
+    tree = x.variables.lookup(name)
+    return UNSET if tree is None else x.world.follow(tree)
+
+
+def table(before: Any, elements: Sequence[ast.Element], x: Expander, source: Source) -> Value:
+    items = dict(before.items) if isinstance(before, Table) else {}
+    for element in elements:
+        key = x.text(element.key, source) if element.key is not None else None
+        if key is not None:
+            items[key] = Scalar(x.scalar(element.value, source))
+    return Table(items)
+
+
+def _is_whole(part: ast.Part, name: str) -> bool:
+    """`$X`, `${X}`, `${X:-}`: all of a variable."""
+    return (
+        isinstance(part, ast.Param)
+        and part.name == name
+        and part.index is None
+        and not (part.length or part.indirect)
+        and (not part.op or (part.op in (":-", "-") and (part.arg is None or not part.arg.parts)))
+    )
+
+
+def _is_all(part: ast.Part, name: str) -> bool:
+    """`"${A[@]}"`: all words of an array."""
+    return (
+        isinstance(part, ast.Param)
+        and part.name == name
+        and part.index == "@"
+        and part.quoted
+        and not (part.op or part.length or part.indirect)
+    )
 
 
 def _as_words(value: Any, place: Place) -> tuple[Word, ...]:

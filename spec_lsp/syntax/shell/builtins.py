@@ -15,7 +15,7 @@ from spec_lsp.syntax.shell.printing import PRINTED, formatted
 from spec_lsp.syntax.shell.questions import name_of
 from spec_lsp.syntax.shell.state import ARGUMENTS, STATUS, UNREAD, Frame
 from spec_lsp.syntax.shell.streams import plain_path
-from spec_lsp.syntax.shell.values import NOWHERE, UNSET, Array, Fork, Reference, Scalar, Table, Value, transform
+from spec_lsp.syntax.shell.values import NOWHERE, TREES, UNSET, Array, Reference, Scalar, Table, Value, transform
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, unknown
 
@@ -54,7 +54,7 @@ def run_declare(run: Interpreter, node: ast.Simple, source: Source) -> None:
 def refer(run: Interpreter, assign: ast.Assign, source: Source, local: bool) -> None:
     """`local -n A=$1`: A is another name of the variable that `$1` names."""
     written = assign.value
-    target = run.evaluate(lambda x: x.text(written, source), limit=1) if written is not None else None
+    target = run.in_common(lambda x: x.text(written, source)) if written is not None else None
     if local:
         run.make_local(assign.name)
     if isinstance(target, str) and re.fullmatch(r"[A-Za-z_]\w*", target) and target != assign.name:
@@ -111,7 +111,7 @@ def run_source(run: Interpreter, node: ast.Simple, source: Source) -> None:
     run.set_status(None)
     if len(node.words) < 2 or run.calls >= MAX_CALLS:
         return
-    path = run.evaluate(lambda x: x.text(node.words[1], source), limit=1)
+    path = run.in_common(lambda x: x.text(node.words[1], source))
     if not isinstance(path, str) or not path:
         run.state.vars[UNREAD] = UNSET
         return
@@ -193,7 +193,7 @@ def run_read(run: Interpreter, node: ast.Simple, source: Source) -> None:
     text = run.standard_input(node.redirects, source)
     piped = not any(r.body is not None or r.op == "<" for r in node.redirects)
     run.set_status(None)
-    if "-d" in options or text is None or isinstance(text, Fork) or not names:
+    if "-d" in options or text is None or isinstance(text, TREES) or not names:
         if options.get("-d") == "" and text is not None and len(names) == 1 and "-a" not in options:
             run.state.vars[names[0]] = transform(text, without_ends)
         else:

@@ -14,6 +14,7 @@ from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Word
 
 NUMERIC = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
+MAX_BACKTRACKING = 500_000
 SIMPLE_REGEX = re.compile(r"[\w\s^$.*+?|()\[\]/:,-]*\Z")
 
 
@@ -113,12 +114,21 @@ def _numbers(op: str, left: str | None, right: str | None, expander: Expander) -
 def _regex(text: str | None, pattern: str | None) -> bool | None:
     if text is None or pattern is None or len(text) > 500 or not SIMPLE_REGEX.match(pattern):
         return None
+    if backtracking(pattern, len(text)) > MAX_BACKTRACKING:
+        return None
     if "[:" in pattern or re.search(r"[)\]*+?][*+?]|\([^)]*[*+][^)]*\)[*+]", pattern):
         return None
     try:
         return re.search(pattern, text) is not None
     except re.error:
         return None
+
+
+def backtracking(pattern: str, length: int) -> int:
+    """How often, at most, a regular expression is tried to be matched with a text in another way: what is repeated or left out may be
+    so at each character, and each `|` doubles the ways."""
+    repeated = sum(map(pattern.count, "*+?{"))
+    return int((length + 1) ** (repeated + 1)) << pattern.count("|")
 
 
 def bracket(words: Sequence[Word]) -> bool | None:

@@ -16,22 +16,22 @@ from spec_lsp.syntax.shell.machine import MAX_STEPS
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.patterns import is_plain, matches
 from spec_lsp.syntax.shell.questions import arm_label, is_test, may_read_script, shown
-from spec_lsp.syntax.shell.state import ARGUMENTS, ASKED, FILE, INPUT, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State
+from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State
 from spec_lsp.syntax.shell.streams import READS, Streams, writes_file
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
-    MAX_VARIANTS,
     NOWHERE,
+    TREES,
     UNSET,
     Array,
     Fork,
+    Grown,
+    Later,
     Scalar,
     World,
     join,
     parts,
-    points_of,
     transform,
-    without_nowhere,
 )
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -218,25 +218,25 @@ class ControlFlow(Streams):
                     possible.append(len(node.arms))
             return possible[0] if len(possible) == 1 else tuple(possible)
 
-        decision = self.evaluate(choose, limit=MAX_VARIANTS, defaults=True)
+        every = tuple(range(len(labels)))
+        decision = self.decide(choose, frozenset({every}), True, False)
 
         if decision is NOWHERE:
             self.state.alive = False
             return
-        open_leaves = [leaf for leaf in parts(decision) if isinstance(leaf, tuple)]
-        if open_leaves:
-            ways = sorted(set().union(*open_leaves))
+        open_leaves = [every if isinstance(leaf, Later) else leaf for leaf in parts(decision)]
+        ways = sorted(set().union(*(leaf for leaf in open_leaves if isinstance(leaf, tuple))))
+        if ways:
             point = self.new_point(place, [labels[way] for way in ways])
 
             def spread(leaf: Any) -> Any:
                 if not isinstance(leaf, tuple):
                     return leaf
-                return Fork(point, tuple(way if way in leaf else NOWHERE for way in ways))
+                return join(point, [way if way in leaf else NOWHERE for way in ways])
 
             decision = transform(decision, spread)
-            self.priority.update((point, *points_of(decision)))
         arms = [partial(self.run_case_arm, node, i, source) for i in range(len(node.arms))]
-        self.branch(without_nowhere(decision), [*arms, lambda: None])
+        self.branch(decision, [*arms, lambda: None])
 
     def run_case_arm(self, node: ast.Case, index: int, source: Source) -> None:
         arm = node.arms[index]
@@ -299,7 +299,6 @@ class ControlFlow(Streams):
             return
         labels = [f"`{node.name}` is `{word.text}`" if word.text is not None else "it is not known" for word in words]
         point = self.new_point(source.place(node.start, node.body.start), labels)
-        self.priority.add(point)
         self.state.vars[node.name] = join(point, [Scalar(word.fragments) for word in words])
         frame = Frame("loop", len(self.state.constraints))
         self.frames.append(frame)
@@ -347,11 +346,9 @@ class ControlFlow(Streams):
                 return None
             words: Sequence[Word] = arguments.words
         else:
-            found = self.evaluate(lambda x: tuple(x.words(node.words or (), source)), limit=1)
+            found = self.in_common(lambda x: tuple(x.words(node.words or (), source)))
             if found == ():  # where a default says so, there may be turns
-                found = self.evaluate(
-                    lambda x: tuple(x.words(node.words or (), source)), limit=MAX_VARIANTS, defaults=True
-                )
+                found = self.decide(lambda x: tuple(x.words(node.words or (), source)), frozenset(), True, False)
             if not isinstance(found, tuple):
                 return None
             words = found
@@ -447,13 +444,15 @@ def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source
 def nothing_new(before: dict[str, Any], after: dict[str, Any]) -> bool:
     """Whether a round left all variables as it found them, so that the next one does the same."""
     return all(
-        before.get(name) is value or (not isinstance(value, Fork) and before.get(name) == value)
+        before.get(name) is value or (not isinstance(value, TREES) and before.get(name) == value)
         for name, value in after.items()
-        if name != STATUS and not name.startswith((ASKED, ORIGIN))
+        if name != STATUS and not name.startswith(ORIGIN)
     )
 
 
 def _holds_flags(value: Any) -> bool:
+    if isinstance(value, (Later, Grown)):
+        return True
     if isinstance(value, Array):
         return any(word.known_start.startswith("--") for word in value.words)
     return isinstance(value, Scalar) and any("--" in (f.text or "") for f in value.fragments)

@@ -18,6 +18,7 @@ from spec_lsp.syntax.shell.printing import quoted
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     FROM_ENVIRONMENT,
+    TREES,
     UNSET,
     Array,
     Fork,
@@ -29,6 +30,7 @@ from spec_lsp.syntax.shell.values import (
     Unset,
     Value,
     World,
+    is_later,
     parts,
     transform,
 )
@@ -411,7 +413,9 @@ class Expander:
         """What a variable is taken for that this way leaves unset: nothing, unless every value that the script gives it elsewhere is
         one word and no flag (`if …; then SIZE=8192; fi`), or given to the script (`--size) SIZE=$2 ;;`)."""
         tree = self.variables.lookup(p.name) if not p.indirect else None
-        found = [leaf for leaf in parts(tree) if isinstance(leaf, Scalar)] if tree is not None else []
+        if tree is None or is_later(tree):
+            return UNSET
+        found = [leaf for leaf in parts(tree) if isinstance(leaf, Scalar)]
         texts = [leaf.text for leaf in found]
         known = [text for text in texts if text is not None]
         if known and all(text and text[0] != "-" and not re.search(r"\s", text) for text in known):
@@ -665,7 +669,7 @@ def joined(array: Array, here: Place) -> tuple[Fragment, ...]:
 def _may_be_empty(tree: Any) -> bool:
     """Whether it is the environment alone that says if a value is empty: `${X:-}`."""
     every = list(parts(tree))
-    return all(not isinstance(p, Fork) or p.soft for p in every) and any(
+    return all(not isinstance(p, TREES) or (isinstance(p, Fork) and p.soft) for p in every) and any(
         isinstance(p, Unset) or (isinstance(p, Scalar) and is_nonempty(p.fragments) is False) for p in every
     )
 

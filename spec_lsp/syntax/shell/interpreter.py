@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
@@ -26,21 +27,23 @@ from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.streams import path_key, plain_path
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
-    MAX_VARIANTS,
     NOWHERE,
+    TREES,
     Array,
     Fork,
     Point,
     Scalar,
+    TooMany,
     Undecided,
     World,
     first_leaf,
-    leaves,
     order_of,
     transform,
 )
 from spec_lsp.syntax.source import Source, WordSource, embedded
 from spec_lsp.syntax.word import Place, Word, hull, unknown
+
+Pins = dict[Point, int]
 
 MAX_NAMED_CALLS = 24
 """Functions that one call with a half-known name is followed into."""
@@ -83,6 +86,8 @@ class Interpreter(ControlFlow):
         self.embedded = 0
         self.around: tuple[Clue, ...] = ()
         self.carrier: Place | None = None
+        self.looked_at: Ways = "all"
+        """Of the ways that the command run at present can be come to, those that are looked at."""
 
     def run_simple(self, node: ast.Simple, source: Source) -> None:
         name = name_of(node)
@@ -116,12 +121,9 @@ class Interpreter(ControlFlow):
                 self.fill_arrays(node, source)
             self.set_status(None)
             return
-        mapping = self.remembered(
-            node, source, lambda: self.evaluate(lambda x: self.see(node, source, x), limit=MAX_VARIANTS)
-        )
-        if mapping is NOWHERE:
+        seen, ways, tree = self.remembered(node, source, lambda: self.ways(lambda x: self.see(node, source, x)))
+        if not seen:
             return
-        seen = [(pins, leaf) for pins, leaf in leaves(mapping)]
         if all(leaf.action is None for _, leaf in seen):
             self.print_unknown(node, source, name or "")
             self.note_pins(node, source)
@@ -130,18 +132,45 @@ class Interpreter(ControlFlow):
             return
         if all(isinstance(leaf.action, commands.Started) for _, leaf in seen):
             for pins, leaf in seen:
-                if self.reached(pins):
-                    self.note(node, source, pins, leaf)
+                if ways != "all" or self.reached(pins):
+                    self.note(node, source, pins, leaf, ways)
             self.print_unknown(node, source, "")
             self.set_status(None)
+        elif tree is None:
+            self.act_in_rows(node, source, seen, ways)
         else:
             numbers: dict[int, int] = {}
             for i, (_, leaf) in enumerate(seen):
                 numbers.setdefault(id(leaf), i)
-            decision = transform(mapping, lambda leaf: numbers[id(leaf)])
+            decision = transform(tree, lambda leaf: numbers[id(leaf)])
             self.branch(decision, [partial(self.act, node, source, leaf, pins) for pins, leaf in seen])
         if name == "exec":
             self.state.alive = False
+
+    def act_in_rows(self, node: ast.Simple, source: Source, seen: Sequence[tuple[Pins, Seen]], ways: Ways) -> None:
+        """What a command does that has too many ways: a function is called once, with values that depend on them; anything else
+        is done in each of the ways looked at, and what it leaves holds for these only."""
+        called = {one.action.name if isinstance(one.action, commands.Called) else None for _, one in seen}
+        if None not in called and len(called) == 1:
+            args = self.later(lambda x: arguments_of(x.variables.see(node, source, x)))  # type: ignore[attr-defined]
+            self.call(node, source, called.pop() or "", args)
+            return
+        kept, before = self.looked_at, self.state
+        self.looked_at = fewest((self.looked_at, ways))
+        decision = row_taken([pins for pins, _ in seen])
+        arms = [partial(self.act_in_row, node, source, one, pins) for pins, one in seen]
+        self.branch(decision, [*arms, self.stop])
+        self.looked_at = kept
+        if all(before.vars.get(name) is value for name, value in self.state.vars.items() if name != STATUS):
+            self.state.constraints = before.constraints
+
+    def act_in_row(self, node: ast.Simple, source: Source, seen: Seen, pins: Pins) -> None:
+        context, self.context = self.context, [*self.context, *chosen(pins)]
+        self.act(node, source, seen, {})
+        self.context = context
+
+    def stop(self) -> None:
+        self.state.alive = False
 
     def act(self, node: ast.Simple, source: Source, seen: Seen, pins: dict[Point, int]) -> None:
         action = seen.action
@@ -149,7 +178,7 @@ class Interpreter(ControlFlow):
             self.note(node, source, pins, seen)
             self.set_status(None)
         elif isinstance(action, commands.Called):
-            self.call(node, source, action)
+            self.call(node, source, action.name, Array(action.args))
         elif isinstance(action, commands.CalledByPart):
             self.call_one(node, source, action)
         elif isinstance(action, commands.Embedded):
@@ -204,7 +233,7 @@ class Interpreter(ControlFlow):
             return self.env
         words = {name: self.exported_word(name, x) for name in self.env_order}
         env = {name: word for name, word in words.items() if word is not None}
-        if not any(isinstance(v, Fork) for v in values):
+        if not any(isinstance(v, TREES) for v in values):
             self.env_values, self.env = values, env
         return env
 
@@ -212,10 +241,10 @@ class Interpreter(ControlFlow):
         tree = self.variable(name)
         if tree is None:
             return None
-        if isinstance(tree, Fork) and not FORKING_ENV.search(name):
+        if isinstance(tree, TREES) and not FORKING_ENV.search(name):
             try:
-                leaf = World(x.world.pins).follow(tree)
-            except Undecided:
+                leaf = World(x.world.pins, holds=self, eager=True).follow(tree)
+            except (Undecided, TooMany):
                 return unknown(Place(self.document, 0, 0), DEPENDS)
         else:
             leaf = x.world.follow(tree)
@@ -257,9 +286,9 @@ class Interpreter(ControlFlow):
                         found.append(EmbeddedFile(candidate, Word(leaf.fragments, place)))
         return tuple(found)
 
-    def note(self, node: ast.Simple, source: Source, pins: dict[Point, int], seen: Seen) -> None:
+    def note(self, node: ast.Simple, source: Source, pins: Pins, seen: Seen, ways: Ways = "all") -> None:
         """Notes one variant of a launch that a statement starts."""
-        self.note_at(source.place(node.start, node.end), pins, seen, node, source)
+        self.note_at(source.place(node.start, node.end), pins, seen, node, source, ways)
 
     def note_at(
         self,
@@ -268,6 +297,7 @@ class Interpreter(ControlFlow):
         seen: Seen,
         node: ast.Simple | None = None,
         source: Source | None = None,
+        ways: Ways = "all",
     ) -> None:
         """Notes one variant of the launch whose words stand in `extent`."""
         assert isinstance(seen.action, commands.Started)
@@ -283,7 +313,7 @@ class Interpreter(ControlFlow):
         self.notes.append(
             Note(
                 seen.action.program, place, extent, node, source, clues, seen, tuple(dict.fromkeys(choices)), implied,
-                carrier,
+                carrier, fewest((ways, self.looked_at)),
             )
         )  # fmt: skip
 
@@ -306,7 +336,7 @@ class Interpreter(ControlFlow):
         texts = [w.literal for w in node.words]
         if "install" not in texts and "add" not in texts:
             return
-        words = self.evaluate(lambda x: tuple(x.words(node.words, source)), limit=1)
+        words = self.in_common(lambda x: tuple(x.words(node.words, source)))
         for word in words if isinstance(words, tuple) else ():
             m = commands.PIN.match(word.known_start)
             if m:
@@ -354,9 +384,10 @@ class Interpreter(ControlFlow):
             found |= more
         return [name for name in words if name in found]
 
-    def call(self, node: ast.Simple, source: Source, action: commands.Called) -> None:
-        function, home = self.state.functions[action.name]
-        self.entered.append(action.name)
+    def call(self, node: ast.Simple, source: Source, name: str, args: Any) -> None:
+        """Calls a function with arguments, a tree of arrays."""
+        function, home = self.state.functions[name]
+        self.entered.append(name)
         if self.calls >= MAX_CALLS or self.steps > MAX_STEPS:
             self.set_status(None)
             return
@@ -364,7 +395,7 @@ class Interpreter(ControlFlow):
         outer = {n: self.state.vars.get(n, MISSING) for n in (ARGUMENTS, *"123456789")}
         for digit in "123456789":
             self.state.vars.pop(digit, None)
-        self.state.vars[ARGUMENTS] = Array(action.args)
+        self.state.vars[ARGUMENTS] = args
         given = {a.name: self.state.vars.get(a.name, MISSING) for a in node.assigns}
         for assign in node.assigns:
             self.assign(assign, source)
@@ -393,8 +424,8 @@ class Interpreter(ControlFlow):
         labels = [f"`{text}` is {name}" for name in action.names]
         point = self.new_point(source.place(node.start, node.end), labels)
         decision = Fork(point, tuple(range(len(labels)))) if len(labels) > 1 else 0
-        calls = [commands.Called(name, action.args) for name in action.names]
-        self.branch(decision, [lambda c=c: self.call(node, source, c) for c in calls])  # type: ignore[misc]
+        args = Array(action.args)
+        self.branch(decision, [partial(self.call, node, source, name, args) for name in action.names])
 
     def run_embedded(
         self,
@@ -449,7 +480,7 @@ class Interpreter(ControlFlow):
     def run_standard_input(self, node: ast.Simple, source: Source, action: commands.StandardInput) -> None:
         """`bash -s <<EOF`, `cat <<EOF | ssh host bash`."""
         text = self.standard_input(node.redirects, source)
-        text = first_leaf(text)
+        text = first_leaf(text, self)
         if isinstance(text, Scalar) and text.fragments:
             place = written_at(text.fragments, source.place(node.start, node.end))
             self.set_input(None)
@@ -511,7 +542,30 @@ def is_shell_script(start: str) -> bool:
     return not start.startswith("#!") or re.match(r"#!.*?\b(?:ba|z|da|k|a)?sh\b", start) is not None
 
 
-def chosen(pins: dict[Point, int]) -> tuple[Choice, ...]:
+def arguments_of(seen: Seen) -> Array:
+    return Array(seen.action.args if isinstance(seen.action, commands.Called) else ())
+
+
+def row_taken(rows: Sequence[Pins]) -> Any:
+    """Which of some rows is taken, by its index; their number, where none is."""
+
+    def tree(depth: int, left: Sequence[int]) -> Any:
+        if len(left) == 1 and depth >= len(orders[left[0]]):
+            return left[0]
+        point = next((orders[i][depth] for i in left if depth < len(orders[i])), None)
+        if point is None:
+            return left[0]
+        arms = []
+        for way in range(len(point.labels)):
+            same = [i for i in left if depth < len(orders[i]) and orders[i][depth] is point and rows[i][point] == way]
+            arms.append(tree(depth + 1, same) if same else len(rows))
+        return Fork(point, tuple(arms))
+
+    orders = [list(row) for row in rows]
+    return tree(0, range(len(rows)))
+
+
+def chosen(pins: Pins) -> tuple[Choice, ...]:
     """Turns as they are told, in the order in which they stand in the document."""
     turns = sorted(pins.items(), key=lambda turn: order_of(turn[0]))
     return tuple(Choice(point.place, point.labels[way]) for point, way in turns)

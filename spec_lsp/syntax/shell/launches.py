@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
@@ -55,6 +56,7 @@ class Note(NamedTuple):
     """What the script had decided before; told where another visit came on another way."""
     carrier: Place | None = None
     """The statement that runs a text which comes through variables: where such a text stands depends on the way taken."""
+    ways: Ways = "all"
 
     @property
     def guessed(self) -> bool:
@@ -87,6 +89,7 @@ class Found:
     extent: Place
     visits: list[Visit] = field(default_factory=list)
     clues: dict[Clue, None] = field(default_factory=dict)
+    ways: Ways = "all"
 
 
 def gather(notes: Iterable[Note]) -> dict[Key, Found]:
@@ -109,6 +112,7 @@ def _gathered(notes: Sequence[Note]) -> Found:
         found.clues.update(dict.fromkeys(note.clues))
         for choice in (*note.choices, *note.implied):
             ways.setdefault(choice.place, set()).add(choice.taken)
+    found.ways = fewest([*(note.ways for note in notes), "all" if len(notes) <= MAX_VARIANTS else "some"])
     for note in notes[:MAX_VARIANTS]:
         implied = (choice for choice in note.implied if len(ways[choice.place]) > 1)
         found.visits.append((note.seen, tuple(dict.fromkeys((*note.choices, *implied)))))
@@ -127,10 +131,16 @@ class Told:
 def tell(found: Found, clues: Sequence[Clue], last: Told | None) -> Told:
     """The launch, the very one of the last reading if nothing about it has changed."""
     own = tuple(dict.fromkeys((*found.clues, *clues)))
-    if last is not None and last.clues == own and _same_visits(last.visits, found.visits):
+    if (
+        last is not None
+        and last.clues == own
+        and last.launch.ways == found.ways
+        and _same_visits(last.visits, found.visits)
+    ):
         return Told(found.visits, own, last.launch)
     variants = distinct(found.visits)
-    return Told(found.visits, own, Launch(found.program, found.place, found.extent, variants, "shell", own))
+    launch = Launch(found.program, found.place, found.extent, variants, "shell", own, ways=found.ways)
+    return Told(found.visits, own, launch)
 
 
 def _same_visits(a: Sequence[Visit], b: Sequence[Visit]) -> bool:

@@ -4,34 +4,46 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from itertools import chain, islice
+from typing import Any, TypeVar
 
+from spec_lsp.syntax.covering import Ways
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander
 from spec_lsp.syntax.shell.memory import Memory, Remembered, remember, same
 from spec_lsp.syntax.shell.questions import asked, name_of
-from spec_lsp.syntax.shell.state import ARGUMENTS, ASKED, FILE, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State, origin_in
+from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State, origin_in
 from spec_lsp.syntax.shell.values import (
     FROM_ENVIRONMENT,
+    MAX_NODES,
     MAX_VARIANTS,
     NOWHERE,
+    TREES,
     UNSET,
     Array,
     Fork,
     Impossible,
+    Later,
     Point,
     Reference,
     Scalar,
+    TooDeep,
     TooMany,
     Tree,
     Value,
     World,
+    changed_later,
+    cover,
     explore,
+    is_later,
     leads,
-    negated,
+    leaves,
     order_of,
     outcomes,
+    parts,
     points_of,
+    pruned,
     transform,
 )
 from spec_lsp.syntax.source import FileSource, Source
@@ -44,6 +56,18 @@ MAX_CALLS = 24
 MAX_EVALUATIONS = 12_000
 MAX_ASSIGNED_WAYS = 32
 MAX_TURNS_LEFT = 16
+TESTED: frozenset[bool | None] = frozenset({True, False, None})
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Answer:
+    """The point at which a question goes one way or the other; `turned` if it asked for the contrary of what its key says."""
+
+    point: Point
+    turned: bool
+    values: tuple[Any, ...]
+    """What it asked of, kept so that nothing else takes its identity."""
 
 
 class Machine(ABC):
@@ -68,8 +92,12 @@ class Machine(ABC):
         """What the statement has asked for whose result will be remembered; `met` are the points among it."""
         self.met: dict[Any, Point] = {}
         self.turns: dict[Any, int] = {}
-        self.priority: set[Point] = set()
+        self.answers: dict[Any, Answer] = {}
+        """How tests came out, each by what it asks and by the values it asks of."""
         self.frames: list[Frame] = []
+        self.constrained_by: Any = ()
+        self.constrained: dict[Point, list[tuple[Any, frozenset[int]]]] = {}
+        """What `constrained_by` asks of each point."""
         self.kept_words: dict[tuple[int, int], list[Word]] = {}
         self.printed: dict[tuple[int, int], Any] = {}
         self.capturing = 0
@@ -132,8 +160,8 @@ class Machine(ABC):
                 result = compute()
             finally:
                 reads, self.reads = self.reads, None
-            if self.noted() != noted:
-                return result  # a command substitution started something, which must be told each time
+            if self.noted() != noted or (isinstance(result, TREES) and is_later(result)):
+                return result  # a command substitution started something, which must be told each time; or it is not known what was read
             entry = remember(node, reads, self.met, self.state.constraints, functions, result)
         kept = self.memory_left.results.setdefault(key, [])
         if len(kept) < 8:
@@ -331,29 +359,100 @@ class Machine(ABC):
                     return
                 way = world.pins[tree.point] = possible[0]
             tree = tree.arms[way]
+        if isinstance(tree, Later):
+            if world.row is None:
+                return
+            tree = world.follow(tree)
         if tree not in allowed:
             raise Impossible
 
-    def evaluate(
-        self, what: Callable[[Expander], Any], *, limit: int, defaults: bool = False, plain: bool = False
-    ) -> Any:
-        """The tree of what `what` gives in each world; unknown to the caller (MISSING) when there are too many."""
+    def admits(self, world: World, point: Point, way: int) -> bool:
+        """Whether a way at a point leaves one to come to the present state."""
+        pins = {**world.pins, point: way}
+        return all(leads(tree, allowed, pins) for tree, allowed in self.constraints_on(point))
 
-        inside = self.inside(what)
-        if self.evaluations > MAX_EVALUATIONS:
-            limit = 1
-        try:
-            return explore(inside, limit=limit, split_defaults=defaults, split_plain=plain)
-        except TooMany as too_many:
-            points = dict(too_many.points)
-        for _ in range(4):
-            blurred = frozenset(set(points) - self.worth_telling(points, limit))
+    def settle_ways(self, world: World, point: Point) -> None:
+        for tree, allowed in self.constraints_on(point):
+            self.hold(tree, allowed, world)
+
+    def constraints_on(self, point: Point) -> Sequence[tuple[Any, frozenset[int]]]:
+        """What the present state asks of a point."""
+        if self.constrained_by is not self.state.constraints:
+            self.constrained_by, self.constrained = self.state.constraints, {}
+            for constraint in self.state.constraints:
+                for each in points_of(constraint[0]):
+                    self.constrained.setdefault(each, []).append(constraint)
+        return self.constrained.get(point, ())
+
+    def world(self, defaults: bool = False, plain: bool = False, blurred: frozenset[Point] = frozenset()) -> Any:
+        """What makes a world that knows where the script is."""
+        return lambda pins: World(pins, defaults, plain, blurred, holds=self)
+
+    def eager(self, defaults: bool = False, plain: bool = False) -> Any:
+        """What makes a world in which everything is listed, or nothing."""
+        return lambda pins: World(pins, defaults, plain, holds=self, eager=True)
+
+    def decide(self, what: Callable[[Expander], Any], possible: frozenset[Any], defaults: bool, plain: bool) -> Any:
+        """The tree of what a question comes to in each world; `possible` is all that it can come to."""
+        if self.evaluations <= MAX_EVALUATIONS:
             try:
-                return explore(inside, limit=limit * 2, blurred=blurred)
-            except TooMany as too_many:
-                points.update(too_many.points)
-                limit = max(limit // 4, 1)
-        return explore(inside, limit=10_000, blurred=frozenset(self.memory_left.points.values()))
+                return explore(self.inside(what), MAX_VARIANTS, self.eager(defaults, plain))
+            except TooMany:
+                pass
+        return self.later(lambda x: x.world.asking(lambda: what(x), defaults, plain), lambda: possible)
+
+    def later(self, what: Callable[[Expander], Any], possible: Callable[[], frozenset[Any]] = frozenset) -> Later[Any]:
+        """What is found out in the world that asks, with the variables as they are now."""
+        self.steps += len(self.state.vars) // VARIABLES_OF_A_STEP
+        then, printed = self.state.fork(), dict(self.printed)
+
+        def make(world: World) -> Any:
+            machine = world.holds
+            assert isinstance(machine, Machine)
+            return machine.as_it_was(then, printed, lambda: what(Expander(machine, world)))
+
+        return Later(make, possible)
+
+    def as_it_was(self, then: State, known: dict[tuple[int, int], Any], make: Callable[[], Any]) -> Any:
+        """What `make` comes to with the variables of an earlier time. What it reads is no news: it depends on no present variable."""
+        self.evaluations += 1
+        now, reads, printed = self.state, self.reads, self.printed
+        self.state, self.printed = then, known
+        self.reads = None if reads is None else {}
+        try:
+            return make()
+        finally:
+            self.state, self.reads, self.printed = now, reads, printed
+
+    def in_common(self, what: Callable[[Expander], Any]) -> Any:
+        """What comes out on every way; where that differs, what all have in common, or None."""
+        inside = self.inside(what)
+        try:
+            return explore(inside, 1, self.eager())
+        except TooMany:
+            pass
+        blurred = frozenset(self.memory_left.points.values())
+        try:
+            return explore(inside, MAX_VARIANTS, self.world(blurred=blurred))
+        except (TooMany, TooDeep):
+            return None
+
+    def ways(self, what: Callable[[Expander], T]) -> tuple[list[tuple[dict[Point, int], T]], Ways, Any]:
+        """What comes out on each way, or on enough of them; and the tree of all ways, where they are all."""
+        if self.evaluations <= MAX_EVALUATIONS and not any(is_later(tree) for tree, _ in self.state.constraints):
+            try:
+                tree = explore(self.inside(what), MAX_VARIANTS, self.eager())
+                return ([] if tree is NOWHERE else leaves(tree)), "all", tree
+            except TooMany:
+                pass
+        most = MAX_VARIANTS if self.evaluations <= MAX_EVALUATIONS else 2
+        try:
+            found, ways, steps = cover(self.inside(what), most, self.world())
+        except TooDeep:
+            common = self.in_common(what)
+            return ([] if common in (None, NOWHERE) else [({}, common)]), "some", None
+        self.evaluations += steps // MAX_VARIANTS
+        return found, ways, None
 
     def inside(self, what: Callable[[Expander], Any]) -> Callable[[World], Any]:
         """An evaluation in one world; it raises Impossible where the present state is not reached."""
@@ -365,31 +464,18 @@ class Machine(ABC):
 
         return evaluated
 
-    def worth_telling(self, points: dict[Point, int], limit: int) -> set[Point]:
-        """The points whose ways are all looked at: presets first, as many as the limit has room for."""
-        room = limit
-        kept: set[Point] = set()
-        for point in sorted(points, key=lambda p: (p not in self.priority, -points[p], order_of(p))):
-            if points[point] <= room:
-                room //= points[point]
-                kept.add(point)
-        return kept
-
     def value_of(self, what: Callable[[Expander], Value]) -> Any:
         """The value of an assignment, with the ways its parts depend on."""
-        if self.evaluations > MAX_EVALUATIONS:
-            return self.evaluate(what, limit=1)
-        try:
-            return self.explore_value(what, True)
-        except TooMany:
-            return self.evaluate(what, limit=MAX_ASSIGNED_WAYS)
-
-    def explore_value(self, what: Callable[[Expander], Value], defaults: bool) -> Any:
-        return explore(self.inside(what), limit=MAX_ASSIGNED_WAYS, split_defaults=defaults)
+        if self.evaluations <= MAX_EVALUATIONS:
+            try:
+                return explore(self.inside(what), MAX_ASSIGNED_WAYS, self.eager(True))
+            except TooMany:
+                pass
+        return self.later(what)
 
     def tested(self, what: Callable[[Expander], bool | None], emptiness: bool = False) -> Any:
         """The outcomes of a test in each world; None where it is unknown. A test for emptiness tells apart whether variables are set."""
-        tree = self.evaluate(what, limit=MAX_VARIANTS, defaults=True, plain=emptiness)
+        tree = self.decide(what, TESTED, True, emptiness)
         return None if tree is NOWHERE else tree
 
     # Turns.
@@ -413,6 +499,7 @@ class Machine(ABC):
             if self.state.alive:
                 ends[way] = self.state
         self.state = self.joined(before, decision, ends)
+        self.state.constraints = (*before.constraints, *still_open(decision, taken, ends, len(before.constraints) + 1))
 
     def joined(self, before: State, decision: Any, ends: dict[int, State]) -> State:
         if not ends:
@@ -421,8 +508,6 @@ class Machine(ABC):
             return before
         first = next(iter(ends.values()))
         state = State(dict(first.vars), first.exported, first.functions, before.constraints)
-        if len(ends) < len(outcomes(decision)):
-            state.constraints = (*before.constraints, (decision, frozenset(ends)))
         for end in ends.values():
             state.exported |= end.exported
             state.functions = {**end.functions, **state.functions}
@@ -433,19 +518,32 @@ class Machine(ABC):
             if end is not first:
                 names.update(n for n, v in end.vars.items() if first.vars.get(n) is not v)
                 names.update(n for n in first.vars if n not in end.vars)
-        told = {name for name in names if name.startswith((ASKED, ORIGIN))}
+        told = {name for name in names if name.startswith(ORIGIN)}
         for name in told:
             state.vars.pop(name, None)
         for name in names - told:
             values = {way: end.vars.get(name, MISSING) for way, end in ends.items()}
             origins = [origin_in(end, name) for end in ends.values()]
             values = {way: self.outside(name) if v is MISSING else v for way, v in values.items()}
-            tree = transform(decision, lambda leaf, v=values: v.get(leaf, NOWHERE), harden=True)  # type: ignore[misc]
+            tree = self.chosen_by(decision, values)
             if tree is not NOWHERE:
                 state.vars[name] = tree
                 if all(o is origins[0] or o == origins[0] == f"${name}" for o in origins):
                     state.vars[ORIGIN + name] = (tree, origins[0])
         return state
+
+    def chosen_by(self, decision: Any, values: dict[int, Any]) -> Any:
+        """The value that an arm leaves, for each arm that a decision can come to."""
+
+        def chosen(arm: int) -> Any:
+            return values.get(arm, NOWHERE)
+
+        nodes = sum(1 for value in (decision, *values.values()) for _ in islice(parts(value), MAX_NODES))
+        if nodes < MAX_NODES:
+            return pruned(transform(decision, chosen, harden=True))
+        some = next(iter(values.values()))
+        whole: Later[Any] = Later(lambda world: world.asking(lambda: world.follow(decision), True, world.split_plain))
+        return changed_later(whole, lambda arm: values.get(arm, some), False)
 
     def outside(self, name: str) -> Any:
         """The value of a variable that the script has not set, as a value to join with others."""
@@ -464,28 +562,34 @@ class Machine(ABC):
         A test that was asked before on the same values (`node`; None for what is no single command) comes out as it did then.
         """
         question = asked(node, source) if node is not None else None
-        key = earlier = None
+        key: Any = None
         turned = False
+        origins: tuple[Any, ...] = ()
         if question is not None:
             text, turned, names = question
             origins = tuple(origin_in(self.state, name) for name in sorted(names))
-            key = f"{ASKED}{text}:{tuple(o if isinstance(o, str) else id(o) for o in origins)}"
-            earlier = self.state.vars.get(key)
-        point: list[Point] = []
+            key = (text, *(o if isinstance(o, str) else id(o) for o in origins))
+
+        def told_apart() -> Any:
+            answered = self.answers.get(key) if key is not None else None
+            if answered is None:
+                point = self.new_point(place, labels)
+                answered = Answer(point, turned, origins)
+                if key is not None:
+                    self.answers[key] = answered
+            return Fork(answered.point, (0, 1) if answered.turned == turned else (1, 0))
+
+        status = self.state.vars.get(STATUS)
+        unknown: list[Any] = [told_apart()] if is_later(status) else []
 
         def index(leaf: Any) -> Any:
             if leaf is True or leaf is False:
                 return 0 if leaf else 1
-            if earlier is not None:
-                return negated(earlier[0]) if turned else earlier[0]
-            if not point:
-                point.append(self.new_point(place, labels))
-            return Fork(point[0], (0, 1))
+            if not unknown:
+                unknown.append(told_apart())
+            return unknown[0]
 
-        decision = transform(self.state.vars.get(STATUS), index)
-        if key is not None and earlier is None and isinstance(decision, Fork):
-            self.state.vars[key] = (negated(decision) if turned else decision, origins)
-        return decision
+        return pruned(transform(status, index))
 
     def settle(self, frame: Frame, kinds: Sequence[str]) -> None:
         """Joins the states in which a frame was left early with the present one."""
@@ -502,7 +606,7 @@ class Machine(ABC):
             decision: Any = 0
             for tree, allowed in reversed(left.constraints[frame.depth :]):
                 decision = transform(tree, lambda leaf, a=allowed, d=decision: d if leaf in a else 1)  # type: ignore[misc]
-            if isinstance(decision, Fork):
+            if isinstance(decision, TREES):
                 before = self.state
                 self.state = self.joined(before, decision, {0: left, 1: before})
                 self.state.constraints = before.constraints[: frame.depth]
@@ -517,6 +621,30 @@ class Machine(ABC):
                 self.state.vars.pop(name, None)
             else:
                 self.state.vars[name] = value
+
+
+def still_open(
+    decision: Any, taken: Sequence[int], ends: dict[int, State], depth: int
+) -> tuple[tuple[Any, frozenset[int]], ...]:
+    """What holds behind the arms of a decision: it came to one that has an end, on a way that the arm left open. `depth` counts the
+    constraints that an arm starts with."""
+    within = {way: end.constraints[depth:] for way, end in ends.items()}
+    if not any(within.values()):
+        return ((decision, frozenset(ends)),) if len(ends) < len(taken) else ()
+
+    def came_through(way: int) -> Any:
+        through: Any = 1 if way in ends else 0
+        for tree, allowed in reversed(within.get(way, ())):
+            through = transform(tree, lambda leaf, a=allowed, t=through: t if leaf in a else 0)  # type: ignore[misc]
+        return through
+
+    if (
+        sum(1 for tree, _ in ((decision, 0), *chain(*within.values())) for _ in islice(parts(tree), MAX_NODES))
+        > MAX_NODES
+    ):
+        whole: Later[Any] = Later(lambda world: world.follow(decision), lambda: frozenset(outcomes(decision)))
+        return ((changed_later(whole, came_through, False), frozenset({1})),)
+    return ((pruned(transform(decision, came_through)), frozenset({1})),)
 
 
 def without_last_newlines(fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:

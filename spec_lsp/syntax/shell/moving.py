@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile
 from spec_lsp.syntax.shell import commands
 from spec_lsp.syntax.shell.launches import Note, Seen
-from spec_lsp.syntax.shell.values import Array, Fork, Point, Scalar, Table
+from spec_lsp.syntax.shell.values import Array, Fork, Grown, Later, Point, Scalar, Table
 from spec_lsp.syntax.source import FileSource, Source, WordSource
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -18,7 +18,7 @@ _new = tuple.__new__
 
 
 class Unmovable(Exception):  # noqa: N818 - control flow
-    """Something stands in the text that the edit replaced."""
+    """Something stands in the text that the edit replaced, or is made from it when it is asked for."""
 
 
 @dataclass(slots=True, eq=False)
@@ -93,6 +93,8 @@ class Move:
             new = value if words == value.words else Array(words)
         elif isinstance(value, Table):
             new = Table({key: self.value(item) for key, item in value.items.items()})
+        elif isinstance(value, (Later, Grown)):
+            raise Unmovable
         elif isinstance(value, Fork):
             new = Fork(self.point(value.point), tuple(map(self.value, value.arms)), value.soft, value.default)
         else:
@@ -140,6 +142,7 @@ class Move:
             choices,
             implied,
             None if note.carrier is None else self.place(note.carrier),
+            note.ways,
         )
 
     def seen(self, seen: Seen) -> Seen:

@@ -23,7 +23,7 @@ def matches(text: str, pattern: str) -> bool | None:
 def affordable(pattern: str, length: int, tries: int) -> bool:
     """Whether matching a text of that length so many times ends soon, however the pattern backtracks."""
     stars = len(re.findall(r"(?<!\\)\*", pattern)) + pattern.count("(")
-    work: int = tries * max(length, 1) ** max(stars, 1)
+    work: int = tries * (length + 1) ** max(stars, 1) << pattern.count("|")
     return work <= MAX_WORK
 
 

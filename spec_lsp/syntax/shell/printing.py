@@ -14,6 +14,8 @@ CHARACTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r"
 NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
 PRINTED = "what a command prints"
 MAX_ROUNDS = 500
+MAX_PIECES = 2_000
+MAX_WIDTH = 10_000
 
 
 def quoted(fragments: Sequence[Fragment], place: Place) -> tuple[Fragment, ...]:
@@ -49,6 +51,8 @@ def formatted(words: Sequence[Word], place: Place) -> tuple[Fragment, ...]:
     for _ in range(MAX_ROUNDS):
         for m in pieces:
             found += _piece(words[0], m, rest, place)
+            if len(found) > MAX_PIECES:
+                return whole
         if not rest or not takes:
             return tuple(found)
     return whole
@@ -73,7 +77,7 @@ def _piece(form: Word, m: re.Match[str], rest: list[Word], place: Place) -> Sequ
 
 def _argument(word: Word | None, width: str, kind: str, place: Place) -> Sequence[Fragment]:
     unknown = (Fragment(None, word.place if word else place, False, word.reason if word else PRINTED),)
-    if word is not None and word.splat:
+    if (word is not None and word.splat) or any(int(n) > MAX_WIDTH for n in re.findall(r"\d+", width[:20])):
         return unknown
     text = word.text if word is not None else ""
     if kind == "q":

@@ -13,13 +13,13 @@ from itertools import islice
 from typing import Any
 
 from spec_lsp.syntax.shell.interpreter import Interpreter
-from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS
+from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS, Answer
 from spec_lsp.syntax.shell.memory import Memory, same
 from spec_lsp.syntax.shell.moving import Move, Unmovable
 from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.state import FILE, State
 from spec_lsp.syntax.shell.statements import Located, Restated
-from spec_lsp.syntax.shell.values import Fork, Point
+from spec_lsp.syntax.shell.values import Fork
 from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Place
 
@@ -35,7 +35,7 @@ class Checkpoint:
     index: int
     state: State
     turns: Mapping[Any, int]
-    priority: frozenset[Point]
+    answers: Mapping[Any, Answer]
     wrote_files: bool
     notes: int
     clues: int
@@ -130,7 +130,7 @@ def resume(reading: Reading, last: Reading, first: int) -> int:
     start, run = before[-1], reading.run
     run.state = start.state.fork()
     run.turns = dict(start.turns)
-    run.priority = set(start.priority)
+    run.answers = dict(start.answers)
     run.wrote_files = start.wrote_files
     run.notes = last.run.notes[: start.notes]
     run.clues = last.run.clues[: start.clues]
@@ -154,7 +154,7 @@ def checkpoint(run: Interpreter, index: int) -> Checkpoint:
         index,
         run.state.fork(),
         dict(run.turns),
-        frozenset(run.priority),
+        dict(run.answers),
         run.wrote_files,
         len(run.notes),
         len(run.clues),
@@ -212,7 +212,8 @@ def agrees(run: Interpreter, old: Checkpoint, move: Move) -> bool:
     return (
         same(now.constraints, constraints)
         and run.turns == turns
-        and run.priority == {move.point(p) for p in old.priority}
+        and [(k[0], a.point) for k, a in run.answers.items()]
+        == [(k[0], move.point(a.point)) for k, a in old.answers.items()]
         and same_functions(now.functions, then.functions, move)
     )
 

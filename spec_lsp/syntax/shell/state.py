@@ -20,8 +20,6 @@ FILE = "file:"
 """A file that the script wrote, by its path."""
 UNREAD = "unread:"
 """Set where the script sources a file that cannot be read, whose functions nobody knows."""
-ASKED = "if:"
-"""How tests came out, each by what it asks and by the values it asks of."""
 ORIGIN = "of:"
 """Values that tests have told more of, with what they were before."""
 

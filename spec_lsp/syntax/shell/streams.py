@@ -11,8 +11,9 @@ from spec_lsp.syntax.launch import EmbeddedFile
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.assignments import Assignments
 from spec_lsp.syntax.shell.expand import Expander, bounded, written_at
+from spec_lsp.syntax.shell.machine import MAX_ASSIGNED_WAYS
 from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
-from spec_lsp.syntax.shell.values import NOWHERE, Scalar, first_leaf, parts, transform
+from spec_lsp.syntax.shell.values import NOWHERE, Grown, Scalar, first_leaf, parts, paths, transform
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -90,21 +91,21 @@ class Streams(Assignments):
         self.write(node, source, lambda x: (Fragment(None, here, False, "what a command prints"),))
 
     def concatenated(self, left: Any, right: Any) -> Any:
-        def added(fragments: tuple[Fragment, ...], b: Any) -> tuple[Fragment, ...]:
-            more = b.fragments if isinstance(b, Scalar) else ()
-            return bounded((*fragments, *more), Place(self.document, 0, 0))
+        nowhere = Place(self.document, 0, 0)
 
-        def add(a: Any) -> Any:
-            fragments = a.fragments if isinstance(a, Scalar) else ()
-            return transform(right, lambda b: Scalar(added(fragments, b)))
+        def added(a: Any, b: Any) -> Scalar:
+            texts = [v.fragments if isinstance(v, Scalar) else () for v in (a, b)]
+            return Scalar(bounded((*texts[0], *texts[1]), nowhere))
 
-        return transform(left, add)
+        if paths(left, MAX_ASSIGNED_WAYS) * paths(right, MAX_ASSIGNED_WAYS) > MAX_ASSIGNED_WAYS:
+            return Grown(None, left, right, lambda front, value, back: added(value, back))
+        return transform(left, lambda a: transform(right, lambda b: added(a, b)))
 
     # Files.
 
     def path_of(self, word: ast.WordNode, source: Source) -> str | None:
         """What the file is known by that a word names."""
-        key = self.evaluate(lambda x: path_key(x.scalar(word, source)), limit=1)
+        key = self.in_common(lambda x: path_key(x.scalar(word, source)))
         return key if isinstance(key, str) else None
 
     def is_written(self, word: Word | str) -> bool:
@@ -115,7 +116,7 @@ class Streams(Assignments):
     def written_text(self, key: str, otherwise: Place) -> Word | None:
         """The text of a file that the script wrote; of the ways to write it, the first."""
         value = self.variable(FILE + key)
-        value = first_leaf(value)
+        value = first_leaf(value, self)
         if not isinstance(value, Scalar) or not value.fragments:
             return None
         return Word(value.fragments, written_at(value.fragments, otherwise))

@@ -4,19 +4,29 @@ A value is a leaf or a `Fork`: one value for each way the script can go at a `Po
 turn, so values that were set in one arm stay together. An evaluation runs in a `World`, which pins some points; one that meets
 a point that is not pinned is run again once for each way (`explore`). So the code that evaluates is straight-line code on
 plain values, and only turns that matter to a launch multiply its variants.
+
+Past some ways a value is not listed but made in the world that asks (`Later`, and `Grown` for what is added to bit by bit), so that
+twenty switches cost twenty small values; and a launch is looked at in rows that cover the ways (`covering`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar, Union
+from typing import Any, Generic, Protocol, TypeVar, Union
 
 from spec_lsp.interruption import checkpoint
+from spec_lsp.syntax import covering
 from spec_lsp.syntax.word import Fragment, Place, Word
 
 MAX_VARIANTS = 64
 MAX_WAYS = 4096
+MAX_DEPTH = 40
+"""Values made from values that are made from values, and so on: what lies deeper is not looked for."""
+MAX_NODES = 600
+"""Turns in one value, beyond which it is made in the world that asks."""
+MAX_TRIES = 12
+"""How often a row is tried another way when the one that it took turns out not to exist."""
 
 FROM_ENVIRONMENT = "from the environment"
 DEPENDS = "it depends on the way the script takes"
@@ -89,7 +99,30 @@ class Fork(Generic[T]):
     default: int = 0
 
 
-Tree = Union[T, "Fork[T]"]
+@dataclass(slots=True, eq=False)
+class Later(Generic[T]):
+    """A value with too many ways to be listed. `make` gives it, or a tree of it, in a world that says which way is taken.
+
+    `possible` gives all that a decision can come to.
+    """
+
+    make: Callable[[World], Any]
+    possible: Callable[[], frozenset[Any]] = frozenset
+
+
+@dataclass(slots=True, eq=False)
+class Grown:
+    """A value to which something is added, before or behind: `add` puts the parts together, None where one is not known."""
+
+    front: Any
+    before: Any
+    back: Any
+    add: Callable[[Any, Any, Any], Any]
+
+
+Tree = Union[T, "Fork[T]", Later[T], Grown]
+TREES = (Fork, Later, Grown)
+"""What is no value itself but says which there are."""
 
 
 class Undecided(Exception):  # noqa: N818 - control flow
@@ -103,6 +136,10 @@ class Impossible(Exception):  # noqa: N818 - control flow
     """The script cannot go this way."""
 
 
+class TooDeep(Exception):  # noqa: N818 - control flow
+    """A value is made from others, and these from others, further than anybody follows."""
+
+
 class TooMany(Exception):  # noqa: N818 - control flow
     """There are more ways than we look at; `points` met so far, with how many ways each has."""
 
@@ -110,9 +147,22 @@ class TooMany(Exception):  # noqa: N818 - control flow
         self.points = points
 
 
+class Holds(Protocol):
+    """What keeps a world to the ways that lead to where the script is."""
+
+    def admits(self, world: World, point: Point, way: int) -> bool:
+        """Whether a way at a point leaves one to get there."""
+
+    def settle_ways(self, world: World, point: Point) -> None:
+        """Pins what follows from the way at a point."""
+
+
 @dataclass(slots=True, eq=False)
 class World:
-    """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: what all have comes back."""
+    """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: what all have comes back.
+
+    With a `row`, ways that are not pinned are chosen by it. `eager`: a value that has too many ways ends the evaluation.
+    """
 
     pins: dict[Point, int]
     split_defaults: bool = False
@@ -122,29 +172,125 @@ class World:
     """Something that was asked for depends on a point."""
     common: dict[int, tuple[Any, Any]] = field(default_factory=dict)
     """What the values of a blurred fork were found to have in common, by its identity: values share forks, each is looked at once."""
+    row: covering.Row[Point] | None = None
+    holds: Holds | None = None
+    eager: bool = False
+    usual: dict[Point, int] = field(default_factory=dict)
+    """Soft forks that were followed without a choice: the row cannot take another way there any more."""
+    made: dict[int, tuple[Any, Any]] = field(default_factory=dict)
+    """What came of a value that was made here, by its identity."""
+    depth: int = 0
+    steps: int = 0
 
-    def follow(self, tree: Tree[T]) -> T | None:
+    def follow(self, tree: Any) -> Any:
         """The value in this world; where the point is blurred, what all its values have, or None."""
-        while isinstance(tree, Fork):
-            self.turned = True
-            way = self.pins.get(tree.point)
-            if way is None:
-                if tree.soft and not (self.split_plain if tree.default else self.split_defaults):
-                    way = tree.default
-                elif tree.point in self.blurred:
-                    return self.in_common(tree)
-                else:
-                    raise Undecided(tree)
-            tree = tree.arms[way]
-        return tree
+        while True:
+            if isinstance(tree, Fork):
+                self.turned = True
+                way = self.pins.get(tree.point)
+                if way is None:
+                    if tree.soft and not (self.split_plain if tree.default else self.split_defaults):
+                        way = tree.default
+                        if self.row is not None:
+                            self.usual[tree.point] = way
+                    elif tree.point in self.blurred:
+                        return self.in_common(tree)
+                    else:
+                        way = self.choose(tree)
+                elif self.row is not None:
+                    self.row.take(tree.point, way)
+                tree = tree.arms[way]
+            elif isinstance(tree, Later):
+                tree = self.later(tree)
+            elif isinstance(tree, Grown):
+                return self.grown(tree)
+            else:
+                return tree
 
-    def in_common(self, fork: Fork[T]) -> T | None:
+    def choose(self, fork: Fork[Any]) -> int:
+        """The way that the row takes at a point that is not pinned."""
+        if self.row is None:
+            raise Undecided(fork)
+        point, holds = fork.point, self.holds
+        ways = [w for w in range(len(fork.arms)) if holds is None or holds.admits(self, point, w)]
+        if not ways:
+            raise Impossible
+        way = self.pins[point] = self.row.way(point, ways)
+        if self.usual.get(point, way) != way:
+            raise Undecided(fork)  # what was taken to be as usual is not: once more, with what is known now
+        if holds is not None:
+            holds.settle_ways(self, point)
+        return way
+
+    def later(self, later: Later[Any]) -> Any:
+        """What a value comes to that is made in the world that asks."""
+        known = self.made.get(id(later))
+        if known is None:
+            if self.eager:
+                raise TooMany({})
+            if self.depth >= MAX_DEPTH:
+                raise TooDeep
+            self.depth += 1
+            self.steps += 1
+            try:
+                known = self.made[id(later)] = later, self.follow(later.make(self))
+            finally:
+                self.depth -= 1
+        self.turned = True
+        return known[1]
+
+    def grown(self, grown: Grown) -> Any:
+        """What a value comes to that was added to, however often."""
+        if self.eager:
+            raise TooMany({})
+        known = self.made.get(id(grown))
+        if known is None and self.depth >= MAX_DEPTH:
+            raise TooDeep
+        if known is None:
+            added: list[Grown] = []
+            tree: Any = grown
+            while True:
+                while isinstance(tree, Fork):
+                    way = self.pins.get(tree.point)
+                    if way is None or tree.soft or tree.point in self.blurred:
+                        break
+                    if self.row is not None:
+                        self.row.take(tree.point, way)
+                    tree = tree.arms[way]
+                if isinstance(tree, Fork) and not tree.soft and tree.point not in self.blurred:
+                    self.choose(tree)
+                elif isinstance(tree, Grown) and id(tree) not in self.made:
+                    self.steps += 1
+                    added.append(tree)
+                    tree = tree.before
+                else:
+                    break
+            self.depth += 1
+            try:
+                value = self.follow(tree)
+                for one in reversed(added):
+                    value = one.add(self.follow(one.front), value, self.follow(one.back))
+            finally:
+                self.depth -= 1
+            known = self.made[id(grown)] = grown, value
+        self.turned = True
+        return known[1]
+
+    def asking(self, make: Callable[[], T], split_defaults: bool, split_plain: bool) -> T:
+        """What `make` comes to in this world, with another way to take soft forks."""
+        kept = self.split_defaults, self.split_plain
+        self.split_defaults, self.split_plain = split_defaults, split_plain
+        try:
+            return make()
+        finally:
+            self.split_defaults, self.split_plain = kept
+
+    def in_common(self, fork: Fork[Any]) -> Any:
         """What the values at a blurred point have in common."""
         known = self.common.get(id(fork))
         if known is None:
             known = self.common[id(fork)] = (fork, blended([self.follow(arm) for arm in fork.arms]))
-        found: T | None = known[1]
-        return found
+        return known[1]
 
 
 def blended(values: list[Any]) -> Any:
@@ -186,15 +332,8 @@ class Exploration:
     points: dict[Point, int] = field(default_factory=dict)
 
 
-def explore(
-    evaluate: Callable[[World], T],
-    *,
-    limit: int,
-    split_defaults: bool = False,
-    split_plain: bool = False,
-    blurred: frozenset[Point] = frozenset(),
-) -> Any:
-    """The result of `evaluate` in each world it can tell apart; NOWHERE if none is possible.
+def explore(evaluate: Callable[[World], T], limit: int, start: Callable[[dict[Point, int]], World] = World) -> Any:
+    """The result of `evaluate` in each world it can tell apart; NOWHERE if none is possible. `start` makes a world with some ways pinned.
 
     Raises TooMany (with the points met) when there are more than `limit`.
     """
@@ -206,7 +345,7 @@ def explore(
         if exploration.budget < 0:
             raise TooMany(exploration.points)
         try:
-            return evaluate(World(pins, split_defaults, split_plain, blurred))
+            return evaluate(start(pins))
         except Impossible:
             return NOWHERE
         except Undecided as undecided:
@@ -216,6 +355,37 @@ def explore(
         return join(fork.point, arms, fork.soft, fork.default)
 
     return run({})
+
+
+def cover(
+    evaluate: Callable[[World], T], most: int, start: Callable[[dict[Point, int]], World] = World
+) -> tuple[list[tuple[dict[Point, int], T]], covering.Ways, int]:
+    """The result of `evaluate` in worlds that cover the ways of all points it asks about, which ways these are, and the steps it took."""
+    cover: covering.Cover[Point] = covering.Cover()
+
+    def run(row: covering.Row[Point]) -> T:
+        pins: dict[Point, int] = dict(row.wanted)
+        for _ in range(MAX_TRIES):
+            checkpoint()
+            world = start(dict(pins))
+            world.row = row
+            row.taken, row.mask = {}, 0
+            try:
+                return evaluate(world)
+            except Undecided:
+                pins = {**world.pins, **row.taken}
+            except Impossible:
+                chosen = [point for point in row.taken if point not in pins]
+                if not chosen:
+                    break
+                last = chosen[-1]
+                cover.steps += 1
+                pins |= {point: row.taken[point] for point in chosen[:-1]}
+                pins[last] = (row.taken[last] + 1) % len(last.labels)
+        raise covering.Refused
+
+    found, complete = covering.rows(run, most, cover)
+    return found, "pairs" if complete else "some", cover.steps
 
 
 def join(point: Point, arms: list[Any], soft: bool = False, default: int = 0) -> Any:
@@ -237,6 +407,8 @@ def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> 
     done: dict[int, Any] = {}
 
     def changed(part: Any) -> Any:
+        if isinstance(part, (Later, Grown)):
+            return changed_later(part, change, harden)
         if not isinstance(part, Fork):
             return change(part)
         if id(part) not in done:
@@ -245,6 +417,25 @@ def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> 
         return done[id(part)]
 
     return changed(tree)
+
+
+def changed_later(later: Later[Any] | Grown, change: Callable[[Any], Any], harden: bool) -> Later[Any]:
+    """`change` done to a value when it is made."""
+
+    def make(world: World) -> Any:
+        value = world.asking(lambda: world.follow(later), True, world.split_plain) if harden else world.follow(later)
+        return change(value)
+
+    def possible() -> frozenset[Any]:
+        before = later.possible() if isinstance(later, Later) else ()
+        return frozenset(leaf for value in before for leaf in parts(change(value)) if not isinstance(leaf, Fork))
+
+    return Later(make, possible)
+
+
+def is_later(tree: Any) -> bool:
+    """Whether some of a value is made in the world that asks."""
+    return any(isinstance(part, (Later, Grown)) for part in parts(tree))
 
 
 def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
@@ -259,11 +450,70 @@ def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
     return found
 
 
-def first_leaf(tree: Any) -> Any:
+def pruned(tree: Any) -> Any:
+    """The same tree, in which no point is asked about twice on the way to a leaf."""
+    if not isinstance(tree, Fork):
+        return tree
+    points: dict[int, frozenset[Point]] = {}
+    done: dict[tuple[int, frozenset[tuple[Point, int]]], Any] = {}
+    repeated = False
+
+    def look(part: Any) -> frozenset[Point]:
+        nonlocal repeated
+        if not isinstance(part, Fork):
+            return frozenset()
+        if id(part) not in points:
+            below = frozenset().union(*map(look, part.arms))
+            repeated |= part.point in below
+            points[id(part)] = below | {part.point}
+        return points[id(part)]
+
+    def prune(part: Any, pins: dict[Point, int]) -> Any:
+        if not isinstance(part, Fork):
+            return part
+        key = id(part), frozenset((p, w) for p, w in pins.items() if p in points[id(part)])
+        if key not in done:
+            way = pins.get(part.point)
+            if way is not None:
+                done[key] = prune(part.arms[way], pins)
+            elif len(done) > MAX_NODES:
+                done[key] = part
+            else:
+                arms = [prune(arm, {**pins, part.point: i}) for i, arm in enumerate(part.arms)]
+                same = all(a is b for a, b in zip(arms, part.arms, strict=True))
+                done[key] = part if same else join(part.point, arms, part.soft, part.default)
+        return done[key]
+
+    look(tree)
+    return prune(tree, {}) if repeated else tree
+
+
+def first_leaf(tree: Any, holds: Holds | None = None) -> Any:
     """What a value is where every turn takes its first way."""
     while isinstance(tree, Fork):
         tree = tree.arms[0]
+    if isinstance(tree, (Later, Grown)):
+        try:
+            return World({}, row=covering.Row(covering.Cover(), {}), holds=holds).follow(tree)
+        except (TooDeep, Undecided, Impossible):
+            return None
     return tree
+
+
+def paths(tree: Any, most: int) -> int:
+    """How many ways a value has, where no turn is met twice; more than `most` where nobody lists them."""
+    known: dict[int, int] = {}
+
+    def count(part: Any) -> int:
+        if isinstance(part, (Later, Grown)):
+            return most + 1
+        if not isinstance(part, Fork):
+            return 1
+        if id(part) not in known:
+            known[id(part)] = min(sum(map(count, part.arms)), most + 1)
+        return known[id(part)]
+
+    return count(tree)
 
 
 def parts(tree: Any) -> Iterator[Any]:
@@ -282,7 +532,9 @@ def parts(tree: Any) -> Iterator[Any]:
 
 def outcomes(decision: Any) -> set[int]:
     """The arms that a decision can come to. Past `MAX_WAYS` turns, ways count that need one turn to go two ways."""
-    possible = {part for part in parts(decision) if not isinstance(part, Fork)}
+    possible = possible_leaves(decision)
+    if is_later(decision):
+        return possible
     found: set[int] = set()
     left = MAX_WAYS
 
@@ -302,9 +554,15 @@ def outcomes(decision: Any) -> set[int]:
     return found if left >= 0 else possible
 
 
-def negated(decision: Any) -> Any:
-    """A decision between two ways, the other way round."""
-    return transform(decision, lambda way: 1 - way)
+def possible_leaves(decision: Any) -> set[int]:
+    """The arms that stand in a decision."""
+    found: set[int] = set()
+    for part in parts(decision):
+        if isinstance(part, Later):
+            found |= part.possible()
+        elif not isinstance(part, Fork):
+            found.add(part)
+    return found
 
 
 def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
@@ -312,6 +570,8 @@ def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
     failed: set[int] = set()
 
     def comes(part: Any) -> bool:
+        if isinstance(part, Later):
+            return not allowed.isdisjoint(part.possible())
         if not isinstance(part, Fork):
             return part in allowed
         if id(part) in failed:
@@ -333,8 +593,3 @@ def order_of(point: Point) -> Any:
 def points_of(tree: Any) -> set[Point]:
     """The points that a value depends on."""
     return {part.point for part in parts(tree) if isinstance(part, Fork)}
-
-
-def without_nowhere(tree: Any) -> Any:
-    """Ways that cannot be taken, replaced by one that can."""
-    return transform(tree, lambda leaf: leaf)

@@ -1,0 +1,208 @@
+"""Which ways to look at where there are more than can be listed: a covering array, made row by row.
+
+Twenty switches have a million ways, but few rows have each way of each switch, and each two ways of two switches, at least once: ten
+for a hundred on/off switches at best, some more as they are found here. The switches need not be known before: a row asks for the way
+at each that it meets (`Row.way`), and what it met first is wanted in its other ways next. So a switch that stands behind another, or
+is decided by one, only comes up in ways that there are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Generic, Literal, TypeVar
+
+Switch = TypeVar("Switch")
+T = TypeVar("T")
+
+Ways = Literal["all", "pairs", "some"]
+"""All ways; enough that any two ways of two switches come together; each way of each switch, as far as there was room."""
+
+_ORDER: tuple[Ways, ...] = ("all", "pairs", "some")
+
+
+def fewest(found: Iterable[Ways]) -> Ways:
+    """What can be said of things together that have each been looked at in some ways."""
+    return max(found, key=_ORDER.index, default="all")
+
+
+RUNS_OF_A_ROW = 3
+"""How often a row may be tried for each row that is wanted: some ways turn out not to exist."""
+
+
+class Refused(Exception):  # noqa: N818 - control flow
+    """A row that cannot be: the way it has taken does not exist."""
+
+
+MAX_NEEDS = 6
+"""Ways that a switch stands behind, as far as they are looked at when one of them may be taken."""
+
+
+def bits(mask: int) -> Iterator[int]:
+    """The numbers of the bits that are set."""
+    while mask:
+        yield (mask & -mask).bit_length() - 1
+        mask &= mask - 1
+
+
+@dataclass(slots=True, eq=False)
+class Row(Generic[Switch]):
+    """One way through all switches, chosen as they are met. `taken` are those that were asked about."""
+
+    cover: Cover[Switch]
+    wanted: Mapping[Switch, int]
+    taken: dict[Switch, int] = field(default_factory=dict)
+    mask: int = 0
+
+    def way(self, switch: Switch, ways: Sequence[int]) -> int:
+        """The way to take at a switch, one of `ways`: the one that comes together with most that it has not been together with."""
+        known = self.taken.get(switch)
+        if known is None:
+            known = self.wanted.get(switch, -1)
+            if known not in ways:
+                known = self.cover.choose(self, switch, ways)
+            self.take(switch, known)
+        return known
+
+    def take(self, switch: Switch, way: int) -> None:
+        """Notes that a switch was asked about, and the way there."""
+        if switch not in self.taken:
+            self.taken[switch] = way
+            self.mask |= 1 << self.cover.number(switch, way)
+
+
+@dataclass(slots=True, eq=False)
+class Cover(Generic[Switch]):
+    """What the rows so far have looked at. `steps` counts the choices between ways."""
+
+    numbers: dict[tuple[Switch, int], int] = field(default_factory=dict)
+    ways: list[tuple[Switch, int]] = field(default_factory=list)
+    """Each way of a switch, by its number."""
+    seen: list[int] = field(default_factory=list)
+    """The ways that each has been together with, as bits."""
+    own: dict[Switch, int] = field(default_factory=dict)
+    """The ways of a switch, as bits."""
+    uses: list[int] = field(default_factory=list)
+    needs: dict[Switch, int] = field(default_factory=dict)
+    """The ways that were taken whenever a switch was met, as bits: those that lead to it, and by chance others."""
+    behind: dict[int, set[Switch]] = field(default_factory=dict)
+    """The switches that are met only behind a way, by its number."""
+    tried: set[tuple[int, int]] = field(default_factory=set)
+    """Ways that were wanted together, or alone, and did not come up."""
+    steps: int = 0
+
+    def number(self, switch: Switch, way: int) -> int:
+        known = self.numbers.get((switch, way))
+        if known is None:
+            known = self.numbers[switch, way] = len(self.ways)
+            self.ways.append((switch, way))
+            self.seen.append(0)
+            self.uses.append(0)
+            self.own[switch] = self.own.get(switch, 0) | 1 << known
+        return known
+
+    def choose(self, row: Row[Switch], switch: Switch, ways: Sequence[int]) -> int:
+        best, most = ways[0], (-1, 0)
+        for way in ways:
+            self.steps += 1
+            number = self.number(switch, way)
+            new = (row.mask & ~self.seen[number]).bit_count()
+            for other in self.behind.get(number, ()):
+                self.steps += 1
+                new += max((row.mask & ~self.seen[each]).bit_count() for each in bits(self.own[other]))
+            gain = new, -self.uses[number]
+            if gain > most:
+                best, most = way, gain
+        return best
+
+    def done(self, row: Row[Switch]) -> bool:
+        """Notes a row that was found to exist, and whether there is anything new in it."""
+        new = not self.ways
+        for number in bits(row.mask):
+            self.steps += 1
+            new |= bool(row.mask & ~self.seen[number])
+            self.seen[number] |= row.mask
+            self.uses[number] += 1
+            self.lead_to(self.ways[number][0], row.mask)
+        return new
+
+    def lead_to(self, switch: Switch, mask: int) -> None:
+        """Notes in what company a switch was met."""
+        known = self.needs.get(switch)
+        needs = mask & ~self.own[switch] if known is None else known & mask
+        self.needs[switch] = needs
+        if known is not None and needs != known and needs.bit_count() <= MAX_NEEDS:
+            if known.bit_count() <= MAX_NEEDS:
+                for number in bits(known & ~needs):
+                    self.behind.get(number, set()).discard(switch)
+            for number in bits(needs):
+                self.behind.setdefault(number, set()).add(switch)
+
+    def wanted(self) -> tuple[int, int] | None:
+        """Ways that no row has together, by their numbers (twice the same: a way that no row has); None where there are none left."""
+        for number, uses in enumerate(self.uses):
+            if not uses and (number, number) not in self.tried:
+                return number, number
+        every = sum(1 << number for number, uses in enumerate(self.uses) if uses)
+        for number, (switch, _) in enumerate(self.ways):
+            self.steps += 1
+            missing = every & ~self.seen[number] & ~self.own[switch] if self.uses[number] else 0
+            while missing:
+                other = missing.bit_length() - 1
+                if not self.apart(number, other) and (number, other) not in self.tried:
+                    return number, other
+                missing &= ~(1 << other)
+        return None
+
+    def apart(self, number: int, other: int) -> bool:
+        """Whether one of two ways is only come to by another way of the other's switch."""
+        for one, two in ((number, other), (other, number)):
+            needs = self.needs.get(self.ways[one][0], 0)
+            if needs.bit_count() <= MAX_NEEDS and needs & self.own[self.ways[two][0]] & ~(1 << two):
+                return True
+        return False
+
+    def together(self, number: int, other: int) -> list[dict[Switch, int]]:
+        """What to ask for so that two ways come together: with the ways that led to them before, or just as they are."""
+        found = dict((self.ways[number], self.ways[other]))
+        needs = [self.needs.get(switch, 0) for switch in found]
+        led = {**dict(self.ways[each] for need in needs for each in bits(need)), **found}
+        sure = all(need.bit_count() <= MAX_NEEDS for need in needs)
+        return [led, found] if sure else [found, led]
+
+    def complete(self) -> bool:
+        """Whether each two ways that can come together have done so, as far as was tried."""
+        return self.wanted() is None
+
+
+def rows(
+    run: Callable[[Row[Switch]], T], most: int, cover: Cover[Switch] | None = None
+) -> tuple[list[tuple[dict[Switch, int], T]], bool]:
+    """What `run` comes to in rows that cover the ways of all switches it asks about, and whether each two ways have come together.
+
+    `run` takes the ways that the row says, and raises Refused where these do not exist. At most `most` rows.
+    """
+    cover = Cover() if cover is None else cover
+    found: list[tuple[dict[Switch, int], T]] = []
+    left = RUNS_OF_A_ROW * most
+
+    def attempt(wanted: Mapping[Switch, int]) -> None:
+        nonlocal left
+        left -= 1
+        row = Row(cover, wanted)
+        try:
+            result = run(row)
+        except Refused:
+            return
+        if cover.done(row):
+            found.append((row.taken, result))
+
+    attempt({})
+    while len(found) < most and left > 0 and (pair := cover.wanted()) is not None:
+        for wanted in cover.together(*pair):
+            attempt(wanted)
+            if cover.uses[pair[0]] and (pair[0] == pair[1] or cover.seen[pair[0]] >> pair[1] & 1):
+                break
+        else:
+            cover.tried |= {pair, pair[::-1]}
+    return found, cover.complete()
