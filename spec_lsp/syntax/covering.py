@@ -34,6 +34,7 @@ class Refused(Exception):  # noqa: N818 - control flow
     """A row that cannot be: the way it has taken does not exist."""
 
 
+MIN_MET = 4
 MAX_NEEDS = 6
 """Ways that a switch stands behind, as far as they are looked at when one of them may be taken."""
 
@@ -54,20 +55,24 @@ class Row(Generic[Switch]):
     taken: dict[Switch, int] = field(default_factory=dict)
     mask: int = 0
 
-    def way(self, switch: Switch, ways: Sequence[int]) -> int:
-        """The way to take at a switch, one of `ways`: the one that comes together with most that it has not been together with."""
+    def way(self, switch: Switch, ways: Sequence[int], of: int = 0) -> int:
+        """The way to take at a switch, one of `ways` (`of` so many): the one that comes together with most that it has not been
+        together with."""
         known = self.taken.get(switch)
         if known is None:
             known = self.wanted.get(switch, -1)
             if known not in ways:
                 known = self.cover.choose(self, switch, ways)
-            self.take(switch, known)
+            self.take(switch, known, of)
         return known
 
-    def take(self, switch: Switch, way: int) -> None:
-        """Notes that a switch was asked about, and the way there."""
+    def take(self, switch: Switch, way: int, ways: int = 0) -> None:
+        """Notes that a switch was asked about, and the way there; `ways` of its ways are wanted, if there are."""
         if switch not in self.taken:
             self.taken[switch] = way
+            if switch not in self.cover.own:
+                for each in range(ways):
+                    self.cover.number(switch, each)
             self.mask |= 1 << self.cover.number(switch, way)
 
 
@@ -85,6 +90,8 @@ class Cover(Generic[Switch]):
     uses: list[int] = field(default_factory=list)
     needs: dict[Switch, int] = field(default_factory=dict)
     """The ways that were taken whenever a switch was met, as bits: those that lead to it, and by chance others."""
+    met: dict[Switch, int] = field(default_factory=dict)
+    """In how many rows a switch was met."""
     behind: dict[int, set[Switch]] = field(default_factory=dict)
     """The switches that are met only behind a way, by its number."""
     tried: set[tuple[int, int]] = field(default_factory=set)
@@ -131,12 +138,16 @@ class Cover(Generic[Switch]):
         known = self.needs.get(switch)
         needs = mask & ~self.own[switch] if known is None else known & mask
         self.needs[switch] = needs
-        if known is not None and needs != known and needs.bit_count() <= MAX_NEEDS:
-            if known.bit_count() <= MAX_NEEDS:
-                for number in bits(known & ~needs):
-                    self.behind.get(number, set()).discard(switch)
+        self.met[switch] = self.met.get(switch, 0) + 1
+        if known is not None and self.is_sure(switch):
+            for number in bits(known & ~needs):
+                self.behind.get(number, set()).discard(switch)
             for number in bits(needs):
                 self.behind.setdefault(number, set()).add(switch)
+
+    def is_sure(self, switch: Switch) -> bool:
+        """Whether the ways that lead to a switch are told apart from those that it came with by chance."""
+        return self.met.get(switch, 0) >= MIN_MET and self.needs[switch].bit_count() <= MAX_NEEDS
 
     def wanted(self) -> tuple[int, int] | None:
         """Ways that no row has together, by their numbers (twice the same: a way that no row has); None where there are none left."""
@@ -157,8 +168,8 @@ class Cover(Generic[Switch]):
     def apart(self, number: int, other: int) -> bool:
         """Whether one of two ways is only come to by another way of the other's switch."""
         for one, two in ((number, other), (other, number)):
-            needs = self.needs.get(self.ways[one][0], 0)
-            if needs.bit_count() <= MAX_NEEDS and needs & self.own[self.ways[two][0]] & ~(1 << two):
+            switch = self.ways[one][0]
+            if self.is_sure(switch) and self.needs[switch] & self.own[self.ways[two][0]] & ~(1 << two):
                 return True
         return False
 
@@ -167,8 +178,7 @@ class Cover(Generic[Switch]):
         found = dict((self.ways[number], self.ways[other]))
         needs = [self.needs.get(switch, 0) for switch in found]
         led = {**dict(self.ways[each] for need in needs for each in bits(need)), **found}
-        sure = all(need.bit_count() <= MAX_NEEDS for need in needs)
-        return [led, found] if sure else [found, led]
+        return [led, found] if all(map(self.is_sure, found)) else [found, led]
 
     def complete(self) -> bool:
         """Whether each two ways that can come together have done so, as far as was tried."""

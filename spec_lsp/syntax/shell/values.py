@@ -198,7 +198,7 @@ class World:
                     else:
                         way = self.choose(tree)
                 elif self.row is not None:
-                    self.row.take(tree.point, way)
+                    self.row.take(tree.point, way, len(tree.arms))
                 tree = tree.arms[way]
             elif isinstance(tree, Later):
                 tree = self.later(tree)
@@ -215,7 +215,7 @@ class World:
         ways = [w for w in range(len(fork.arms)) if holds is None or holds.admits(self, point, w)]
         if not ways:
             raise Impossible
-        way = self.pins[point] = self.row.way(point, ways)
+        way = self.pins[point] = self.row.way(point, ways, len(fork.arms))
         if self.usual.get(point, way) != way:
             raise Undecided(fork)  # what was taken to be as usual is not: once more, with what is known now
         if holds is not None:
@@ -255,7 +255,7 @@ class World:
                     if way is None or tree.soft or tree.point in self.blurred:
                         break
                     if self.row is not None:
-                        self.row.take(tree.point, way)
+                        self.row.take(tree.point, way, len(tree.arms))
                     tree = tree.arms[way]
                 if isinstance(tree, Fork) and not tree.soft and tree.point not in self.blurred:
                     self.choose(tree)
