@@ -393,6 +393,18 @@ def test_what_unknown_commands_are_given(text: str, count: int) -> None:
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "$PY -u -m sglang.launch_server",
+        '"${PY}" -X dev -O -m sglang.launch_server',
+        "srun $PY -u -m sglang.launch_server",
+    ],
+)
+def test_an_unknown_interpreter_has_options_too(command: str) -> None:
+    assert launches(f"nohup {command} --model-path m &\n") == [[["--model-path", "m"]]]
+
+
+@pytest.mark.parametrize(
     ("command", "program"),
     [
         ("python -m sglang.bench_latency", "bench"),

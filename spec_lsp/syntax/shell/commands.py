@@ -245,9 +245,10 @@ class _Reader:
         return is_function and (not parts & RUNS or bool(parts & SPEAKS))
 
     def unknown_command(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        """`$PY -m sglang.launch_server`, `$PREFIX python -m …`."""
-        if len(words) >= 3 and words[1].text == "-m" and words[2].text in MODULES:
-            return started(MODULES[words[2].text or ""], words, 3, around)
+        """`$PY -u -m sglang.launch_server`, `$PREFIX python -m …`."""
+        module = module_of(words)
+        if module is not None:
+            return started(MODULES[words[module].text or ""], words, module + 1, around)
         if len(words) >= 2 and words[1].text == "serve" and (words[0].fragments[-1].text or "").endswith("sglang"):
             return started("serve", words, 2, around)
         return self.scan(words, 1, around, True) if len(words) > 1 else None
@@ -304,12 +305,7 @@ class _Reader:
             if wrapper and _is_path(words[i]) and self.written(words[i]):
                 return ScriptFile(words[i], tuple(words[i + 1 :]), around)
             if name is None:
-                if (
-                    words[i + 1 : i + 2]
-                    and words[i + 1].text == "-m"
-                    and words[i + 2 : i + 3]
-                    and words[i + 2].text in MODULES
-                ):
+                if module_of(words[i:]) is not None:
                     return self.unknown_command(words[i:], _pins(words[:i], around))
                 continue
             if (
@@ -641,6 +637,15 @@ def trainer(words: Sequence[Word], count: int, around: Surroundings) -> Started 
         elif own:
             args.append(word)
     return Started("trainer", tuple(words[:count]), tuple(args), around) if certain else None
+
+
+def module_of(words: Sequence[Word]) -> int | None:
+    """The index of SGLang's module where a program that is not known is given it as Python is: `$PY -u -m sglang.launch_server`."""
+    i = 1
+    while i < len(words) and re.fullmatch(r"-[bBdEhiIOPqsSuvVxXW]+", words[i].text or ""):
+        i += 2 if words[i].text in ("-X", "-W") else 1
+    found = i + 1 < len(words) and words[i].text == "-m" and words[i + 1].text in MODULES
+    return i + 1 if found else None
 
 
 def is_program(name: str | None) -> bool:
