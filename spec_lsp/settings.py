@@ -112,10 +112,10 @@ def read_settings(values: Mapping[str, Any]) -> tuple[Settings, list[Misfit]]:
             continue
         misfit = _misfit(name, value, known[name].metadata["schema"])
         if misfit:
-            misfits.append(Misfit(f"setting `{key}`: {misfit}", (key,)))
+            misfits.append(Misfit(f"setting `{_short(key)}`: {misfit}", (key,)))
             continue
         bad = list(_bad_entries(name, value))
-        misfits += (Misfit(f"setting `{key}`: {message}", (key, entry)) for entry, message in bad)
+        misfits += (Misfit(f"setting `{_short(key)}`: {message}", (key, entry)) for entry, message in bad)
         kept[name] = _without(value, {entry for entry, _ in bad})
     return Settings(**kept), misfits
 
@@ -206,6 +206,8 @@ MAX_SHOWN = 80
 
 
 def _short(key: str) -> str:
+    if not key.isprintable():
+        return shown(key)
     return key if len(key) <= MAX_SHOWN else key[: MAX_SHOWN - 1] + "…"
 
 

@@ -1,19 +1,28 @@
-"""Every command and option of `spec-lsp`, with its help. Imports argparse and nothing else."""
+"""Every command and option of `spec-lsp`, with its help. Imports next to nothing."""
 
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
+
+from spec_lsp.cli.printed import harmless
 
 FORMATS = ("text", "json", "sarif", "github", "gitlab", "junit", "html")
 
 if TYPE_CHECKING:
-    _Commands = argparse._SubParsersAction[argparse.ArgumentParser]
+    _Commands = argparse._SubParsersAction["_Parser"]
+
+
+class _Parser(argparse.ArgumentParser):
+    """What it says is wrong quotes what was typed, or what a shell made of the names of files."""
+
+    def error(self, message: str) -> NoReturn:
+        super().error(harmless(message))
 
 
 def parser() -> argparse.ArgumentParser:
     """The parser of the whole command line. The chosen command's module name is left in `command`."""
-    top = argparse.ArgumentParser(
+    top = _Parser(
         prog="spec-lsp",
         description="Tells you whether SGLang will accept a launch, before a GPU is paid for.",
         epilog="`spec-lsp COMMAND --help` shows examples of each command.",

@@ -22,6 +22,7 @@ from spec_lsp.cli.formats import Run, writer
 from spec_lsp.cli.formats.text import plural
 from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.cli.pool import check_all
+from spec_lsp.cli.printed import harmless, in_utf_8, unguarded
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport, Found, Totals
 from spec_lsp.cli.sources import Sources, shown_name
@@ -105,7 +106,10 @@ def named_paths(arguments: argparse.Namespace) -> tuple[str, ...]:
 
 def _standard_output(arguments: argparse.Namespace) -> TextIO:
     """Where findings go: to standard error when the repaired text of standard input goes to standard output."""
-    return sys.stderr if arguments.fix and STDIN in arguments.paths else sys.stdout
+    out = sys.stderr if arguments.fix and STDIN in arguments.paths else sys.stdout
+    if arguments.format == "github":
+        return unguarded(out)
+    return out if arguments.format == "text" else in_utf_8(out)
 
 
 # --- which files -----------------------------------------------------------------------------------------------------
@@ -133,7 +137,7 @@ def files_to_read(arguments: argparse.Namespace, task: Task, folders: Folders, p
 
     def tell(path: str, what: str) -> None:
         progress.clear()
-        print(f"spec-lsp: warning: {shown_name(path, task.here)} {what}", file=sys.stderr)
+        print(f"spec-lsp: warning: {harmless(shown_name(path, task.here))} {what}", file=sys.stderr)
 
     found = candidates(arguments.paths or ["."], folders.area, lambda folder: tell(folder, CLOSED))
     for number, candidate in enumerate(found):
@@ -193,10 +197,8 @@ def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileRepo
         raise UsageError(f"standard input is larger than {MAX_DOCUMENT // MIB} MiB")
     name = arguments.stdin_filename or "<stdin>"
     report = checker.text(os.path.join(task.here, name), decode(data), on_disk=False)
-    if report.text is not None:
-        sys.stdout.write(report.text)
-    elif task.fix:
-        sys.stdout.write(decode(data))
+    if report.text is not None or task.fix:
+        unguarded(sys.stdout).write(decode(data) if report.text is None else report.text)
     return report
 
 
@@ -247,11 +249,11 @@ def _write_baseline(path: str, reports: Iterable[FileReport], run: Run, task: Ta
 
 
 def _troubles(report: FileReport) -> Iterator[str]:
-    yield from (f"spec-lsp: warning: {note}" for note in report.notes)
+    yield from (f"spec-lsp: warning: {harmless(note)}" for note in report.notes)
     if report.problem:
-        yield f"spec-lsp: error: {report.file} {report.problem}"
+        yield f"spec-lsp: error: {harmless(report.file)} {harmless(report.problem)}"
     for lost in (*report.faults, report.failure) if report.failure else report.faults:
-        yield f"{lost}spec-lsp: internal error in {report.file}; please report it with the lines above"
+        yield f"{lost}spec-lsp: internal error in {harmless(report.file)}; please report it with the lines above"
 
 
 def _write(path: str, out: TextIO) -> None:

@@ -20,6 +20,7 @@ from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.analysis.upgrade import upgrade
 from spec_lsp.catalog.release import Release
 from spec_lsp.cli.files import Rewritten, rewrite, with_line_ends_of
+from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import FileReport, Found, LaunchShown, OfferedFix, Replacement
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
@@ -243,7 +244,7 @@ class Checker:
         return f"{name}:{applied.line + 1}: {rule.name}[{rule.code}]: {applied.fix.title}"
 
     def _diff(self, name: str, old: str, new: str) -> str:
-        shown = shown_name(name, self.task.here)
+        shown = harmless(shown_name(name, self.task.here))
         lines = difflib.unified_diff(_lines(old), _lines(new), shown, shown)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 

@@ -6,8 +6,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import Location, SourceLine
-from spec_lsp.cli.style import Style, harmless
+from spec_lsp.cli.style import Style
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,14 +86,12 @@ def _indent(text: str) -> int:
 
 def columns(text: str) -> int:
     """How many columns of a terminal a text takes, as `harmless` shows it."""
-    if text.isascii() and "\t" not in text:
+    if text.isascii() and text.isprintable():
         return len(text)
-    return sum(_width(c) for c in text)
+    return sum(map(_width, harmless(text)))
 
 
 def _width(c: str) -> int:
-    if c == "\t":
-        return 4
     if unicodedata.combining(c):
         return 0
     return 2 if unicodedata.east_asian_width(c) in "WF" else 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,10 +17,11 @@ from spec_lsp.catalog.binding import Unknown
 from spec_lsp.cli.check import files_to_read, named_paths
 from spec_lsp.cli.checker import Checker, Recording, Task
 from spec_lsp.cli.errors import CLEAN, FAILED
+from spec_lsp.cli.printed import harmless, in_utf_8, json_text
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import Location
 from spec_lsp.cli.sources import Sources, shown_name
-from spec_lsp.cli.style import Style, harmless, style_for
+from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.worlds import read_gpu, read_release
 from spec_lsp.files import UnreadableError
 from spec_lsp.syntax.launch import Variant
@@ -58,13 +58,13 @@ def run(arguments: argparse.Namespace) -> int:
             listed = _read(path, checker)
         except UnreadableError as error:
             progress.clear()
-            print(f"spec-lsp: {shown_name(path, task.here)}: {error}", file=sys.stderr)
+            print(f"spec-lsp: {harmless(shown_name(path, task.here))}: {error}", file=sys.stderr)
             failed = True
             continue
         progress.clear()
         for report in listed.analysis.launches:
             if arguments.json:
-                print(json.dumps(as_json(report, listed.sources), ensure_ascii=False))
+                print(json_text(as_json(report, listed.sources)), file=in_utf_8(sys.stdout))
             else:
                 print(("\n" if found else "") + "\n".join(_lines(report, listed.sources, style)))
             found += 1
@@ -96,16 +96,16 @@ def _lines(report: LaunchReport, sources: Sources, style: Style) -> Iterator[str
     at = sources.bare(launch.place)
     role = f" ({launch.role})" if launch.role else ""
     yield f"{style.paint(_at(at), 'bold')}  {launch.program}{role}"
-    yield f"  {_world(report.worlds)}"
+    yield f"  {harmless(_world(report.worlds))}"
     if launch.ways != "all":
         yield f"  {LOOKED_AT[launch.ways]}"
     for number, variant in enumerate(launch.variants, 1):
         if len(launch.variants) > 1:
             when = " and ".join(choice.taken for choice in variant.choices) or "otherwise"
-            yield f"  way {number} of {len(launch.variants)}: when {when}"
+            yield f"  way {number} of {len(launch.variants)}: when {harmless(when)}"
         for name, word in variant.env.items():
             if name.startswith(("SGL", "CUDA_VISIBLE", "HIP_VISIBLE", "ROCR_VISIBLE", "ASCEND_")):
-                yield f"  {name}={_shown(word)}"
+                yield f"  {harmless(name)}={_shown(word)}"
         yield from (f"  {line}" for line in _flags(variant))
     read = [s for s in report.main().binding.settings.values() if s.from_config]
     if read:
@@ -127,7 +127,7 @@ def _flags(variant: Variant) -> Iterator[str]:
 
 def _shown(word: Word) -> str:
     if word.splat:
-        return f"<any words: {word.reason}>"
+        return harmless(f"<any words: {word.reason}>")
     text = "".join(f.text if f.text is not None else f"<{f.reason}>" for f in word.fragments)
     text = harmless(text.replace("\n", " "))
     return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
@@ -142,7 +142,7 @@ def _world(worlds: tuple[World, ...]) -> str:
 
 
 def _at(location: Location) -> str:
-    return f"{location.file}:{location.start.line + 1}:{location.start.character + 1}"
+    return f"{harmless(location.file)}:{location.start.line + 1}:{location.start.character + 1}"
 
 
 # --- as JSON -----------------------------------------------------------------------------------------------------------

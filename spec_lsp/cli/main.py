@@ -10,16 +10,29 @@ from collections.abc import Sequence
 from spec_lsp import __version__
 from spec_lsp.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, UsageError
 
+VERSION = (["--version"], ["-V"])
+"""What is answered with next to nothing imported."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run `spec-lsp ARGV` (default: the process's own) and return its exit code."""
     words = list(sys.argv[1:] if argv is None else argv)
+    if words in VERSION:
+        return _ended(words)
+    from spec_lsp.cli.printed import guarded_streams
+
+    with guarded_streams():
+        return _ended(words)
+
+
+def _ended(words: list[str]) -> int:
+    """The exit code of a command, however it ends."""
     try:
-        code = _version() if words in (["--version"], ["-V"]) else _run(words)
+        code = _version() if words in VERSION else _run(words)
         sys.stdout.flush()
         return code
     except UsageError as error:
-        print(f"spec-lsp: error: {error}", file=sys.stderr)
+        print(f"spec-lsp: error: {_harmless(error)}", file=sys.stderr)
         return FAILED
     except KeyboardInterrupt:
         return INTERRUPTED
@@ -38,10 +51,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 
         traceback.print_exc()
         print(
-            f"spec-lsp: internal error: {error} (a bug of spec-lsp: please report it with the lines above)",
+            f"spec-lsp: internal error: {_harmless(error)} (a bug of spec-lsp: please report it with the lines above)",
             file=sys.stderr,
         )
         return FAILED
+
+
+def _harmless(error: Exception) -> str:
+    from spec_lsp.cli.printed import harmless
+
+    return harmless(str(error))
 
 
 def _version() -> int:
@@ -73,14 +92,5 @@ def _run(words: list[str]) -> int:
     if arguments.command is None:
         top.print_help()
         return FAILED
-    _write_any_text()
     code: int = import_module(f"spec_lsp.cli.{arguments.command}").run(arguments)
     return code
-
-
-def _write_any_text() -> None:
-    """What a terminal's encoding cannot show is escaped, never an error."""
-    for stream in (sys.stdout, sys.stderr):
-        reconfigure = getattr(stream, "reconfigure", None)
-        if reconfigure is not None:
-            reconfigure(errors="backslashreplace")

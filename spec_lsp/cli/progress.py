@@ -6,6 +6,8 @@ import os
 import sys
 import time
 
+from spec_lsp.cli.printed import harmless
+
 PATIENCE = 0.4
 """Seconds before it shows at all: short runs stay quiet."""
 PACE = 0.1
@@ -28,7 +30,7 @@ class Progress:
         width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals do not say
         bar = "━" * (20 * done // total) if total else ""
         line = f"Checking {done}/{total} {bar:─<20} {what}" if total else f"Looking for launches: {done} files"
-        sys.stderr.write(f"\r\x1b[K{line[: width - 1]}")
+        sys.stderr.write(f"\r\x1b[K{harmless(line)[: width - 1]}")
         sys.stderr.flush()
 
     def clear(self) -> None:

@@ -21,6 +21,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest
 from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
 from spec_lsp.cli.formats.text import headline
+from spec_lsp.cli.printed import harmless, in_utf_8, json_text
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.table import fold, table, width
@@ -78,7 +79,7 @@ def run(arguments: argparse.Namespace) -> int:
     )
     rows = list(_rows(answer, arguments.all))
     if arguments.json:
-        print(json.dumps(_as_json(asked, answer, rows), indent=1, ensure_ascii=False, default=str))
+        print(json_text(_as_json(asked, answer, rows), indent=1, default=str), file=in_utf_8(sys.stdout))
     else:
         print("\n".join(_lines(asked, answer, rows, style_for(sys.stdout, arguments.color))))
     return FINDINGS if answer.outcome in ("refused", "bad-arguments") else CLEAN
@@ -193,14 +194,14 @@ def _why(judged: Judged, name: str) -> tuple[str, ...]:
 
 
 def _lines(asked: Asked, answer: Answer, rows: list[Row], style: Style) -> Iterator[str]:
-    yield from (f"{label:<10}{text}" for label, text in _assumed(asked, answer))
+    yield from (f"{label:<10}{harmless(text)}" for label, text in _assumed(asked, answer))
     yield ""
     for said in answer.findings:
         yield _finding(said, style)
     if answer.findings:
         yield ""
     if rows:
-        shown = [[r.field, _shown(r) + ("" if r.agreed else " *"), _because(r)] for r in rows]
+        shown = [[harmless(c) for c in (r.field, _shown(r) + ("" if r.agreed else " *"), _because(r))] for r in rows]
         yield from table(shown, style, ("field", "value", "why"))
         yield ""
         yield from _unknown(answer)
@@ -220,7 +221,7 @@ def _unknown(answer: Answer) -> Iterator[str]:
             root = _why(judged, name)[-1].removeprefix("not known: ").rpartition("depends on ")[2]
             reasons.setdefault(root, []).append(name)
     for root, names in sorted(reasons.items()):
-        yield from fold(f"Not known, for want of {root}: {', '.join(sorted(names))}", width())
+        yield from fold(harmless(f"Not known, for want of {root}: {', '.join(sorted(names))}"), width())
         yield ""
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.style import style_for
 from spec_lsp.cli.table import table
 from spec_lsp.resolution.engine import Rule
@@ -20,7 +20,7 @@ TOPICS = ("shell", "arguments", "spec-lsp")
 def run(arguments: argparse.Namespace) -> int:
     """Print the rules as a table, as JSON or as the page docs/rules.md."""
     if arguments.json:
-        print(json.dumps([as_json(rule) for rule in all_rules()], indent=1, ensure_ascii=False))
+        print(json_text([as_json(rule) for rule in all_rules()], indent=1))
         return 0
     if arguments.markdown:
         from spec_lsp.cli.docs import rules_page

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 
 from spec_lsp.catalog.config_schema import config_schema
 from spec_lsp.catalog.store import load, nearest, releases
 from spec_lsp.cli.errors import CLEAN, UsageError
 from spec_lsp.cli.files import write_text
+from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.worlds import read_release
 from spec_lsp.files import UnreadableError
 
@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
         schema = config_schema(load(shipped))
     except ValueError as error:
         raise UsageError(str(error)) from error
-    text = json.dumps(schema, indent=2, ensure_ascii=False) + "\n"
+    text = json_text(schema, indent=2) + "\n"
     if arguments.output:
         try:
             write_text(arguments.output, text)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from dataclasses import fields
@@ -11,6 +10,7 @@ from pathlib import Path
 
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.errors import CLEAN, FAILED
+from spec_lsp.cli.printed import harmless, in_utf_8, json_text
 from spec_lsp.cli.surroundings import Folders
 from spec_lsp.settings import Settings, json_schema
 
@@ -19,7 +19,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the schema, the page docs/settings.md, or the settings of a path."""
     all_rules()
     if arguments.schema:
-        print(json.dumps(json_schema(), indent=2, ensure_ascii=False))
+        print(json_text(json_schema(), indent=2), file=in_utf_8(sys.stdout))
         return CLEAN
     if arguments.markdown:
         from spec_lsp.cli.docs import settings_page
@@ -32,12 +32,13 @@ def run(arguments: argparse.Namespace) -> int:
 def _show(path: str) -> int:
     document = os.path.join(path, "launch.sh") if os.path.isdir(path) else path
     around = Folders(Path.cwd(), paths=(path,)).of(document)
-    print(f"# {around.file.path if around.file else 'no settings file: the defaults'}")
+    path = harmless(around.file.path) if around.file else ""
+    print(f"# {path or 'no settings file: the defaults'}")
     for f in fields(Settings):
         print(f"{f.name.replace('_', '-')} = {_toml(getattr(around.settings, f.name))}")
     flaws = around.file.flaws if around.file else ()
     for flaw in flaws:
-        print(f"spec-lsp: warning: {around.file.path if around.file else ''}: {flaw.message}", file=sys.stderr)
+        print(f"spec-lsp: warning: {path}: {harmless(flaw.message)}", file=sys.stderr)
     return FAILED if flaws else CLEAN
 
 
@@ -45,6 +46,6 @@ def _toml(value: object) -> str:
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(_toml, value))}]"
     if isinstance(value, dict):
-        pairs = ", ".join(f"{key} = {_toml(v)}" for key, v in value.items())
+        pairs = ", ".join(f"{harmless(key)} = {_toml(v)}" for key, v in value.items())
         return f"{{ {pairs} }}" if pairs else "{}"
-    return json.dumps(value, ensure_ascii=False)
+    return json_text(value)

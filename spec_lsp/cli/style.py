@@ -43,21 +43,3 @@ def style_for(stream: TextIO, when: str) -> Style:
 def plain(text: str) -> str:
     """`text` without colours."""
     return _ANSI.sub("", text)
-
-
-def harmless(text: str) -> str:
-    """Text of a file as a terminal may show it: control characters stand as their pictures, tabs as four blanks."""
-    if text.isprintable():
-        return text
-    return "".join(_picture(c) for c in text)
-
-
-def _picture(c: str) -> str:
-    code = ord(c)
-    if c == "\t":
-        return "    "
-    if code < 0x20:
-        return chr(0x2400 + code)
-    if code == 0x7F:
-        return "␡"
-    return c if c.isprintable() or c.isspace() else "\ufffd"

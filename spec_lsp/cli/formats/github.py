@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TextIO
 
 from spec_lsp.cli.formats import Run
+from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import FileReport, Found
 
 COMMANDS = {"error": "error", "warning": "warning", "information": "notice", "hint": "notice"}
@@ -26,12 +27,14 @@ def annotation(found: Found) -> str:
         values |= {"col": start.character + 1, "endColumn": end.character + 1}
     values["title"] = f"spec-lsp {found.name}"
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in values.items())
-    more = [f"Fix: {fix.title}" for fix in found.fixes[:1]]
-    return f"::{COMMANDS[found.severity]} {properties}::{_data(chr(10).join([found.message, *more]))}"
+    lines = [found.message, *(f"Fix: {fix.title}" for fix in found.fixes[:1])]
+    return f"::{COMMANDS[found.severity]} {properties}::{_data(chr(10).join(lines))}"
 
 
 def _data(text: str) -> str:
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    """Lines of text; what else is not to be seen is escaped."""
+    escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return harmless(escaped)
 
 
 def _property(text: str) -> str:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any, TextIO
 
 from spec_lsp.cli.formats import Run
+from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.report import FileReport, Found
 
 SEVERITIES = {"error": "critical", "warning": "major", "information": "minor", "hint": "info"}
@@ -21,8 +21,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
         for found in report.found:
             seen[found.fingerprint] += 1
             entries.append(_entry(found, seen[found.fingerprint]))
-    json.dump(entries, out, ensure_ascii=False, indent=1)
-    out.write("\n")
+    out.write(json_text(entries, indent=1) + "\n")
 
 
 def _entry(found: Found, number: int) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from typing import TextIO
 from spec_lsp import __version__
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.formats.text import plural
+from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import SEVERITIES, FileReport, Found, LaunchShown
-from spec_lsp.cli.style import harmless
 
 OUTCOMES = {
     "accepted": "accepted",

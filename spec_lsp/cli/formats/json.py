@@ -4,12 +4,12 @@ Lines and characters count from 0, characters in code points; ends are exclusive
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
 from typing import Any, TextIO
 
 from spec_lsp.cli.formats import Run
+from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.report import FileReport, Found, Location, by_rule
 
 
@@ -17,7 +17,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
     """A JSON list, one finding (or rule with its count) a line."""
     separator = "[\n"
     for entry in _counts(reports) if run.statistics else _findings(reports):
-        out.write(separator + json.dumps(entry, ensure_ascii=False))
+        out.write(separator + json_text(entry))
         separator = ",\n"
     out.write("[]\n" if separator == "[\n" else "\n]\n")
 

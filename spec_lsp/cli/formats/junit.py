@@ -7,6 +7,7 @@ from typing import TextIO
 from xml.sax.saxutils import escape, quoteattr
 
 from spec_lsp.cli.formats import Run
+from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import FileReport, Found
 
 
@@ -42,8 +43,8 @@ def _suite(report: FileReport) -> Iterator[str]:
 
 def _case(found: Found) -> str:
     at = found.location.start
-    where = f"{found.file}:{at.line + 1}:{at.character + 1}"
-    text = "\n".join([found.message, *(f"fix: {fix.title}" for fix in found.fixes)])
+    where = f"{harmless(found.file)}:{at.line + 1}:{at.character + 1}"
+    text = "\n".join([harmless(found.message), *(f"fix: {harmless(fix.title)}" for fix in found.fixes)])
     if found.severity == "error":
         what = f"type={_attribute(found.code)} message={_attribute(found.message)}"
         body = f"<failure {what}>{_text(f'{where}: {text}')}</failure>"
@@ -55,17 +56,10 @@ def _case(found: Found) -> str:
     )
 
 
-def _clean(text: str) -> str:
-    """XML has no control characters, not even escaped ones."""
-    return "".join(
-        c if c in "\t\n\r" or (c >= " " and not 0xD800 <= ord(c) <= 0xDFFF and c not in "\ufffe\uffff") else "\ufffd"
-        for c in text
-    )
-
-
 def _text(text: str) -> str:
-    return escape(_clean(text))
+    """Lines of text: XML has no control characters, not even as references."""
+    return escape("\n".join(map(harmless, text.split("\n"))))
 
 
 def _attribute(text: str) -> str:
-    return quoteattr(_clean(text))
+    return quoteattr(harmless(text))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import urllib.parse
 from collections.abc import Iterable
@@ -12,6 +11,7 @@ from typing import Any, TextIO
 from spec_lsp import __version__
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.formats import Run
+from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.report import FileReport, Found, Location, OfferedFix
 from spec_lsp.resolution.engine import Rule
 
@@ -47,8 +47,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
             }
         ],
     }
-    json.dump(log, out, ensure_ascii=False, indent=1)
-    out.write("\n")
+    out.write(json_text(log, indent=1) + "\n")
 
 
 def _rule(rule: Rule) -> dict[str, Any]:
@@ -97,9 +96,16 @@ def _region(location: Location) -> dict[str, int]:
 
 
 def _artifact(file: str) -> dict[str, str]:
+    path = urllib.parse.quote(file.encode("utf-8", _any_text(file)))
     if os.path.isabs(file):
-        return {"uri": Path(file).as_uri()}
-    return {"uri": urllib.parse.quote(file), "uriBaseId": "SRCROOT"}
+        return {"uri": f"file://{path}" if path.startswith("/") else Path(file).as_uri()}
+    return {"uri": path, "uriBaseId": "SRCROOT"}
+
+
+def _any_text(name: str) -> str:
+    """How the bytes of a name are had: names that are not UTF-8 are as Python reads them, others have halves of characters."""
+    halves = any("\ud800" <= c <= "\udfff" and not "\udc80" <= c <= "\udcff" for c in name)
+    return "surrogatepass" if halves else "surrogateescape"
 
 
 def _fix(fix: OfferedFix) -> dict[str, Any]:

@@ -7,8 +7,9 @@ from typing import TextIO
 
 from spec_lsp.cli.excerpt import excerpt
 from spec_lsp.cli.formats import Run
+from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import SEVERITIES, FileReport, Found, Totals, by_rule
-from spec_lsp.cli.style import Style, harmless
+from spec_lsp.cli.style import Style
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
@@ -57,12 +58,15 @@ def _repairs(report: FileReport, style: Style) -> Iterator[str]:
 
 
 def _painted_diff(diff: str, style: Style) -> str:
-    if not style.on:
-        return diff.rstrip("\n")
     kinds = {"+": "good", "-": "error", "@": "frame"}
-    return "\n".join(
-        style.paint(line, kinds[line[0]]) if line[:1] in kinds else line for line in diff.rstrip("\n").split("\n")
-    )
+    lines = (_diff_line(line) for line in diff.rstrip("\n").split("\n"))
+    return "\n".join(style.paint(line, kinds[line[0]]) if line[:1] in kinds else line for line in lines)
+
+
+def _diff_line(line: str) -> str:
+    """A line of a patch. Tabs and the line ends of Windows are kept: where nothing is hidden in it, the patch can be applied."""
+    end = "\r" if line.endswith("\r") else ""
+    return "\t".join(map(harmless, line.removesuffix(end).split("\t"))) + end
 
 
 def _statistics(found: Iterable[Found], style: Style) -> Iterator[str]:

@@ -1,0 +1,136 @@
+"""What is printed commands nobody: no terminal, no CI runner.
+
+Names, values and messages come from files that anybody may have written. `harmless` shows such a text in one line; every text format
+passes what it shows through it. `Guarded` stands before standard output and standard error, and is the last to look: it knows nothing
+of what is printed, and lets no control character through but line ends and the colours that are ours.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TextIO
+
+_BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_DANGEROUS = f"\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDIRECTIONAL}"
+
+# --- text for people -------------------------------------------------------------------------------------------------
+
+
+def harmless(text: str) -> str:
+    """A text of somebody else's in one line, as a terminal may show it: control characters stand as their pictures, a tab as four
+    blanks, whatever else is not to be seen as its escape."""
+    if text.isprintable():
+        return text
+    return "".join(map(_picture, text))
+
+
+@lru_cache(maxsize=1024)
+def _picture(c: str) -> str:
+    code = ord(c)
+    if c == "\t":
+        return "    "
+    if code < 0x20:
+        return chr(0x2400 + code)
+    if code == 0x7F:
+        return "␡"
+    return c if c.isprintable() or c in "\u00a0\u3000" else _escaped(c)
+
+
+def _escaped(c: str) -> str:
+    """A character as JSON writes it, so that an escape inside of JSON still means what it meant."""
+    code = ord(c)
+    if code <= 0xFFFF:
+        return f"\\u{code:04x}"
+    return f"\\u{0xD800 + ((code - 0x10000) >> 10):04x}\\u{0xDC00 + ((code - 0x10000) & 0x3FF):04x}"
+
+
+# --- text for programs -----------------------------------------------------------------------------------------------
+
+_UNSAFE_IN_JSON = re.compile(f"[{_DANGEROUS}]")
+
+
+def json_text(value: Any, **options: Any) -> str:
+    """JSON that reads the same, in which no character is dangerous."""
+    import json
+
+    return _UNSAFE_IN_JSON.sub(lambda m: _escaped(m[0]), json.dumps(value, ensure_ascii=False, **options))
+
+
+def in_utf_8(stream: TextIO) -> TextIO:
+    """The stream for JSON or XML, which are UTF-8 whatever the terminal speaks."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(encoding="utf-8")
+    return stream
+
+
+# --- standard output and standard error ------------------------------------------------------------------------------
+
+_UNSAFE = re.compile(
+    # our own colours, the line of progress, and line ends of Windows are let through
+    r"(?P<own>\x1b\[[0-9;]*m|\r\x1b\[K|\r\n)|"
+    rf"(?P<bad>[\x00-\x08\x0b-\x1f{_DANGEROUS}])|"
+    # commands of the runners of GitHub and Azure (anywhere in a line, or first in it), and of TeamCity
+    r"(?P<command>#(?=#(?:\[|vso\[|teamcity\[)))|(?P<first>^[^\S\n]*:)(?=:)",
+    re.MULTILINE,
+)
+_ANY_UNSAFE = re.compile(rf"[\x00-\x08\x0b-\x1f{_DANGEROUS}]|##|::")
+
+
+class Guarded:
+    """A stream of text behind which nothing is commanded. `raw` is what it guards."""
+
+    def __init__(self, raw: TextIO) -> None:
+        self.raw = raw
+        self._line = ""
+        """The blanks that the present line begins with; something else once it has more."""
+
+    def write(self, text: str) -> int:
+        self.raw.write(self._safe(text) if _ANY_UNSAFE.search(text) else text)
+        begun = text if "\n" in text else self._line + text
+        rest = begun.rpartition("\n")[2]
+        self._line = rest if not rest.strip() else "…"
+        return len(text)
+
+    def writelines(self, lines: Any) -> None:
+        for line in lines:
+            self.write(line)
+
+    def _safe(self, text: str) -> str:
+        lead = self._line
+        return _UNSAFE.sub(_guard, lead + text)[len(lead) :]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.raw, name)
+
+
+def _guard(found: re.Match[str]) -> str:
+    if found["own"]:
+        return found["own"]
+    if found["bad"]:
+        return _escaped(found["bad"])
+    return found[0][:-1] + _escaped(found[0][-1])
+
+
+@contextmanager
+def guarded_streams() -> Iterator[None]:
+    """Standard output and standard error guarded."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(errors="backslashreplace")  # what a terminal's encoding cannot show is no error
+    sys.stdout, sys.stderr = (Guarded(stream) for stream in before)
+    try:
+        yield
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+def unguarded(stream: TextIO) -> TextIO:
+    """The stream itself, for what is meant as a command, or is somebody's own text given back."""
+    return stream.raw if isinstance(stream, Guarded) else stream
