@@ -7,7 +7,7 @@ import hashlib
 import os
 import re
 import traceback
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -114,16 +114,11 @@ class Checker:
             shown_name(path, self.task.here),
             launches=len(analysis.launches),
             ignored=analysis.ignored,
-            notes=tuple(self._unread(path, analysis)),
             faults=analysis.faults,
         )
         if (self.task.fix or self.task.diff) and analysis.diagnostics:
             return self._repaired(report, analysis, workspace, surroundings, on_disk)
         return self._with_findings(report, analysis, workspace, surroundings)
-
-    def _unread(self, path: str, analysis: Analysis) -> Iterator[str]:
-        if analysis.document.skipped:
-            yield f"{shown_name(path, self.task.here)} {analysis.document.skipped}: it was not read"
 
     def _analyse(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> Analysis:
         return analyse(read_document(path, text, workspace), surroundings.options, workspace, self._cache)

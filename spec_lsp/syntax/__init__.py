@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
+from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.syntax.dockerfile import read_dockerfile
 from spec_lsp.syntax.jenkinsfile import read_jenkinsfile
 from spec_lsp.syntax.jsonc import read_json
 from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
-from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.launch import Document, not_read_whole
 from spec_lsp.syntax.makefile import read_makefile
 from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
@@ -32,6 +33,8 @@ __all__ = ["may_hold_launches", "may_launch", "parse"]
 
 MAX_LINE = 500_000
 """Characters of a line beyond which a text is not read."""
+MAX_STEPS = 400_000
+"""Steps (`interruption.checkpoint`) that reading a text may take: a second or two of CPU. Each reader keeps what it found by then."""
 
 LooksLikeConfig = Callable[[frozenset[str]], bool]
 Reader = Callable[[str, str, Callable[[str], "str | None"]], Document]
@@ -78,24 +81,35 @@ def parse(
     document writes it (relative to the document), or None. `language` is a client's language id. `looks_like_config` says whether
     a YAML mapping with these keys (kebab case) is a `--config` file of SGLang's.
     """
+    why = ""
     try:
-        kind = kind_of(name, text, language)
-        nested = partial(parse, read=read, looks_like_config=looks_like_config)
-        if kind == "yaml":
-            return read_yaml(name, text, looks_like_config, read, nested)
-        if kind and "sglang" in text:
-            if kind != "notebook" and has_huge_line(text):  # pictures are long lines
-                return Document(name, text, skipped=f"has a line of more than {MAX_LINE:,} characters")
-            if kind in NESTING_READERS:
-                return NESTING_READERS[kind](name, text, read, nested)
-            reader = READERS.get(kind)
-            document = reader(name, text, read) if reader is not None else Document(name, text)
-            return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document
+        with bounded(MAX_STEPS):
+            return _read(name, text, kind_of(name, text, language), read, looks_like_config)
     except RecursionError:
-        return Document(name, text, skipped="is nested too deeply")
+        why = "is nested too deeply"
+    except Exhausted:
+        why = "takes more work to read than any file should"
     except UnicodeError:  # half a surrogate pair
         pass
-    return Document(name, text)
+    return Document(name, text, problems=(not_read_whole(name, why),) if why else ())
+
+
+def _read(
+    name: str, text: str, kind: str, read: Callable[[str], str | None], looks_like_config: LooksLikeConfig | None
+) -> Document:
+    nested = partial(parse, read=read, looks_like_config=looks_like_config)
+    if kind == "yaml":
+        return read_yaml(name, text, looks_like_config, read, nested)
+    if not kind or "sglang" not in text:
+        return Document(name, text)
+    if kind != "notebook" and has_huge_line(text):  # pictures are long lines
+        why = f"has a line of more than {MAX_LINE:,} characters"
+        return Document(name, text, problems=(not_read_whole(name, why),))
+    if kind in NESTING_READERS:
+        return NESTING_READERS[kind](name, text, read, nested)
+    reader = READERS.get(kind)
+    document = reader(name, text, read) if reader is not None else Document(name, text)
+    return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document
 
 
 def has_huge_line(text: str) -> bool:

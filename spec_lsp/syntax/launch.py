@@ -159,5 +159,9 @@ class Document:
     """The language id the text was read with, so that a changed text can be read the same way."""
     files: tuple[EmbeddedFile, ...] = ()
     """What a script has written to files when it ends, as far as it is known; a file may be there once for each way to that."""
-    skipped: str = ""
-    """Why a text that may launch SGLang was not read at all, as what is said of the file: "has a line of …"."""
+
+
+def not_read_whole(document: str, why: str) -> Problem:
+    """The one line that tells of a bound that a text met. `why` is said of the file: "has a line of …"."""
+    message = f"This file {why}: it was not read whole, and launches in it may be missing here."
+    return Problem("not-read-whole", Place(document, 0, 0), message)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from spec_lsp.interruption import Exhausted
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.launch import Document, Launch, Problem, not_read_whole
 from spec_lsp.syntax.python.docstrings import docstrings
 from spec_lsp.syntax.python.parsing import Positions, statements
 from spec_lsp.syntax.python.reader import Reader
@@ -30,18 +31,22 @@ def read_python(name: str, text: str, read: Callable[[str], str | None], nested:
         return Document(name, text, directives=directives)
     positions = Positions(name, text)
     reader = Reader(name, text, positions, read)
-    body = statements(text, positions)
-    reader.run(body)
-    launches = list(reader.launches())
-    problems = list(reader.problems.values())
-    depends_on = set(reader.depends_on)
-    for page in docstrings(name, text, positions, body):
-        if nested is None:
-            break
-        source = embedded(page)
-        found = remap(nested(name, source.whole, language="markdown"), source)
-        launches += found.launches
-        problems += found.problems
-        depends_on |= found.depends_on
+    launches: list[Launch] = []
+    problems: list[Problem] = []
+    depends_on: set[str] = set()
+    try:
+        body = statements(text, positions)
+        reader.run(body)
+        for page in docstrings(name, text, positions, body) if nested is not None else ():
+            source = embedded(page)
+            found = remap(nested(name, source.whole, language="markdown"), source)
+            launches += found.launches
+            problems += found.problems
+            depends_on |= found.depends_on
+    except (Exhausted, RecursionError):
+        problems.append(not_read_whole(name, "takes more work to read than any program should"))
+    launches += reader.launches()
+    problems = [*reader.problems.values(), *problems]
+    depends_on |= reader.depends_on
     launches.sort(key=lambda launch: launch.extent.start)
     return Document(name, text, tuple(launches), tuple(problems), directives, frozenset(depends_on))

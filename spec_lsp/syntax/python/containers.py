@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.values import (
     COMPUTED,
+    FRAGMENTS_A_STEP,
+    TOO_LONG,
     Entry,
     Items,
     Later,
@@ -24,11 +28,21 @@ from spec_lsp.syntax.python.values import (
     mentions,
     place_of,
     plain,
+    text_of,
 )
 from spec_lsp.syntax.python.ways import World
 from spec_lsp.syntax.word import Fragment, Place, Word
 
 MAX_ITEMS = 2_000
+"""Of a list, beyond which the rest of it is unknown."""
+
+
+def items_made(items: Sequence[Value], place: Place, literal: Word | None = None) -> Items:
+    """A list put together; of a very long one, its start and any number of items behind it."""
+    checkpoint(min(len(items), MAX_ITEMS) // FRAGMENTS_A_STEP)
+    if len(items) > MAX_ITEMS:
+        return Items((*items[:MAX_ITEMS], More(place, TOO_LONG)), place)
+    return Items(tuple(items), place, literal)
 
 
 def items_of(value: Value, place: Place) -> tuple[Value, ...]:
@@ -63,14 +77,12 @@ def fields_table(record: Record, place: Place) -> Table:
 def sum_of(left: Value, right: Value, place: Place) -> Value:
     """`left + right` of lists or strings, one of which may be unknown."""
     if isinstance(left, Items) or isinstance(right, Items):
-        both = (*items_of(left, place_of(left)), *items_of(right, place_of(right)))
-        return Items(both[:MAX_ITEMS], place)
+        return items_made((*items_of(left, place_of(left)), *items_of(right, place_of(right))), place)
     if is_open(left) or is_open(right):
         signs = mentions(left) or mentions(right)
         return Later(lambda world: sum_of(plain(left, world), plain(right, world), place), place, signs)
     if isinstance(left, Text) or isinstance(right, Text):
-        fragments = (*as_text(left).fragments, *as_text(right).fragments)
-        return Text(Word(fragments, place))
+        return text_of((*as_text(left).fragments, *as_text(right).fragments), place)
     return Opaque(place)
 
 
@@ -92,9 +104,9 @@ def merged(left: Value, right: Value) -> Value:
 def changed_items(owner: Items, verb: str, given: Arguments, place: Place) -> Value | None:
     first = given.positional[0] if given.positional else None
     if verb == "append" and first is not None:
-        return Items((*owner.items, first), owner.place)
+        return items_made((*owner.items, first), owner.place)
     if verb == "extend" and first is not None:
-        return Items((*owner.items, *items_of(first, place)), owner.place)
+        return items_made((*owner.items, *items_of(first, place)), owner.place)
     if verb == "insert" and len(given.positional) == 2:
         waits = any(isinstance(v, Spread) for v in owner.items) or is_open(given.positional[0])
         return inserted_later(owner, given, place) if waits else _inserted(owner, *given.positional)
@@ -120,4 +132,4 @@ def _inserted(owner: Items, index: Value, item: Value) -> Items:
         return Items((More(owner.place),), owner.place)
     items = list(owner.items)
     items.insert(at, item)
-    return Items(tuple(items), owner.place)
+    return items_made(items, owner.place)

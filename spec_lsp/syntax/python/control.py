@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cache
 
-from spec_lsp.interruption import checkpoint
+from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import merged, sum_of
@@ -42,6 +42,8 @@ from spec_lsp.syntax.python.ways import Turn
 from spec_lsp.syntax.word import Place
 
 MAX_STATEMENTS = 30_000
+STEPS_OF_A_STATEMENT = 5
+"""Beside those of its expressions."""
 LEAVES = frozenset(("sys.exit", "exit", "quit", "os._exit"))
 Way = tuple[Turn, frozenset[int]]
 """A turn, and the ways there that lead to where the file is being read."""
@@ -100,11 +102,11 @@ class Statements(Notes, ABC):
     def block(self, body: Sequence[ast.stmt]) -> bool:
         """Reads statements in order; whether the end is reached."""
         for statement in body:
-            checkpoint()
+            checkpoint(STEPS_OF_A_STATEMENT)
             self.steps += 1
             self.called_steps += any(f.called for f in self.frames)
             if self.steps - self.called_steps > MAX_STATEMENTS:
-                return False
+                raise Exhausted
             handler = STATEMENTS.get(type(statement))
             if handler is not None:
                 if handler(self, statement) is False:

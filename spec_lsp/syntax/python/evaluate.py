@@ -40,6 +40,7 @@ from spec_lsp.syntax.python.values import (
     mentions,
     place_of,
     plain,
+    text_of,
 )
 from spec_lsp.syntax.python.ways import Turn, World
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
@@ -65,6 +66,8 @@ READS = frozenset((
     "removeprefix", "removesuffix", "lower", "upper", "model_dump",
 ))  # fmt: skip
 """Methods whose result can be told from what their object is."""
+MAX_DIGITS = 60
+"""Of a text that is read as a number: more are of none that a flag takes."""
 TYPES = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict"))
 
 
@@ -151,7 +154,7 @@ class Evaluator(Expressions):
         if name == "bool":
             known = truth_of(first)
             return None if known is None else self.computed(node, known)
-        if isinstance(first, Text) and first.word.text is not None:
+        if isinstance(first, Text) and first.word.text is not None and len(first.word.text) <= MAX_DIGITS:
             try:
                 return Plain((int if name == "int" else float)(first.word.text), first.word)
             except ValueError:
@@ -253,7 +256,7 @@ class Evaluator(Expressions):
         if verb in ("startswith", "endswith") and given.positional:
             return self.begins(owner, verb, given.positional[0], place)
         if verb == "format":
-            return Text(Word(with_gaps(owner.word, re.compile(r"\{[^{}]*\}")), place))
+            return text_of(with_gaps(owner.word, re.compile(r"\{[^{}]*\}")), place)
         if verb in TEXT_CHANGES:
             return changed_text(owner, verb, given, place)
         return None

@@ -14,14 +14,16 @@ from typing import Any, NamedTuple
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.python import conditions, strings
 from spec_lsp.syntax.python.arguments import Arguments
-from spec_lsp.syntax.python.containers import MAX_ITEMS, items_of, merged, sum_of
+from spec_lsp.syntax.python.containers import MAX_ITEMS, items_made, items_of, merged, sum_of
 from spec_lsp.syntax.python.parsing import Positions, parsed
 from spec_lsp.syntax.python.texts import with_gaps
 from spec_lsp.syntax.python.truth import OUTSIDE, identity, is_none, truth_of
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     DEPENDS,
+    MAX_FRAGMENTS,
     SIGN,
+    TOO_LONG,
     Either,
     Entry,
     Items,
@@ -44,6 +46,7 @@ from spec_lsp.syntax.python.values import (
     mentions,
     plain,
     seen_at,
+    text_of,
 )
 from spec_lsp.syntax.python.ways import Impossible, Turn, Undecided, World
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
@@ -51,6 +54,8 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 
 ENVIRON = "os.environ"
 MAX_NUMBER = 1 << 53
+MAX_WHOLE = 1 << 256
+"""Beyond that, a whole number is not written out again: no flag takes it, and Python itself limits how many digits it writes."""
 MAX_DEPTH = 60
 MAX_ROUNDS = 64
 """Rounds of a loop over known items that are gone through one by one."""
@@ -189,6 +194,7 @@ class Expressions(ABC):
         found = self.known_parts.get(id(node))
         if found is None:
             nodes = [n for n in ast.walk(node) if isinstance(n, ast.expr)]
+            checkpoint(len(nodes) // 2)
             names = dict.fromkeys(key for n in nodes if (key := self.key_of(n)))
             calls = tuple(id(n) for n in nodes if isinstance(n, ast.Call | ast.Attribute))
             texts = (n.value for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str))
@@ -311,6 +317,8 @@ class Expressions(ABC):
         if isinstance(node.value, str):
             return self.string(node)
         literal = self.source_of(node)
+        if isinstance(node.value, int) and abs(node.value) >= MAX_WHOLE:
+            return self.opaque(node, TOO_LONG)
         if isinstance(node.value, bool | int | float) or node.value is None:
             place = self.place(node)
             return Plain(node.value, literal or Word((Fragment(repr(node.value), place, False),), place))
@@ -329,14 +337,17 @@ class Expressions(ABC):
             return Text(Word((Fragment(text, place, False, COMPUTED if text is None else ""),), place))
         fragments: list[Fragment] = []
         for piece in found:
+            if len(fragments) > MAX_FRAGMENTS and isinstance(node, ast.JoinedStr):
+                return text_of(fragments, place)
             if piece.formatted:
                 fragments.extend(strings.formatted(self.document, self.text, piece, self.formatted))
             else:
                 fragments.extend(strings.characters(self.document, self.text, piece.start, piece.end, piece.raw))
         if isinstance(value, str) and "".join(f.text or "" for f in fragments) != value.replace("\r\n", "\n"):
             fragments = [Fragment(value, place, False)] if value else []
-        literal = self.source_of(node) if isinstance(node, ast.Constant) else None
-        return Text(Word(tuple(fragments), place), literal)
+        if isinstance(node, ast.JoinedStr):
+            return text_of(fragments, place)
+        return Text(Word(tuple(fragments), place), self.source_of(node))
 
     def formatted(self, expression: str, place: Place) -> tuple[Fragment, ...]:
         """What `{expression}` of an f-string comes to."""
@@ -393,7 +404,7 @@ class Expressions(ABC):
 
     def items(self, node: ast.List | ast.Tuple) -> Value:
         found: list[Value] = []
-        for item in node.elts:
+        for item in node.elts[: MAX_ITEMS + 1]:
             if isinstance(item, ast.Starred):
                 found.extend(self.unpacked(item))
             else:
@@ -406,7 +417,7 @@ class Expressions(ABC):
         )
         if literal is not None and not _is_literal(node):
             literal = None
-        return Items(tuple(found[:MAX_ITEMS]), self.place(node), literal)
+        return items_made(found, self.place(node), literal)
 
     def unpacked(self, node: ast.Starred) -> tuple[Value, ...]:
         return items_of(self.evaluate(node.value), self.place(node))
@@ -443,7 +454,7 @@ class Expressions(ABC):
         if is_open(left):
             raise Waits
         if isinstance(node.op, ast.Mod) and isinstance(left, Text):
-            return Text(Word(with_gaps(left.word, re.compile(r"%(?:\(\w+\))?[-\d.]*[a-z]")), self.place(node)))
+            return text_of(with_gaps(left.word, re.compile(r"%(?:\(\w+\))?[-\d.]*[a-z]")), self.place(node))
         return self.opaque(node)
 
     def conditional(self, node: ast.IfExp) -> Value:
@@ -506,7 +517,7 @@ class Expressions(ABC):
         before = dict(self.state)
         items = self.rounds(node.generators, lambda: (self.evaluate(node.elt),), self.place(node))
         self.state = before
-        return Items(items[:MAX_ITEMS], self.place(node))
+        return items_made(items, self.place(node))
 
     def rounds(
         self, generators: list[ast.comprehension], make: Callable[[], tuple[Value, ...]], place: Place
@@ -528,6 +539,8 @@ class Expressions(ABC):
                 continue
             self.bind_names(first.target, item)
             found = (*found, *self.let_through(first.ifs, lambda: self.rounds(others, make, place), place))
+            if len(found) > MAX_ITEMS:
+                break
         return found
 
     def let_through(
@@ -614,7 +627,7 @@ def _expression(source: str) -> list[ast.stmt] | None:
 def _worked_out(node: ast.expr) -> int | None:
     """The number that whole numbers written out come to: `32 * 1024`; None for anything else and beyond what a flag takes."""
     if isinstance(node, ast.Constant):
-        return node.value if type(node.value) is int else None
+        return node.value if type(node.value) is int and abs(node.value) < MAX_NUMBER else None
     if not isinstance(node, ast.BinOp) or type(node.op) not in ARITHMETIC:
         return None
     right = _worked_out(node.right)  # first: a long sum of texts ends here

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Problem, Program, Variant
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.shell.embedding import Found
@@ -14,6 +15,7 @@ from spec_lsp.syntax.word import Place, Word
 
 MAX_CALLS = 400
 """Launches noted of one file."""
+STEPS_OF_A_LAUNCH = 100
 
 
 @dataclass(slots=True)
@@ -100,11 +102,12 @@ class Notes:
         """Notes a launch; one that is noted already gets the variants that are new."""
         if self.quiet:
             return
+        checkpoint(STEPS_OF_A_LAUNCH)
         key = _key(launch)
         noted = self.noted.get(key)
         if noted is None:
             if len(self.noted) >= MAX_CALLS:
-                return
+                raise Exhausted
             noted = self.noted[key] = Noted(launch, {})
         for variant in launch.variants:
             told = _told(variant)

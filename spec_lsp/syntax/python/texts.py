@@ -4,10 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.python.arguments import Arguments
-from spec_lsp.syntax.python.containers import MAX_ITEMS
-from spec_lsp.syntax.python.values import COMPUTED, Items, Spread, Text, Value, Waits, as_text, data_of
+from spec_lsp.syntax.python.containers import MAX_ITEMS, items_made
+from spec_lsp.syntax.python.values import (
+    COMPUTED,
+    MAX_CHARACTERS,
+    MAX_FRAGMENTS,
+    Items,
+    Spread,
+    Text,
+    Value,
+    Waits,
+    as_text,
+    data_of,
+    text_of,
+)
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -21,7 +35,7 @@ def changed_text(owner: Text, verb: str, given: Arguments, place: Place) -> Text
     text = owner.word.text
     first = next(iter(owner.word.fragments), None)
     try:
-        new = getattr(text, verb)(*arguments) if known and text is not None else None
+        new = getattr(text, verb)(*arguments) if known and text is not None and _short(verb, text, arguments) else None
     except (TypeError, ValueError):
         new = None
     if not isinstance(new, str) or first is None:
@@ -29,6 +43,14 @@ def changed_text(owner: Text, verb: str, given: Arguments, place: Place) -> Text
     if new == text:
         return owner
     return Text(Word((Fragment(new, first.place, False, via=first.via, fixed=True),), place))
+
+
+def _short(verb: str, text: str, arguments: list[Any]) -> bool:
+    """Whether what a change comes to is no longer than a text is known."""
+    if verb != "replace" or len(arguments) < 2 or not all(isinstance(a, str) for a in arguments[:2]):
+        return True
+    old, new, *_ = arguments
+    return len(text) + text.count(old) * len(new) <= MAX_CHARACTERS
 
 
 def split(word: Word, place: Place, *, quotes: bool) -> Items:
@@ -39,8 +61,10 @@ def split(word: Word, place: Place, *, quotes: bool) -> Items:
         fragments: list[Fragment] = []
         for low, high in _unquoted(source.whole, start, end) if quotes else [(start, end)]:
             fragments.extend(source.fragments(low, high))
-        found.append(Text(Word(tuple(fragments), source.place(start, end))))
-    return Items(tuple(found[:MAX_ITEMS]), place)
+        found.append(text_of(fragments, source.place(start, end)))
+        if len(found) > MAX_ITEMS:
+            break
+    return items_made(found, place)
 
 
 def _cuts(text: str, quotes: bool) -> Iterator[tuple[int, int]]:
@@ -67,7 +91,10 @@ def joined_by(separator: Text, items: Items, place: Place) -> Value:
         if i:
             fragments.extend(f._replace(place=place, verbatim=False, fixed=True) for f in separator.word.fragments)
         fragments.extend(as_text(item).fragments)
-    return Text(Word(tuple(fragments), place))
+        checkpoint()
+        if len(fragments) > MAX_FRAGMENTS:
+            break
+    return text_of(fragments, place)
 
 
 def with_gaps(word: Word, pattern: re.Pattern[str]) -> tuple[Fragment, ...]:

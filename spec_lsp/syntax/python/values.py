@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.python.ways import Turn, World
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
@@ -64,7 +65,11 @@ class Table:
     literal: Word | None = None
 
     def with_entry(self, entry: Entry) -> Table:
-        kept = tuple(e for e in self.entries if e.name != entry.name)
+        checkpoint(len(self.entries) // FRAGMENTS_A_STEP)
+        name = entry.name
+        kept = tuple(e for e in self.entries if e.name != name)
+        if len(kept) >= MAX_ENTRIES:
+            return replace(self, open=True, literal=None)
         return replace(self, entries=(*kept, entry), literal=None)
 
 
@@ -135,6 +140,14 @@ class Routine:
 
 
 Value = Text | Plain | Items | Table | Opaque | More | Either | Later | Spread | Record | Routine
+MAX_ENTRIES = 2_000
+"""Of a dictionary, beyond which any may follow."""
+MAX_FRAGMENTS = 2_000
+MAX_CHARACTERS = 300_000
+"""Of a text, beyond which the rest of it is unknown: no system takes a longer command."""
+MAX_VIA = 12
+"""Names that a text came through, of which the outermost are kept."""
+TOO_LONG = "it is too long to be worked out"
 DEEP = 150
 """Values made of values that a world looks through."""
 SIGN = re.compile(
@@ -145,6 +158,26 @@ SIGN = re.compile(
 
 class Waits(Exception):  # noqa: N818 - control flow
     """What is asked of a value depends on the way the program goes."""
+
+
+def text_of(fragments: Iterable[Fragment], place: Place) -> Text:
+    """A text put together; of a very long one, its start and something unknown behind it."""
+    kept: list[Fragment] = []
+    characters = 0
+    for fragment in fragments:
+        characters += len(fragment.text or "")
+        if len(kept) >= MAX_FRAGMENTS or characters > MAX_CHARACTERS:
+            kept = [*kept[:KEPT_FRAGMENTS], Fragment(None, place, False, TOO_LONG)]
+            break
+        kept.append(fragment)
+    checkpoint(len(kept) // FRAGMENTS_A_STEP)
+    return Text(Word(tuple(kept), place))
+
+
+KEPT_FRAGMENTS = 50
+CHARACTERS_A_STEP = 2_000
+FRAGMENTS_A_STEP = 3
+"""Fragments that are copied in the time of one step."""
 
 
 def is_open(value: Value) -> bool:
@@ -164,7 +197,9 @@ def depends(value: Value) -> bool:
 def mentions(value: Value) -> bool:
     """Whether a value may hold a command that starts SGLang."""
     if isinstance(value, Text):
-        return SIGN.search("".join([f.text or "" for f in value.word.fragments])) is not None
+        text = "".join([f.text or "" for f in value.word.fragments])
+        checkpoint(len(text) // CHARACTERS_A_STEP)
+        return SIGN.search(text) is not None
     if isinstance(value, Items):
         return any(map(mentions, value.items))
     if isinstance(value, Table):
@@ -240,6 +275,7 @@ def data_of(value: Value) -> tuple[bool, Any]:
     if isinstance(value, Plain):
         return True, value.value
     if isinstance(value, Items):
+        checkpoint(len(value.items) // FRAGMENTS_A_STEP)
         parts = [data_of(v) for v in value.items]
         return all(known for known, _ in parts), [v for _, v in parts]
     if isinstance(value, Table) and not value.open:
@@ -277,7 +313,8 @@ def seen_at(value: Value, place: Place) -> Value:
 
 
 def _seen(word: Word, place: Place) -> Word:
-    return Word(tuple(f._replace(via=(place, *f.via)) for f in word.fragments), place)
+    checkpoint(len(word.fragments) // FRAGMENTS_A_STEP)
+    return Word(tuple(f._replace(via=(place, *f.via[: MAX_VIA - 1])) for f in word.fragments), place)
 
 
 def named(value: Value) -> Value:
