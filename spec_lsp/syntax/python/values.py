@@ -49,10 +49,10 @@ class Entry:
 
     key: Word
     value: Value
+    name: str = field(init=False, compare=False)
 
-    @property
-    def name(self) -> str:
-        return self.key.text or ""
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "name", self.key.text or "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Table:
     def with_entry(self, entry: Entry) -> Table:
         checkpoint(len(self.entries) // FRAGMENTS_A_STEP)
         name = entry.name
-        kept = tuple(e for e in self.entries if e.name != name)
+        kept = [e for e in self.entries if e.name != name]
         if len(kept) >= MAX_ENTRIES:
             return replace(self, open=True, literal=None)
         return replace(self, entries=(*kept, entry), literal=None)
