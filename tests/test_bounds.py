@@ -111,7 +111,7 @@ GROWING: dict[str, Callable[[int], str]] = {
     "loops.py": lambda n: IMPORT + "".join(" " * i + f"for x{i} in a:\n" for i in range(min(n, 60))) + " " * 60 + "sgl.Engine(model_path='x')\n",
     "entries.py": lambda n: IMPORT + "d = {}\n" + "".join(f"d['k{i}'] = {i}\n" for i in range(n)) + "sgl.Engine(model_path='x')\n",
     "keywords.py": lambda n: f"{IMPORT}sgl.Engine(model_path='x', {', '.join(f'pag_siz{i}=1' for i in range(n))})\n",
-    "nested calls.py": lambda n: IMPORT + "a = " + "str(" * min(n, 150) + "'x'" + ")" * min(n, 150) + "\n" + ENGINE,
+    "nested calls.py": lambda n: IMPORT + "a = " + "str(" * min(n, 50) + "'x'" + ")" * min(n, 50) + "\n" + ENGINE,
     "methods.py": lambda n: IMPORT + "class A:\n" + "".join(f" def m{i}(self):\n  subprocess.run(['sglang', 'serve', self.x])\n" for i in range(n)),
 }  # fmt: skip
 """Constructs, each `n` times: the work for twice as many is twice the work, or less."""

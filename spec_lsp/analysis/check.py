@@ -35,6 +35,7 @@ from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
 from spec_lsp.syntax.word import Word
@@ -62,6 +63,9 @@ class Kept:
     diagnostics: Sequence[Diagnostic]
     report: LaunchReport
 
+
+STEPS_OF_A_LAUNCH = 10
+"""What looking at a launch costs that was judged before."""
 
 MAX_DOCUMENTS = 64
 """Documents of which the last analysis is kept."""
@@ -123,12 +127,15 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     reports: list[LaunchReport] = []
     faults: list[str] = []
     for index, launch in enumerate(document.launches):
+        checkpoint(STEPS_OF_A_LAUNCH)
         models, configs = _sources(document, workspace, depends_on)
         last = before[index] if index < len(before) else None
         try:
             if last is None or last.launch is not launch or not _holds(last, decided_by, configs):
                 last = _looked_at(document, launch, index, options, workspace, models, configs, cache, decided_by)
             own = [*last.diagnostics, *_around(document, launch, index, last, configs)]
+        except Exhausted:
+            raise
         except Exception as error:  # a fault of ours: it costs this launch, and nothing else
             faults.append(told(error))
             diagnostics.append(fault_of(error, launch, index))

@@ -153,9 +153,15 @@ def run(
 OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
 
 
+MAX_MISTAKES = 24
+"""Words that do not bind, of more than which none is looked at for what it can have meant."""
+
+
 def _meant(binding: Binding) -> frozenset[str] | None:
     """The fields that words which do not bind can have been meant to set; None when that is any field."""
     fields: set[str] = set()
+    if len(binding.errors) > MAX_MISTAKES:
+        return None
     for error in binding.errors:
         if error.kind in _ANY_FIELD and not error.definition:
             return None

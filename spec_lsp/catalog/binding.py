@@ -18,7 +18,7 @@ from spec_lsp.catalog.history import flag_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.suggest import is_certain, suggest_flag, suggest_value
+from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, is_certain_flag, suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
@@ -481,7 +481,7 @@ class _Binder:
             return not is_certain(fault.text, suggestion, fault.candidates, field)
         if suggestion not in self.catalog.by_spelling or flag_span(fault.typed) is not None:
             return False
-        return not is_certain(fault.typed, suggestion, (s for s in self.catalog.by_spelling if s.startswith("--")))
+        return not is_certain_flag(self.release, fault.typed, suggestion)
 
     def _suggestion(self, fault: Fault) -> str | None:
         """What was probably meant: the successor of a flag that is gone, else what is spelt alike."""
@@ -497,7 +497,9 @@ class _Binder:
         successor = replacement(name, self.release) if gone else None
         if successor is not None and successor.name in self.catalog.by_spelling:
             return successor.instead
-        return suggest_flag(self.release, fault.typed) if fault.kind == "unknown-flag" and span is None else None
+        if fault.kind != "unknown-flag" or span is not None or len(self.errors) >= MAX_SUGGESTED:
+            return None
+        return suggest_flag(self.release, fault.typed)
 
     def _check_log_level(self, settings: Mapping[str, Setting]) -> None:
         """Since 0.5.11 `prepare_server_args` looks the level up in Python's logging module."""

@@ -16,7 +16,7 @@ from spec_lsp.catalog.binding import BindError, Binding, Setting
 from spec_lsp.catalog.history import field_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
-from spec_lsp.catalog.suggest import is_certain, suggest_flag
+from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, suggest_flag
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.syntax.word import Word
 
@@ -52,7 +52,7 @@ def bind_keywords(catalog: Catalog, words: Sequence[Word]) -> Binding:
                 name, typed(flag, value), name, key, (value,), flag, index=len(words), keyword=True
             )
         elif name not in WITHOUT_FLAG and not name.startswith("_"):
-            errors.append(_unknown(catalog, key, name))
+            errors.append(_unknown(catalog, key, name, look_up=len(errors) < MAX_SUGGESTED))
     after = len(words) if opened else -1
     return Binding(catalog, MappingProxyType(settings), tuple(errors), (), tuple(opened), after)
 
@@ -123,8 +123,8 @@ def _meant(catalog: Catalog, name: str) -> str | None:
     return flag.field if flag is not None and flag.field in fields else None
 
 
-def _unknown(catalog: Catalog, key: Word, name: str) -> BindError:
-    suggestion = _meant(catalog, name)
+def _unknown(catalog: Catalog, key: Word, name: str, *, look_up: bool) -> BindError:
+    suggestion = _meant(catalog, name) if look_up else None
     says = f"__init__() got an unexpected keyword argument '{name}'"
     return BindError(
         "unknown-flag",

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Iterator
 
+from spec_lsp.catalog.alike import flags_like
 from spec_lsp.catalog.binding import BindError, Binding
 from spec_lsp.catalog.history import replacement
 from spec_lsp.catalog.messages import flag_and_value
@@ -50,8 +50,7 @@ def _names(catalog: Catalog, error: BindError) -> Iterator[str]:
 def _near(catalog: Catalog, typed: str) -> Iterable[str]:
     """Flags that a misspelt one begins or that are spelt much like it."""
     known = [s for s in catalog.by_spelling if s.startswith("--")]
-    near = difflib.get_close_matches(typed, known, _MOST, _ALIKE)
-    likeness = {name: difflib.SequenceMatcher(None, name, typed).ratio() for name in near}
-    yield from (name for name in near if likeness[name] >= likeness[near[0]] - _LESS_ALIKE)
+    near = [one for one in flags_like(catalog.release, typed)[:_MOST] if one[0] >= _ALIKE]
+    yield from (name for likeness, name in near if likeness >= near[0][0] - _LESS_ALIKE)
     if len(typed) > 4:
         yield from (s for s in known if s.startswith(typed))

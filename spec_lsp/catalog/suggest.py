@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 from collections.abc import Iterable, Sequence
 
+from spec_lsp.catalog.alike import flags_like, most_alike
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
+
+MAX_SUGGESTED = 10
+"""Mistakes of one launch for which something is looked up that may be meant: of more, it is no flags that are misspelt."""
 
 FOREIGN = {
     # vLLM
@@ -60,7 +63,12 @@ def suggest_flag(release: Release, typed: str) -> str | None:
     starting = [s for s in catalog.by_spelling if s.startswith(dashed)] if len(dashed) > 4 else []
     if len(starting) == 1:
         return starting[0]
-    return _closest(dashed, [s for s in catalog.by_spelling if s.startswith("--")])
+    likeness, nearest = next(iter(flags_like(release, dashed)), (0.0, None))
+    return nearest if likeness >= ALIKE else None
+
+
+ALIKE = 0.75
+"""How alike names are (`SequenceMatcher.ratio`) of which one may be meant by the other."""
 
 
 MEANT = {("kv_cache_dtype", "fp8"): "fp8_e4m3"}
@@ -91,6 +99,12 @@ def is_certain(typed: str, meant: str, among: Iterable[str], field: str = "") ->
     if slips > most or _digits(folded) != _digits(name) or _opposite(folded, name):
         return False
     return all(_slips(folded, other) > slips for other in map(_folded, among) if other != name)
+
+
+@functools.lru_cache(maxsize=512)
+def is_certain_flag(release: Release, typed: str, meant: str) -> bool:
+    """The same of a flag among those of a shipped release."""
+    return is_certain(typed, meant, (s for s in load(release).by_spelling if s.startswith("--")))
 
 
 _LONG = 8
@@ -127,6 +141,6 @@ def _slips(one: str, other: str) -> int:
     return last[-1]
 
 
-def _closest(text: str, among: list[str], names: dict[str, str] | None = None) -> str | None:
-    found = difflib.get_close_matches(text, among, n=1, cutoff=0.75)
-    return (names[found[0]] if names else found[0]) if found else None
+def _closest(text: str, among: list[str], names: dict[str, str]) -> str | None:
+    nearest = most_alike(text, among, ALIKE)
+    return names[nearest] if nearest is not None else None

@@ -27,11 +27,13 @@ from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.walk import candidates
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
+from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 
-MAX_OFFERED = 100
-"""Findings of a file whose fixes are shown: each is tried on the whole file. `--fix` applies those of the others too."""
+MAX_STEPS, STEPS_A_LAUNCH = 60_000, 400
+"""Steps of looking for the fixes of a file's findings, and more for each of its launches: each is tried on the whole file. `--fix` applies
+those of findings without any, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +162,22 @@ class Checker:
         """The report with what was found, each finding with its fixes."""
         sources = Sources(workspace.texts, self.task.here)
         found, faults = [], list(analysis.faults)
-        for number, diagnostic in enumerate(analysis.diagnostics):
-            fixes: Sequence[Fix] = ()
-            if self.task.fixes and number < MAX_OFFERED:
+        wanted = self.task.fixes
+        with bounded(MAX_STEPS + STEPS_A_LAUNCH * len(analysis.launches)):
+            for number, diagnostic in enumerate(analysis.diagnostics):
+                fixes: Sequence[Fix] = ()
                 try:
-                    fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache)
+                    if wanted:
+                        fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache)
+                except Exhausted:
+                    wanted = False
+                    note = (
+                        f"{report.file}: fixes are shown for the first {number} of {len(analysis.diagnostics)} findings"
+                    )
+                    report = replace(report, notes=(*report.notes, note))
                 except Exception as error:
                     faults.append(told(error))
-            found.append(found_of(diagnostic, fixes, sources))
+                found.append(found_of(diagnostic, fixes, sources))
         return replace(report, found=tuple(found), faults=tuple(faults), overview=self._overview(analysis, sources))
 
     def _overview(self, analysis: Analysis, sources: Sources) -> tuple[LaunchShown, ...]:
