@@ -31,7 +31,7 @@ from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 
-MAX_STEPS, STEPS_A_LAUNCH = 60_000, 400
+MAX_STEPS, STEPS_A_LAUNCH = 60_000, 250
 """Steps of looking for the fixes of a file's findings, and more for each of its launches: each is tried on the whole file. `--fix` applies
 those of findings without any, too."""
 

@@ -37,7 +37,9 @@ def read_python(name: str, text: str, read: Callable[[str], str | None], nested:
     try:
         body = statements(text, positions)
         reader.run(body)
-        for page in docstrings(name, text, positions, body) if nested is not None else ():
+        for page in docstrings(name, text, positions, body):
+            if nested is None:
+                break
             source = embedded(page)
             found = remap(nested(name, source.whole, language="markdown"), source)
             launches += found.launches
