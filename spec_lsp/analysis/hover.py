@@ -12,6 +12,7 @@ from importlib import import_module
 from types import CodeType
 from typing import Any
 
+from spec_lsp.analysis import memory
 from spec_lsp.analysis.explained import variable_facts
 from spec_lsp.analysis.ignores import IGNORE
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
@@ -244,6 +245,12 @@ def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
     chain = list(_chain(setting, config))
     if len(chain) > 1:
         yield "\n".join(f"{i}. {line}" for i, line in enumerate(chain, 1))
+    if setting.field in MEMORY_FIELDS and (taken := list(memory.lines(config))):
+        yield "**Memory** " + " ".join(taken)
+
+
+MEMORY_FIELDS = ("model_path", "tp_size", "mem_fraction_static")
+"""Flags whose hover shows what the launch takes of a GPU's memory."""
 
 
 def _model_text(setting: Setting, config: Config) -> str:

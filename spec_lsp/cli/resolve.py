@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from spec_lsp.analysis import memory
 from spec_lsp.analysis.direct import Answer, Said, resolve_argv
 from spec_lsp.analysis.judge import Judged
 from spec_lsp.analysis.report import World
@@ -28,6 +29,7 @@ from spec_lsp.cli.table import fold, table, width
 from spec_lsp.cli.worlds import read_gpu, read_release
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.resolution.engine import Config
 from spec_lsp.syntax.launch import Program
 
 WIDEST_VALUE = 28
@@ -207,7 +209,14 @@ def _lines(asked: Asked, answer: Answer, rows: list[Row], style: Style) -> Itera
         yield from _unknown(answer)
         if not all(r.agreed for r in rows):
             yield "* other hardware or releases give another value: name them with --gpu and --sglang"
+    if config := _config(answer):
+        yield from (line for sentence in memory.lines(config) for line in fold(sentence, width()))
     yield _verdict(answer, style)
+
+
+def _config(answer: Answer) -> Config | None:
+    """The resolved configuration of the likeliest run."""
+    return answer.main.resolution.config if answer.main is not None and answer.main.resolution is not None else None
 
 
 def _unknown(answer: Answer) -> Iterator[str]:
@@ -295,8 +304,24 @@ def _as_json(asked: Asked, answer: Answer, rows: list[Row]) -> dict[str, Any]:
             "gpu_from": asked.hardware_from or None,
         },
         "findings": [finding_as_json(said, asked.release, refused) for said in answer.findings],
+        "memory": _memory(answer),
         "fields": {
             r.field: {"value": r.value, "known": r.known, "typed": r.typed, "agreed": r.agreed, "why": list(r.why)}
             for r in rows
         },
+    }
+
+
+def _memory(answer: Answer) -> dict[str, Any] | None:
+    """Bytes of weights and of KV cache for each token on a GPU, and the tokens that fit; null where they are not known."""
+    config = _config(answer)
+    found = memory.of(config) if config is not None else None
+    if found is None:
+        return None
+    return {
+        "weights_bytes": found.weights,
+        "kv_bytes_per_token": found.per_token,
+        "tokens": found.tokens,
+        "gpu_bytes": found.total,
+        "assumes": memory.ASSUMES,
     }

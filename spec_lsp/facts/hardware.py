@@ -49,6 +49,14 @@ class Hardware:
         return self.memory_span
 
     @property
+    def most_memory(self) -> int:
+        """The most memory (MiB) of what people call by this name: an H100 may be an H100 NVL. Raises NotKnown where nothing is known."""
+        named = (
+            d.memory_mib for d in DEVICES.values() if d.name.startswith(f"{self.name}-") and d.memory_mib is not None
+        )
+        return max(self.memory_bounds[1], *named, 0)
+
+    @property
     def is_cuda(self) -> bool:
         return self.platform == "cuda"
 

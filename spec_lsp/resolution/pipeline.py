@@ -340,6 +340,7 @@ late.model_parallelism
 late.quantization
 late.moe
 late.kernels
+late.gpu_memory
 late.caches
 late.scheduler
 late.lora

@@ -117,3 +117,21 @@ def test_the_table_reads_well_as_text_and_no_hover_has_a_table_without_a_head() 
         found = hover(analysis, text.index(flag), "/w/a.sh")
         assert found is not None
         assert "|" not in found.markdown
+
+
+def test_what_a_launch_takes_of_the_memory() -> None:
+    launch = "python -m sglang.launch_server --model-p‸ath meta-llama/Llama-3.1-8B-Instruct --tp 2"
+    found, _ = at_caret(f"{HEAD}{launch}\n")
+    assert found is not None
+    assert (
+        "**Memory** Weights on each GPU: 7.5 GiB (8.0 billion parameters, 2 bytes each in linear layers, over TP 2)."
+        in found.markdown
+    )
+    assert "KV cache: 64.0 KiB for each token; about " in found.markdown
+    assert "An estimate from config.json" in found.markdown
+
+
+def test_a_model_that_is_not_counted_has_no_memory() -> None:
+    found, _ = at_caret(f"{HEAD}python -m sglang.launch_server --model-p‸ath google/gemma-2-9b-it\n")
+    assert found is not None
+    assert "**Memory**" not in found.markdown

@@ -45,3 +45,36 @@ PINNED = """--lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'
 )  # fmt: skip
 def test_refusals(launch: str, expected: list[str]) -> None:
     assert rules(launch) == expected
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "gpu=h100 model=llama-3.3-70b -- --tp-size 2",
+        "gpu=rtx4090 model=llama-3.3-70b -- --tp-size 2 --cpu-offload-gb 80",
+        "gpu=rtx4090 model=llama-3.3-70b -- --tp-size 4 --quantization fp8",
+        "gpu=h200 model=deepseek-v3 -- --tp-size 8",
+        "gpu=h100 model=deepseek-v3 -- --tp-size 8",  # it would need more than an H100 has, but an H100 NVL may be meant
+        "gpu=mi300x model=deepseek-v3 -- --tp-size 8",
+        "gpu=b200 model=deepseek-v3 -- --tp-size 4",
+        "gpu=h100 model=gpt-oss-120b -- --tp-size 1",
+        "gpu=h100 model=llama-3.3-70b -- --tp-size 2 --pp-size 2 --mem-fraction-static 0.8",
+        "gpu=rtx4090 model=gemma-2-9b -- --tp-size 1",
+    ],
+)
+def test_weights_that_may_fit(launch: str) -> None:
+    assert rules(launch) == []
+
+
+@pytest.mark.parametrize(
+    "launch",
+    [
+        "gpu=l40s model=llama-3.3-70b -- --tp-size 2",
+        "gpu=h100 model=kimi-k2 -- --tp-size 8",
+        "gpu=h200 model=deepseek-v3 -- --tp-size 4",
+        "gpu=rtx4090 model=qwen3-30b-a3b -- --tp-size 2",
+        "gpu=h200 model=deepseek-v3 -- --tp-size 8 --mem-fraction-static 0.5",
+    ],
+)
+def test_weights_that_cannot_fit(launch: str) -> None:
+    assert rules(launch) == ["weights-above-gpu-memory"]

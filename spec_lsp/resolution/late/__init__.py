@@ -10,6 +10,7 @@ from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
+from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods
 from spec_lsp.resolution.late.scheduling import scheduler
 from spec_lsp.resolution.late.speculative import speculative_workers
@@ -20,6 +21,7 @@ __all__ = [
     "attention_backends",
     "caches",
     "disaggregation",
+    "gpu_memory",
     "kernels",
     "linear_attention_backends",
     "lora",
