@@ -310,9 +310,9 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             edits = printer.set_switch(error.words[0], value == "true")
             yield from _candidate(f"Write `{value}` without quotes", edits)
         case "required" if error.place is not None:
-            yield _named_model(error.place)
+            yield from _named_model(error.place, printer)
         case "stray-argument" if any(e.kind == "required" and e.place == error.place for e in printer.binding.errors):
-            yield _named_model(error.words[0].place)
+            yield from _named_model(error.words[0].place, printer)
         case "stray-argument" if all(flag_and_value(w.text) for w in error.words):
             yield from _joined(error, printer)
         case "stray-argument":
@@ -322,12 +322,9 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             return
 
 
-def _named_model(model: Place) -> Candidate:
+def _named_model(model: Place, printer: Printer) -> Iterator[Candidate]:
     """`sglang serve MODEL` for a release that wants it named."""
-    return Candidate(
-        "Write `--model-path` before the model",
-        (Edit(Place(model.document, model.start, model.start), "--model-path "),),
-    )
+    yield from _candidate("Write `--model-path` before the model", printer.name_first(model, "--model-path"))
 
 
 def _joined(error: BindError, printer: Printer) -> Iterator[Candidate]:

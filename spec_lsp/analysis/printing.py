@@ -138,6 +138,13 @@ class Printer:
         at = editor.locate(word)
         return None if at is None else _edits(editor.set_value(at[0], text, at[1]))
 
+    def name_first(self, first: Place, flag: str) -> tuple[Edit, ...] | None:
+        """Writes a flag before the first word, which stands at `first` and becomes its value: on its line in a shell's command."""
+        editor = self._editor()
+        if editor.syntax == "shell":
+            return (Edit(Place(first.document, first.start, first.start), f"{flag} "),)
+        return _edits(editor.insert(-1, flag))
+
     def rename(self, word: Word, flag: str) -> tuple[Edit, ...] | None:
         """Give a flag another name, keeping a value behind `=`."""
         editor = self._editor()

@@ -82,7 +82,8 @@ class Wording:
         return f"The engine of {self.name} takes no argument `{name}`{when}; Python stops with a TypeError.{meant}"
 
     def _stray(self, fault: Fault, previous: str | None) -> str:
-        words = " ".join(f"`{w.text}`" for w in fault.words if w.text is not None) or "a word"
+        texts = (w.text.replace("\n", "\\n") for w in fault.words if w.text is not None)
+        words = " ".join(f"`{text}`" for text in texts) or "a word"
         verb = "belongs" if len(fault.words) == 1 else "belong"
         flag = self.catalog.flag(previous) if previous else None
         if flag is not None and flag.nargs == 0:

@@ -350,8 +350,12 @@ class _Reader:
         while at < len(self.tokens) and not self.is_mark(at, closing):
             if self.is_mark(at, "}") or depth > MAX_DEPTH:
                 return at, words  # it is not closed
+            start = at
             at, found = self.value(block, key, at, depth + 1)
+            if not self.is_mark(at, f",{closing}"):  # HCL refuses it: no list of arguments
+                found = [self.computed(start, at)]
             words += found
+            at += self.is_mark(at, ",")
         return at + 1, words
 
     def called(self, block: Block, key: str, at: int, depth: int) -> tuple[int, list[Word]]:

@@ -242,3 +242,24 @@ def test_every_fix_is_told() -> None:
     edits, applied = repair(NAME, text, Options(), NOTHING, unsafe=True)
     assert [(a.line, a.diagnostic.rule.name) for a in applied] == [(1, "unknown-flag")] * len(applied)
     assert len(edits) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("Dockerfile", 'FROM lmsysorg/sglang:v0.5.9\nCMD ["sglang", "serve", "llama-3.1-8b", "--tp", "2"]\n'),
+        ("c.yaml", "services:\n  s:\n    image: lmsysorg/sglang:v0.5.9\n    command:\n      - sglang\n      - serve\n      - llama-3.1-8b\n"),
+        ("pod.json", '{"apiVersion": "v1", "spec": {"image": "lmsysorg/sglang:v0.5.9", "command": ["sglang", "serve", "llama-3.1-8b"]}}'),
+        ("main.tf", 'resource "a" "b" {\n  image = "lmsysorg/sglang:v0.5.9"\n  command = ["sglang", "serve", "llama-3.1-8b"]\n}\n'),
+        ("Jenkinsfile", 'node { docker.image("lmsysorg/sglang:v0.5.9").inside { sh "sglang serve llama-3.1-8b" } }\n'),
+    ],
+)  # fmt: skip
+def test_a_model_is_named_as_the_document_writes_words(name: str, text: str) -> None:
+    """In a list it is an item of its own."""
+    edits = fix_all(name, text, Options(), NOTHING, unsafe=True)
+    changed = text
+    for edit in sorted(edits, key=lambda e: e.place.start, reverse=True):
+        changed = changed[: edit.place.start] + edit.text + changed[edit.place.end :]
+    words = [w.text for w in check(changed, name=name).launches[0].launch.variants[0].words]
+    assert words[:2] == ["--model-path", "llama-3.1-8b"]
+    assert [d for d in check(changed, name=name).diagnostics if d.severity == "error"] == []
