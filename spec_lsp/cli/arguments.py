@@ -160,15 +160,23 @@ def _explain(commands: _Commands) -> None:
     p = _command(
         commands,
         "explain",
-        "explain a rule, or a flag or environment variable of SGLang",
+        "explain a rule, a flag or environment variable of SGLang, or why a server died",
         """
 spec-lsp explain SPC103
 spec-lsp explain --speculative-eagle-topk
 spec-lsp explain --tp --sglang 0.5.9
 spec-lsp explain SGLANG_ENABLE_SPEC_V2
+spec-lsp explain --log server.log --gpu h100        the refusal in a log, the rule, the way out
+kubectl logs my-pod | spec-lsp explain --log -
 """,
     )
-    p.add_argument("--sglang", metavar="V", help="the release whose flag is explained (default: the newest known)")
+    p.add_argument("--log", metavar="FILE", help="find the refusal in what a server printed; `-` reads standard input")
+    p.add_argument("--gpu", metavar="NAME", help="with --log: the GPU it ran on, where the log does not say")
+    p.add_argument(
+        "--sglang",
+        metavar="V",
+        help="the release whose flag is explained (default: the newest known), or that wrote the log",
+    )
     _color(p)
     # A flag to explain looks like an option of our own: `main` hands over what argparse does not know.
     p.add_argument(

@@ -27,6 +27,14 @@ MANY = 12
 def run(arguments: argparse.Namespace) -> int:
     """Print what is known of the topic. Unknown ones end with what was probably meant."""
     topic: str | None = arguments.topic
+    if arguments.log:
+        if topic:
+            raise UsageError("--log explains a log: leave the topic out")
+        from spec_lsp.cli import explain_log
+
+        return explain_log.run(arguments)
+    if arguments.gpu:
+        raise UsageError("--gpu goes with --log: what a rule or flag is does not depend on it")
     if not topic:
         raise UsageError("name a rule, a code, a flag or an environment variable; `spec-lsp rules` lists the rules")
     style = style_for(sys.stdout, arguments.color)

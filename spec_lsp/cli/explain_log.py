@@ -1,0 +1,142 @@
+"""`spec-lsp explain --log`: from what a server printed when it died to the rule, the launch and the way out."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.crash import Crash, Log, candidates, launch_of, read_log, told_by
+from spec_lsp.analysis.fixes import apply, fixes_for
+from spec_lsp.analysis.in_memory import InMemory
+from spec_lsp.analysis.reading import read_document
+from spec_lsp.analysis.report import Diagnostic, Fix, Options, Target
+from spec_lsp.catalog.release import Release
+from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
+from spec_lsp.cli.style import Style, harmless, style_for
+from spec_lsp.cli.table import fold, paragraphs, width
+from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.facts.hardware import Hardware
+from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
+from spec_lsp.resolution.engine import Rule
+from spec_lsp.workspace import decode
+
+STDIN = "-"
+NAME = "launch.sh"
+MOST_RULES = 3
+MOST_CRASHES = 5
+"""Different refusals of one log that are told."""
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print what the log's refusals are; exit code 1 when none is known."""
+    release = read_release(arguments.sglang) if arguments.sglang else None
+    gpu = read_gpu(arguments.gpu) if arguments.gpu else None
+    log = read_log(_text(arguments.log))
+    explained = list(explain(log, release, gpu))
+    print("\n".join(_lines(log, explained, style_for(sys.stdout, arguments.color))))
+    return CLEAN if any(one.rules for one in explained) else FINDINGS
+
+
+def _text(path: str) -> str:
+    if path == STDIN:
+        return decode(sys.stdin.buffer.read(MAX_DOCUMENT))
+    try:
+        return decode(read_named(path))
+    except UnreadableError as error:
+        raise UsageError(f"`{path}` {error}") from error
+
+
+# --- what it was -------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """A refusal with the rules that tell it, the likeliest first. `sure`: the launch in the log breaks the rule, or no other fits."""
+
+    crash: Crash
+    rules: tuple[Rule, ...]
+    sure: bool
+    findings: tuple[tuple[Diagnostic, tuple[Fix, ...]], ...] = ()
+    launch: str = ""
+
+
+def explain(log: Log, release: Release | None = None, gpu: Hardware | None = None) -> Iterator[Explained]:
+    """Each refusal of a log. What the log says of release and hardware holds where nothing is named."""
+    release, gpu = release or log.release, gpu or log.hardware
+    launch = launch_of(log, release)
+    options = Options(otherwise=Target(release, gpu))
+    for crash in log.crashes[:MOST_CRASHES]:
+        fitting = candidates(crash, release)
+        found = _findings(launch, fitting, options) if launch and fitting else ()
+        confirmed = told_by(fitting, [diagnostic.rule.name for diagnostic, _ in found])
+        yield Explained(
+            crash,
+            confirmed or fitting[:MOST_RULES],
+            bool(confirmed) or len(fitting) == 1,
+            tuple((d, fixes) for d, fixes in found if d.rule in confirmed),
+            launch,
+        )
+
+
+def _findings(launch: str, rules: Sequence[Rule], options: Options) -> tuple[tuple[Diagnostic, tuple[Fix, ...]], ...]:
+    """What is said of the launch by these rules, with fixes."""
+    workspace, cache = InMemory(), Cache()
+    analysis = analyse(read_document(NAME, f"{launch}\n", workspace), options, workspace, cache)
+    told = [d for d in analysis.diagnostics if d.rule in rules]
+    return tuple((d, fixes_for(analysis, d, options, workspace, cache)) for d in told)
+
+
+# --- what is printed ---------------------------------------------------------------------------------------------------
+
+
+def _lines(log: Log, explained: Sequence[Explained], style: Style) -> Iterator[str]:
+    if not explained:
+        yield "There is no refusal of SGLang in this log: no traceback with its functions, and no error of its command line."
+    for number, one in enumerate(explained):
+        if number:
+            yield ""
+        yield from _crash(one, style)
+    if log.out_of_memory and not any(one.rules for one in explained):
+        yield ""
+        yield from fold(
+            "The GPU ran out of memory. No flag is wrong in itself: lower --mem-fraction-static, --chunked-prefill-size or "
+            "--cuda-graph-max-bs, quantize, or use more GPUs (--tp-size).",
+            width(),
+        )
+
+
+def _crash(one: Explained, style: Style) -> Iterator[str]:
+    crash = one.crash
+    yield f"{style.paint('SGLang stopped', 'error')} in {harmless(crash.where)} with {harmless(crash.exception)}"
+    if crash.message:
+        yield from (f"  | {line}" for line in fold(harmless(crash.message), width() - 4)[:6])
+    yield ""
+    if not one.rules:
+        yield "spec-lsp knows no rule for this place: it is new to it, or no decision about flags."
+        return
+    if not one.sure:
+        yield f"One of {len(one.rules)} rules that this place may speak of; the likeliest comes first:"
+    for rule in one.rules:
+        yield f"{style.paint(f'{rule.name}[{rule.code}]', 'bold')}  {rule.summary}"
+    if one.sure and one.rules[0].explanation:
+        yield ""
+        yield from paragraphs(one.rules[0].explanation, style)
+    yield from _way_out(one, style)
+    yield ""
+    yield style.prose(f"`spec-lsp explain {one.rules[0].code}` tells more.")
+
+
+def _way_out(one: Explained, style: Style) -> Iterator[str]:
+    for diagnostic, fixes in one.findings:
+        yield ""
+        yield style.prose(harmless(diagnostic.message))
+        for number, fix in enumerate(fixes):
+            yield f"  {style.paint('=', 'frame')} {style.paint('or' if number else 'fix', 'bold')}: {style.prose(harmless(fix.title))}"
+        repaired = apply(f"{one.launch}\n", fixes[0].edits) if fixes else None
+        if repaired is not None:
+            yield ""
+            yield "The launch with the first of them:"
+            yield from (f"  {line}" for line in fold(harmless(repaired.strip()), width() - 2))
