@@ -5,29 +5,17 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
-from spec_lsp.analysis.check import Cache, analyse
-from spec_lsp.analysis.crash import Crash, Log, candidates, launch_of, read_log, told_by
-from spec_lsp.analysis.fixes import apply, fixes_for
-from spec_lsp.analysis.in_memory import InMemory
-from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Diagnostic, Fix, Options, Target
-from spec_lsp.catalog.release import Release
+from spec_lsp.analysis.crash import Log, read_log
+from spec_lsp.analysis.crash_explained import Explained, explain
 from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
 from spec_lsp.cli.style import Style, harmless, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
 from spec_lsp.cli.worlds import read_gpu, read_release
-from spec_lsp.facts.hardware import Hardware
 from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
-from spec_lsp.resolution.engine import Rule
 from spec_lsp.workspace import decode
 
 STDIN = "-"
-NAME = "launch.sh"
-MOST_RULES = 3
-MOST_CRASHES = 5
-"""Different refusals of one log that are told."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -47,46 +35,6 @@ def _text(path: str) -> str:
         return decode(read_named(path))
     except UnreadableError as error:
         raise UsageError(f"`{path}` {error}") from error
-
-
-# --- what it was -------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """A refusal with the rules that tell it, the likeliest first. `sure`: the launch in the log breaks the rule, or no other fits."""
-
-    crash: Crash
-    rules: tuple[Rule, ...]
-    sure: bool
-    findings: tuple[tuple[Diagnostic, tuple[Fix, ...]], ...] = ()
-    launch: str = ""
-
-
-def explain(log: Log, release: Release | None = None, gpu: Hardware | None = None) -> Iterator[Explained]:
-    """Each refusal of a log. What the log says of release and hardware holds where nothing is named."""
-    release, gpu = release or log.release, gpu or log.hardware
-    launch = launch_of(log, release)
-    options = Options(otherwise=Target(release, gpu))
-    for crash in log.crashes[:MOST_CRASHES]:
-        fitting = candidates(crash, release)
-        found = _findings(launch, fitting, options) if launch and fitting else ()
-        confirmed = told_by(fitting, [diagnostic.rule.name for diagnostic, _ in found])
-        yield Explained(
-            crash,
-            confirmed or fitting[:MOST_RULES],
-            bool(confirmed) or len(fitting) == 1,
-            tuple((d, fixes) for d, fixes in found if d.rule in confirmed),
-            launch,
-        )
-
-
-def _findings(launch: str, rules: Sequence[Rule], options: Options) -> tuple[tuple[Diagnostic, tuple[Fix, ...]], ...]:
-    """What is said of the launch by these rules, with fixes."""
-    workspace, cache = InMemory(), Cache()
-    analysis = analyse(read_document(NAME, f"{launch}\n", workspace), options, workspace, cache)
-    told = [d for d in analysis.diagnostics if d.rule in rules]
-    return tuple((d, fixes_for(analysis, d, options, workspace, cache)) for d in told)
 
 
 # --- what is printed ---------------------------------------------------------------------------------------------------
@@ -135,8 +83,7 @@ def _way_out(one: Explained, style: Style) -> Iterator[str]:
         yield style.prose(harmless(diagnostic.message))
         for number, fix in enumerate(fixes):
             yield f"  {style.paint('=', 'frame')} {style.paint('or' if number else 'fix', 'bold')}: {style.prose(harmless(fix.title))}"
-        repaired = apply(f"{one.launch}\n", fixes[0].edits) if fixes else None
-        if repaired is not None:
-            yield ""
-            yield "The launch with the first of them:"
-            yield from (f"  {line}" for line in fold(harmless(repaired.strip()), width() - 2))
+    if one.repaired:
+        yield ""
+        yield "The launch with the first of them:"
+        yield from (f"  {line}" for line in fold(harmless(one.repaired), width() - 2))

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
 
     from spec_lsp.analysis.comparing import Comparison
     from spec_lsp.analysis.completion import Completion
+    from spec_lsp.analysis.crash_explained import Explained
     from spec_lsp.analysis.hints import Hint, Kind
     from spec_lsp.analysis.hover import HoverText
     from spec_lsp.analysis.navigation import Link, Origin
@@ -54,6 +55,9 @@ class Engine(Protocol):
         self, analysis: Analysis, options: Options, workspace: Workspace, targets: Sequence[Mapping[str, Any]]
     ) -> tuple[Comparison, ...]:
         """Each launch on each target, as the setting `targets` writes them; what names nothing known is left open."""
+
+    def explain_log(self, text: str, target: Mapping[str, Any]) -> list[Explained]:
+        """The refusals in what a server printed, on a target as the setting `targets` writes it, where the log names none."""
 
     def rule_page(self, name: str) -> str | None:
         """All that is to be said of a rule, named by name or code, as Markdown; None when there is none."""
@@ -133,6 +137,14 @@ class RealEngine:
         from spec_lsp.settings import read_target
 
         return compare(analysis.document, options, workspace, [read_target(target) for target in targets])
+
+    def explain_log(self, text: str, target: Mapping[str, Any]) -> list[Explained]:
+        from spec_lsp.analysis.crash import read_log
+        from spec_lsp.analysis.crash_explained import explain
+        from spec_lsp.settings import read_target
+
+        named = read_target(target)
+        return list(explain(read_log(text), named.release, named.hardware))
 
     def rule_page(self, name: str) -> str | None:
         from spec_lsp.analysis.explained import page

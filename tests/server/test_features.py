@@ -360,7 +360,7 @@ async def ask_command(ed: Editor, command: str, *arguments: Any) -> Any:
 
 async def test_commands_are_offered(folder: Path) -> None:
     offered = (await LocalClient(ALL).start())["capabilities"]["executeCommandProvider"]["commands"]
-    named = ("showResolved", "assumed", "compare", "choices", "rulePage")
+    named = ("showResolved", "assumed", "compare", "choices", "rulePage", "explainLog")
     assert set(offered) == {f"spec-lsp.{name}" for name in named}
 
 
@@ -494,3 +494,11 @@ async def test_targets_are_compared(folder: Path) -> None:
     assert [s["outcome"] for s in found["sides"]][:2] == ["accepted", "bad-arguments"]
     assert [s["target"] for s in found["sides"]][2:] == ["any release and GPU"]
     assert await ask_command(ed, "spec-lsp.compare", "file:///nowhere.sh", *targets) == []
+
+
+async def test_a_log_is_explained(folder: Path) -> None:
+    ed = await editor(folder)
+    log = "usage: x\nlaunch_server.py: error: unrecognized arguments: --no-such-flag\n"
+    (found,) = await ask_command(ed, "spec-lsp.explainLog", log, {"sglang": "0.5.23"})
+    assert [r["name"] for r in found["rules"]] == ["unknown-flag"]
+    assert await ask_command(ed, "spec-lsp.explainLog", "all is well") == []

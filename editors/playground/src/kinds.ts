@@ -29,6 +29,7 @@ export const KINDS: readonly Kind[] = [
     highlight: () => StreamLanguage.define(dockerFile),
   },
   { id: "python", title: "Python", file: "serve.py", language: "python", highlight: python },
+  { id: "log", title: "Server log or traceback", file: "server.log", language: "log", highlight: () => [] },
   { id: "config", title: "SGLang --config file", file: "config.yaml", language: "yaml", highlight: yaml },
 ];
 

@@ -11,7 +11,7 @@ import DOMPurify from "dompurify";
 import { connect } from "./connection.ts";
 import { darkTheme } from "./dark.ts";
 import { KINDS, kindOf } from "./kinds.ts";
-import type { Choices, CodeAction, Comparison, Diagnostic, PublishedDiagnostics } from "./protocol.ts";
+import type { Choices, CodeAction, Comparison, Diagnostic, Explained, PublishedDiagnostics } from "./protocol.ts";
 import { fromFragment, type Shared, toFragment } from "./share.ts";
 
 interface Example {
@@ -161,6 +161,7 @@ async function open(): Promise<void> {
   if (!client) return;
   client.notification("workspace/didChangeConfiguration", { settings: settings() });
   view.dispatch({ effects: server.reconfigure(client.plugin(uri(), kind.language)) });
+  settled();
 }
 
 function settings(): object {
@@ -230,7 +231,15 @@ let pause: ReturnType<typeof setTimeout> | undefined;
 function typed(): void {
   document.body.dataset.stale = "";
   clearTimeout(pause);
-  pause = setTimeout(() => client?.sync(), PAUSE);
+  pause = setTimeout(settled, PAUSE);
+}
+
+/** The server says what it finds in a text that may launch something; of a log it is asked. */
+function settled(): void {
+  client?.sync();
+  if (kindMenu.value !== "log") return;
+  current = null;
+  void show(++shownFor);
 }
 
 async function show(turn: number): Promise<void> {
@@ -246,7 +255,57 @@ async function show(turn: number): Promise<void> {
     rows[index]?.offer(actions);
     if (actions.some((action) => action.kind === "quickfix" && action.isPreferred)) fixAll.hidden = false;
   }
-  await Promise.all([showResolved(turn), showCompared(turn)]);
+  await Promise.all([showResolved(turn), showCompared(turn), showExplained(turn)]);
+}
+
+// --- why a server died -------------------------------------------------------------------------------------------------
+
+async function showExplained(turn: number): Promise<void> {
+  if (kindMenu.value !== "log") return;
+  const found = await command<readonly Explained[]>("spec-lsp.explainLog", view.state.doc.toString(), sides()[0]);
+  if (turn !== shownFor) return;
+  findings.replaceChildren(...(found ?? []).map(refusal));
+  summary.textContent = found?.length
+    ? plural(found.length, "refusal", "refusals")
+    : "There is no refusal of SGLang in this log: no traceback with its functions, and no error of its command line.";
+  resolved.textContent = "";
+}
+
+function refusal(of: Explained): HTMLLIElement {
+  const item = document.createElement("li");
+  item.className = "error";
+  const where = document.createElement("p");
+  where.append("SGLang stopped in ", ...prose(`\`${of.where}\` with \`${of.exception}\``));
+  item.append(where);
+  if (!of.rules.length)
+    item.append(paragraph("No rule is known for this place: it is new, or no decision about flags."));
+  if (of.rules.length > 1 && !of.sure) item.append(paragraph("One of these rules; the likeliest comes first:"));
+  for (const { name, summary: said } of of.rules) {
+    const link = button(name, () => void showRule(name));
+    link.className = "rule";
+    const head = document.createElement("div");
+    head.className = "head";
+    head.append(link);
+    item.append(head, paragraph(said));
+  }
+  for (const { message } of of.findings) item.append(paragraph(message));
+  if (of.repaired) {
+    const fixes = document.createElement("div");
+    fixes.className = "fixes";
+    const open = button("Open the repaired launch", () => {
+      void load({ kind: "shell", text: `${of.repaired}\n`, sglang: releaseMenu.value, gpu: gpuMenu.value });
+    });
+    open.classList.add("preferred");
+    fixes.append(open);
+    item.append(fixes);
+  }
+  return item;
+}
+
+function paragraph(text: string): HTMLParagraphElement {
+  const made = document.createElement("p");
+  made.append(...prose(text));
+  return made;
 }
 
 function summarised(diagnostics: readonly Diagnostic[]): string {

@@ -55,3 +55,15 @@ export interface Side {
   readonly outcome: string;
   readonly remarks: readonly { readonly rule: string; readonly severity: string; readonly message: string }[];
 }
+
+/** `spec-lsp.explainLog`: a refusal in what a server printed. */
+export interface Explained {
+  readonly where: string;
+  readonly exception: string;
+  readonly message: string;
+  readonly sure: boolean;
+  readonly rules: readonly { readonly name: string; readonly code: string; readonly summary: string }[];
+  readonly findings: readonly { readonly message: string; readonly fixes: readonly string[] }[];
+  readonly launch: string;
+  readonly repaired: string;
+}

@@ -1,4 +1,4 @@
-"""What there is to choose from and to read, for clients that let people do so: releases, hardware and rules."""
+"""What there is to choose from and to read, for clients that let people do so: releases, hardware, rules, and what a log means."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 
 CHOICES = "spec-lsp.choices"
 RULE_PAGE = "spec-lsp.rulePage"
+EXPLAIN_LOG = "spec-lsp.explainLog"
 
 
 def register(ls: Server) -> dict[str, Any]:
@@ -23,5 +24,25 @@ def register(ls: Server) -> dict[str, Any]:
     def rule_page(name: str) -> str | None:
         """A rule, named by name or code, as Markdown; None if there is none."""
         return engine.rule_page(name)
+
+    @ls.command(EXPLAIN_LOG)
+    def explain_log(text: str, *target: Any) -> list[dict[str, Any]]:
+        """The refusals in what a server printed: where SGLang stopped, the rules that tell it, and the repaired launch."""
+        explained = engine.explain_log(str(text), next((t for t in target if isinstance(t, dict)), {}))
+        return [
+            {
+                "where": one.crash.where,
+                "exception": one.crash.exception,
+                "message": one.crash.message,
+                "sure": one.sure,
+                "rules": [{"name": r.name, "code": r.code, "summary": r.summary} for r in one.rules],
+                "findings": [
+                    {"message": d.message, "fixes": [fix.title for fix in fixes]} for d, fixes in one.findings
+                ],
+                "launch": one.launch,
+                "repaired": one.repaired,
+            }
+            for one in explained
+        ]
 
     return {}

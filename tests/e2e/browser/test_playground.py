@@ -157,6 +157,25 @@ def test_completion_and_hover(page: Page, address: str) -> None:
     expect(page.locator(".cm-lsp-hover-tooltip")).to_contain_text("attention")
 
 
+LOG = """+ python3 -m sglang.launch_server --model-path meta-llama/Llama-3.1-8B-Instruct --page-siz 16
+usage: launch_server.py [-h] …
+launch_server.py: error: unrecognized arguments: --page-siz 16
+"""
+
+
+def test_a_pasted_log_is_explained_and_repaired(page: Page, address: str, artefacts: Path) -> None:
+    from playwright.sync_api import expect
+
+    opened(page, address, LOG.replace("--page-siz ", "--page-sise "))
+    page.select_option("#kind", "log")
+    expect(page.locator("#findings > li")).to_contain_text("unknown-flag")
+    page.screenshot(path=str(artefacts / "playground-log.png"))
+    page.get_by_role("button", name="Open the repaired launch").click()
+    expect(page.locator("#summary")).to_have_text("Nothing to report.")
+    assert "--page-size 16" in written(page)
+    assert page.input_value("#kind") == "shell"
+
+
 def test_a_rule_explains_itself(page: Page, address: str) -> None:
     from playwright.sync_api import expect
 
