@@ -9,7 +9,8 @@ from collections.abc import Iterator, Sequence
 from spec_lsp.analysis.crash import Log, read_log
 from spec_lsp.analysis.crash_explained import Explained, explain
 from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
-from spec_lsp.cli.style import Style, harmless, style_for
+from spec_lsp.cli.printed import harmless
+from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
 from spec_lsp.cli.worlds import read_gpu, read_release
 from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
