@@ -10,6 +10,7 @@ from typing import NoReturn
 from spec_lsp.syntax.shell.ast import Redirect
 
 BLANKS = re.compile(r"(?:[ \t]+|\\\r?\n)+")
+CONTINUED = re.compile(r"\\\r?\n")
 NEWLINE = re.compile(r"\r?\n")
 RESERVED = re.compile(
     r"(?:if|then|elif|else|fi|for|select|while|until|do|done|case|esac|function|time|coproc|\[\[|[{}!])(?=[\s;&|()<>]|\Z)"

@@ -1,8 +1,8 @@
 """Reads the words of one statement of a shell script, and leaves its skeleton to tree-sitter-bash.
 
-In the skeleton each command stands as one word, `www`, of its own length, and all that the grammar reads otherwise than bash is
-made something of the same length that it reads so. So the tree of the skeleton (`structure.py`) is that of the statement, and
-its bytes are our characters. What is lifted out or mended, all of it here:
+In the skeleton each command stands as one word, `www`, of its own length, and all that the grammar reads otherwise than bash is made
+something of the same length that it reads so; a few characters are inserted. So the tree of the skeleton (`structure.py`) is that of the
+statement, and its bytes are our characters. What is lifted out or mended, all of it here:
 
 | written | bash | the grammar alone |
 | --- | --- | --- |
@@ -11,9 +11,9 @@ its bytes are our characters. What is lifted out or mended, all of it here:
 | `! ! a \\| b`, `time { a; }`, `coproc S { a; }` | words before a pipeline | negates `a` alone; reads `time` and `coproc` as commands |
 | `f() for …`, `f() { a; } > g` | any compound command is a body | only some are |
 | `for x in; do`, `for x; { a; }` | no words; braces instead of `do` | an error |
-| `case x in a\\|b) … ;;&` | patterns are words | extended globs; takes `;;&` apart |
+| `case x in a\\|b) … ;;& … esac\\|c` | patterns are words, `esac` is none | extended globs; takes `;;&` apart and `esac\\|c` together |
 | `{ { a; } }`, `if (a) then` | nothing need stand between a compound command and a reserved word | an error: it gets its `;` |
-| `((a); b)` | a subshell in a subshell | an arithmetic command: the outer parenthesis moves aside |
+| `((a); b)` | a subshell in a subshell | an arithmetic command: they get a blank |
 | `a \\| b \\| c`, newline, `d` | two pipelines | may be one command: a newline that ends a command becomes `;` |
 | `fi`, `done`, `}`, `; ;` | an error | commands: refused here |
 
@@ -87,6 +87,8 @@ class _Level:
     piped: bool = False
     token: int = 0
     """What stands before it is in the skeleton."""
+    inserted: list[tuple[int, bytes]] = field(default_factory=list)
+    """What goes before a character, in order: it has no place in the text."""
     closed: int = -1
     """Where a compound command ended, if only redirects have followed."""
     negated: int | None = None
@@ -119,8 +121,8 @@ class SkeletonReader(WordParser):
         outer, self.level = self.level, _Level()
         start = self.pos
         if not self.skeleton:
-            self.base = start - 1
-            self.skeleton += b" " * (self.end - self.base)
+            self.base = start
+            self.skeleton += b" " * (self.end - start)
         self.depth += 1
         try:
             self.read(stop)
@@ -158,14 +160,15 @@ class SkeletonReader(WordParser):
                 self.separator()
             elif level.ready:
                 self.command()
-            elif not self.redirect(self.redirects.setdefault(level.closed, [])):
-                self.go_on(self.reserved())
+            elif not self.redirect(found := self.redirects.setdefault(level.closed, [])):
+                self.go_on("" if found else self.reserved())
 
     def end_of_line(self) -> None:
         start, level = self.pos, self.level
         self.newline()
         self.write(start, self.pos, b"" if level.ready else b";")  # no word of what here-documents hold
         level.negated = level.negated if level.needed else None
+        level.piped &= level.needed
         level.ready, level.closed = True, -1
 
     def separator(self) -> None:
@@ -176,8 +179,7 @@ class SkeletonReader(WordParser):
         if op in (";;", ";&", ";;&"):
             if level.needed or not level.open or level.open[-1] is not ARM:
                 self.fail()
-            if level.ready and self.written(start - 1) == ";":
-                self.write(start - 1, start, b"")
+            level.inserted.append((start, b" "))  # a newline before it may be a `;`
             op, level.open[-1] = ";;", PATTERNS
         elif level.ready:
             self.fail()
@@ -191,8 +193,8 @@ class SkeletonReader(WordParser):
         level = self.level
         if level.needed or not level.open or word not in level.open[-1]:
             self.fail()
-        if 0 <= level.closed < self.pos:
-            self.write(self.pos - 1, self.pos, b";")
+        if level.closed >= 0:
+            level.inserted.append((self.pos, b";"))
         level.open.pop()
         self.write(self.pos, self.pos + len(word), word.encode())
         self.pos += len(word)
@@ -200,6 +202,8 @@ class SkeletonReader(WordParser):
             self.go_into(word)
         else:
             self.compound_ends()
+        if word == "esac":
+            level.inserted.append((self.pos, b" "))
 
     def go_into(self, word: str) -> None:
         level = self.level
@@ -228,17 +232,16 @@ class SkeletonReader(WordParser):
         between = fill * (end - start - len(word) - len(behind))
         self.skeleton[start - self.base : end - self.base] = word + between + behind
 
-    def written(self, at: int) -> str:
-        return chr(self.skeleton[at - self.base])
-
     def structured(self, start: int) -> ast.Script:
         """The commands of the skeleton [start, pos); what is open is closed behind it."""
         from spec_lsp.syntax.shell.structure import Structure  # tree-sitter takes a while to import
 
         level = self.level
-        skeleton = bytes(self.skeleton[start - 1 - self.base : self.pos - self.base])
-        if skeleton.isspace():
+        skeleton = bytes(self.skeleton[start - self.base : self.pos - self.base])
+        if skeleton.isspace() or not skeleton:
             return ast.Script(start, self.pos, ())
+        for at, inserted in reversed(level.inserted):
+            skeleton = skeleton[: at - start] + inserted + skeleton[at - start :]
         if level.needed:
             skeleton += b" w"
         ready = level.ready and not level.needed
@@ -247,7 +250,7 @@ class SkeletonReader(WordParser):
                 word = following[-1]
                 skeleton += (b"\n" if ready or word in ("]]", ")") else b";") + word.encode()
                 ready, following = word in FOLLOWING, FOLLOWING.get(word, ())
-        return Structure(self, start - 1).script(skeleton, start, self.pos)
+        return Structure(self, start, [at for at, _ in level.inserted]).script(skeleton, self.pos)
 
     # Commands.
 
@@ -281,20 +284,20 @@ class SkeletonReader(WordParser):
         else:
             self.go_on(word)
 
-    def opens(self, word: str, at: int | None = None) -> None:
-        """A construct opens; its word stands `at` in the skeleton."""
-        at = self.pos if at is None else at
-        self.begins(at)
+    def opens(self, word: str) -> None:
+        start = self.pos
+        self.begins(start)
         self.pos += len(word)
-        self.write(at, self.pos, word.encode())
+        self.write(start, self.pos, word.encode())
         self.go_into(word)
 
     def parenthesis(self) -> None:
         start = self.pos
-        double = self.at("((")
-        close = self.balanced(start + 2) if double else None
+        close = self.balanced(start + 2) if self.at("((") else None
         if close is None:
-            self.opens("(", start - 1 if double and self.written(start - 1) == " " else start)
+            self.opens("(")
+            if self.at("("):
+                self.level.inserted.append((self.pos, b" "))
             return
         expression = self.inner_text(start + 2, close)
         self.pos = close + 2

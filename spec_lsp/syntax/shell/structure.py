@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -47,14 +48,16 @@ def parse(skeleton: bytes) -> Node:
 
 
 class Structure:
-    """Reads the tree of a skeleton whose first byte is character `offset` of the text."""
+    """Reads the tree of a skeleton that starts at character `offset` of the text; one more was inserted before each of `inserted`."""
 
-    def __init__(self, reader: SkeletonReader, offset: int) -> None:
+    def __init__(self, reader: SkeletonReader, offset: int, inserted: Sequence[int]) -> None:
         self.reader = reader
         self.offset = offset
+        self.inserted = [at - offset + i for i, at in enumerate(inserted)]
 
-    def script(self, skeleton: bytes, start: int, end: int) -> ast.Script:
-        """The commands of [start, end); one after the other where the grammar knows nothing better and the reader is tolerant."""
+    def script(self, skeleton: bytes, end: int) -> ast.Script:
+        """The commands up to `end`; one after the other where the grammar knows nothing better and the reader is tolerant."""
+        start = self.offset
         try:
             return ast.Script(start, end, self.commands(parse(skeleton).children))
         except ShellSyntaxError:
@@ -68,10 +71,13 @@ class Structure:
         return ast.Script(start, end, tuple(found))
 
     def start(self, node: Node) -> int:
-        return min(node.start_byte + self.offset, self.reader.pos)
+        return self.place(node.start_byte)
 
     def end(self, node: Node) -> int:
-        return min(node.end_byte + self.offset, self.reader.pos)
+        return self.place(node.end_byte)
+
+    def place(self, byte: int) -> int:
+        return min(byte - bisect_left(self.inserted, byte) + self.offset, self.reader.pos)
 
     # Lists.
 
@@ -153,9 +159,7 @@ class Structure:
         return command
 
     def group(self, node: Node, start: int, end: int) -> ast.Command:
-        subshell = node.type == "subshell"
-        start = self.reader.text.index("(" if subshell else "{", max(start, 0))  # a parenthesis may stand aside
-        return ast.Group(start, end, self.inside(node), subshell, self.redirects(end))
+        return ast.Group(start, end, self.inside(node), node.type == "subshell", self.redirects(end))
 
     def inside(self, node: Node) -> ast.Script:
         """What stands between the first word and the last."""

@@ -7,7 +7,7 @@ from abc import abstractmethod
 
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.braces import expand_braces
-from spec_lsp.syntax.shell.scanner import NEWLINE, Heredoc, Scanner, ShellSyntaxError
+from spec_lsp.syntax.shell.scanner import CONTINUED, NEWLINE, Heredoc, Scanner, ShellSyntaxError
 
 MAX_DEPTH = 60
 PLAIN = re.compile(
@@ -17,7 +17,8 @@ IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 IN_HEREDOC = re.compile(r"[^\\$`]+")
 IN_ARGUMENT = re.compile(r"[^\"'\\$`}]+")
 IN_QUOTED_ARGUMENT = re.compile(r"[^\"\\$`}]+")
-PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]|[@*#?$!-]")
+PARAMETER = re.compile(r"[A-Za-z_](?:(?:\\\r?\n)*[A-Za-z0-9_])*|[0-9]|[@*#?$!-]")
+"""A line may go on within a name."""
 BRACED_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\.(?:[^{}\n]|\$\{[^{}\n]*\})*\}")
 SETS_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
@@ -234,13 +235,17 @@ class WordParser(Scanner):
         if self.at("$("):
             parts.append(self.substitution(quoted))
             return
+        if self.at("$[") and (close := self.balanced_bracket(start + 2)) is not None:
+            self.pos = close + 1
+            parts.append(Arithmetic(start, self.pos, quoted, self.inner_text(start + 2, close)))
+            return
         if self.at("${"):
             parts.append(self.braced(quoted))
             return
         m = PARAMETER.match(self.text, start + 1, self.end)
         if m:
             self.pos = m.end()
-            name = m.group()
+            name = CONTINUED.sub("", m.group())
             parts.append(Param(start, self.pos, name, quoted, index=name if name in ("@", "*") else None))  # type: ignore[arg-type]
             return
         parts.append(Lit(start, start + 1, "$", quoted))
