@@ -8,7 +8,7 @@ frozen dataclasses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -52,6 +52,29 @@ class Fragment(NamedTuple):
     reason: str = ""
     via: tuple[Place, ...] = ()
     fixed: bool = False
+
+
+class OneOf(str):
+    """The reason of a value that is not known but for what it may be: a `case` arm with several patterns was taken."""
+
+    __slots__ = ("values",)
+    values: tuple[str, ...]
+
+    def __new__(cls, text: str, values: tuple[str, ...] = ()) -> OneOf:
+        made = super().__new__(cls, text)
+        made.values = values
+        return made
+
+
+def one_of(values: Sequence[str]) -> OneOf:
+    """`one of a, b`."""
+    return OneOf(f"one of {', '.join(values)}", tuple(values))
+
+
+def possible(fragments: Sequence[Fragment]) -> tuple[str, ...]:
+    """The texts that a value may be, where these are all that is known of it; else none."""
+    reason = fragments[0].reason if len(fragments) == 1 and fragments[0].text is None else ""
+    return reason.values if isinstance(reason, OneOf) else ()
 
 
 def cut(fragment: Fragment, start: int, end: int) -> Fragment:

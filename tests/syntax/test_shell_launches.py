@@ -571,3 +571,32 @@ def test_a_launch_behind_very_many_commands_is_found() -> None:
     text = "echo hello $X\n" * 13_000 + "sglang serve m --tp 2\n"
     (launch,) = parse("run.sh", text).launches
     assert [w.text for w in launch.variants[0].words] == ["m", "--tp", "2"]
+
+
+@pytest.mark.parametrize(
+    ("test", "flags"),
+    [
+        ('if [[ $M == a* ]]; then F="$F --z"; fi', "--x"),
+        ('[ "$M" = c ] && F="$F --z"', "--x"),
+        ('[ "$M" != c ] && F="$F --z"', "--x --z"),
+        ('[ -z "$M" ] && F="$F --z"', "--x"),
+        ('[[ -n $M ]] && F="$F --z"', "--x --z"),
+        ('[[ $M =~ ^[12]$ ]] && F="$F --z"', "--x --z"),
+        ('if [ "$M" -gt 2 ]; then F="$F --z"; fi', "--x"),
+        ('case $M in a|b) F="$F --z";; 1|2|3) F="$F --y";; esac', "--x --y"),
+    ],
+)
+def test_an_arm_with_several_patterns_says_what_a_value_may_be(test: str, flags: str) -> None:
+    """Tests within it, and behind it on the way through it, come out as they must."""
+    for text in (
+        f'case "$M" in 1|2) F="--x"\n{test} ;; esac\nsglang serve m $F\n',
+        f'case "$M" in 1|2) F="--x" ;; *) exit 1 ;; esac\n{test}\nsglang serve m $F\n',
+    ):
+        (launch,) = launches(text)
+        assert ["m", *flags.split()] in launch
+        assert len([argv for argv in launch if "--x" in argv]) == 1, launch
+
+
+def test_a_function_that_is_called_by_what_an_arm_says() -> None:
+    text = 'start() { sglang serve m; }\nstop() { :; }\ncase "$1" in start|stop) "$1" ;; *) exit 1 ;; esac\n'
+    assert launches(text) == [[["m"]]]

@@ -13,7 +13,7 @@ from itertools import pairwise
 
 from spec_lsp.syntax.launch import FLAG_PREFIXES, Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
-from spec_lsp.syntax.word import Fragment, Place, Word, hull
+from spec_lsp.syntax.word import Fragment, Place, Word, hull, possible
 
 # Every module of SGLang's whose own parser takes SGLang's flags, in any release since 0.2.
 MODULES: dict[str, Program] = {
@@ -256,12 +256,13 @@ class _Reader:
     def called_by_part(self, words: Sequence[Word]) -> Action | None:
         """`preset_$1` calls one of the functions whose names fit; `"$1"` any, if the command line says it."""
         first = words[0]
-        if not any(f.text for f in first.fragments) and first.reason != FROM_COMMAND_LINE:
+        may_be = possible(first.fragments)
+        if not any(f.text for f in first.fragments) and first.reason != FROM_COMMAND_LINE and not may_be:
             return None
         pattern = (
             ".*" if first.splat else "".join(".*" if f.text is None else re.escape(f.text) for f in first.fragments)
         )
-        names = tuple(name for name in self.functions if re.fullmatch(pattern, name))
+        names = tuple(n for n in self.functions if (n in may_be if may_be else re.fullmatch(pattern, n)))
         args = words if first.splat and not first.scalar else words[1:]
         return CalledByPart(names, tuple(args)) if names else None
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Both, Compare, Expression, Not, Param, WordNode
@@ -11,7 +11,7 @@ from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander
 from spec_lsp.syntax.shell.patterns import matches
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT, Unset
 from spec_lsp.syntax.source import Source
-from spec_lsp.syntax.word import Fragment, Word
+from spec_lsp.syntax.word import Fragment, Word, possible
 
 NUMERIC = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
 MAX_BACKTRACKING = 500_000
@@ -42,7 +42,21 @@ def _compare(c: Compare, expander: Expander, source: Source) -> bool | None:
             empty = nonempty(expander.scalar(c.right, source))
             return None if empty is None else empty == (c.op == "-n")
         return None
-    left = expander.text(c.left, source)
+    may_be = possible(expander.scalar(c.left, source))
+    if may_be:
+        return _alike(_compare_text(c, text, expander, source) for text in may_be)
+    return _compare_text(c, expander.text(c.left, source), expander, source)
+
+
+def _alike(outcomes: Iterable[bool | None]) -> bool | None:
+    """What all outcomes are, None where they differ."""
+    found = set(outcomes)
+    return next(iter(found)) if len(found) == 1 else None
+
+
+def _compare_text(c: Compare, left: str | None, expander: Expander, source: Source) -> bool | None:
+    """The outcome of a comparison whose left side is a text; None where nobody knows that."""
+    assert c.left is not None
     if c.op in NUMERIC:
         return _numbers(c.op, left, expander.text(c.right, source), expander)
     if c.op == "=~":
@@ -87,7 +101,7 @@ def asks_emptiness(expression: Expression) -> bool:
 
 def nonempty(fragments: Sequence[Fragment]) -> bool | None:
     """Whether a string has characters. A variable from outside that a test reads has: the other way is told apart."""
-    if any(f.text for f in fragments):
+    if any(f.text for f in fragments) or all(possible(fragments) or ("",)):
         return True
     unknown = [f for f in fragments if f.text is None]
     if any(f.reason in (FROM_ENVIRONMENT, FROM_COMMAND_LINE) for f in unknown):
@@ -173,6 +187,10 @@ def _primary(words: list[Word]) -> tuple[bool | None, list[Word]]:
 
 
 def _binary(op: str, left: Word, right: Word) -> bool | None:
+    may_be = possible(left.fragments)
+    if may_be:
+        texts = (Word((Fragment(text, left.place, False),), left.place) for text in may_be)
+        return _alike(_binary(op, text, right) for text in texts)
     a = _scalar_text(left)
     b = _scalar_text(right)
     if op not in NUMERIC:

@@ -34,7 +34,7 @@ from spec_lsp.syntax.shell.values import (
     transform,
 )
 from spec_lsp.syntax.source import Source
-from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.word import Fragment, Place, Word, one_of, possible
 
 MAX_ROUNDS = 64
 
@@ -205,18 +205,18 @@ class ControlFlow(Streams):
 
         def choose(x: Expander) -> Any:
             text = x.text(node.subject, source)
-            possible: list[int] = []
+            may_be = possible(x.scalar(node.subject, source)) if text is None else ()
+            ways: list[int] = []
             for i, arm in enumerate(node.arms):
-                outcome = _arm_matches(arm, text, x, source)
+                outcome = _arm_matches(arm, text, x, source) if not may_be else _all_match(arm, may_be, x, source)
+                if outcome is not False:
+                    ways.append(i)
                 if outcome is True:
-                    possible.append(i)
                     break
-                if outcome is None:
-                    possible.append(i)
             else:
                 if text is not None or not whole:
-                    possible.append(len(node.arms))
-            return possible[0] if len(possible) == 1 else tuple(possible)
+                    ways.append(len(node.arms))
+            return ways[0] if len(ways) == 1 else tuple(ways)
 
         every = tuple(range(len(labels)))
         decision = self.decide(choose, frozenset({every}), True, False)
@@ -241,16 +241,16 @@ class ControlFlow(Streams):
     def run_case_arm(self, node: ast.Case, index: int, source: Source) -> None:
         arm = node.arms[index]
         name = conditions.compared_variable(node.subject, ast.WordNode(0, 0, (), ""))
-        if (
-            name
-            and len(arm.patterns) == 1
-            and arm.patterns[0].literal is not None
-            and is_plain(arm.patterns[0].literal)
-        ):
+        texts = [p.literal for p in arm.patterns if p.literal is not None and is_plain(p.literal)]
+        if name and len(texts) == len(arm.patterns) == 1:
             fragments = Expander(self, World({})).literal_word(arm.patterns[0], source).fragments
             self.refine(
                 name, Scalar(tuple(Fragment(f.text, f.place, f.verbatim, f.reason, f.via, True) for f in fragments))
             )
+        elif name and len(texts) == len(arm.patterns):
+            place = source.place(node.subject.start, node.subject.end)
+            words = (Expander(self, World({})).literal_word(p, source).text or "" for p in arm.patterns)
+            self.refine(name, Scalar((Fragment(None, place, False, one_of(list(words))),)))
         self.run(arm.body, source)
         if arm.falls_through and index + 1 < len(node.arms) and self.state.alive:
             self.run(node.arms[index + 1].body, source)
@@ -439,6 +439,12 @@ def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source
         if found is None:
             outcome = None
     return outcome
+
+
+def _all_match(arm: ast.CaseArm, texts: Sequence[str], x: Expander, source: Source) -> bool | None:
+    """Whether an arm is taken whichever of the texts the subject is."""
+    found = {_arm_matches(arm, text, x, source) for text in texts}
+    return next(iter(found)) if len(found) == 1 else None
 
 
 def nothing_new(before: dict[str, Any], after: dict[str, Any]) -> bool:
