@@ -63,12 +63,22 @@ class DiskWorkspace:
         self._typed = typed
         self._models: dict[tuple[str, int], ModelFacts | None] = {}
         self._pins: dict[str, tuple[Release, str] | None] = {}
+        self._pinning: dict[str, list[str]] = {}
+        self._looked_at: dict[str, set[str]] = {}
         self._help: dict[Path, Mapping[str, str]] = {}
 
     def forget(self) -> None:
         """Forget what was read of models and pins; call it when watched files change."""
         self._models.clear()
         self._pins.clear()
+        self._looked_at.clear()
+
+    def looked_at(self, document: str) -> frozenset[str]:
+        """The files, there or not, that a document's pins and models were looked for in."""
+        return frozenset(self._looked_at.get(os.path.dirname(document), ()))
+
+    def _looks_at(self, document: str, files: Iterable[str]) -> None:
+        self._looked_at.setdefault(os.path.dirname(document), set()).update(files)
 
     def area(self, document: str) -> Area:
         """What of the disk may be read for a document."""
@@ -124,6 +134,7 @@ class DiskWorkspace:
         from spec_lsp.facts.well_known import find_model
 
         for config, area in self._model_configs(document, path_or_id):
+            self._looks_at(document, [config])
             try:
                 key = (config, os.stat(area.real_path(config)).st_mtime_ns)
             except (OSError, UnreadableError):
@@ -153,7 +164,10 @@ class DiskWorkspace:
             if not area.names(parent):
                 break
             if parent not in self._pins:
-                self._pins[parent] = _pin_in(parent, area)
+                self._pinning[parent] = _pinning(parent, area)
+                self._pins[parent] = _pin_in(self._pinning[parent], area)
+            self._looks_at(document, (os.path.join(parent, name) for name in PIN_FILES))
+            self._looks_at(document, self._pinning[parent])
             if self._pins[parent] is not None:
                 return self._pins[parent]
             if Path(parent) in self.roots or os.path.lexists(os.path.join(parent, ".git")):
@@ -261,9 +275,9 @@ def _read_model(config: str, area: Area) -> ModelFacts | None:
     return ModelFacts(values) if isinstance(values, dict) else None
 
 
-def _pin_in(folder: str, area: Area) -> tuple[Release, str] | None:
-    """The pin of one folder. One listing of its names is cheaper than a question for each that would count."""
-    for file in _pinning(folder, area):
+def _pin_in(files: Iterable[str], area: Area) -> tuple[Release, str] | None:
+    """The pin of one folder, by its files that may have one."""
+    for file in files:
         try:
             found = pinned_release(decode(area.read(file, MAX_DOCUMENT)))
         except UnreadableError:
@@ -273,17 +287,17 @@ def _pin_in(folder: str, area: Area) -> tuple[Release, str] | None:
     return None
 
 
-def _pinning(folder: str, area: Area) -> Iterable[str]:
-    """The files of a folder that may pin a release."""
+def _pinning(folder: str, area: Area) -> list[str]:
+    """The files of a folder that may pin a release. One listing of its names is cheaper than a question for each that would count."""
     names = _names_in(folder, area)
     below = _names_in(os.path.join(folder, "requirements"), area) if "requirements" in names else []
     listed = [n for n in names if fnmatchcase(n, "requirements*.txt")]
     listed += [os.path.join("requirements", n) for n in below if n.endswith(".txt")]
     listed += [n for n in names if fnmatchcase(n, "constraints*.txt")]
-    return [os.path.join(folder, n) for n in (*listed, *(n for n in _LOCKS if n in names))]
+    return [os.path.join(folder, n) for n in (*listed, *(n for n in LOCKS if n in names))]
 
 
-_LOCKS = (
+LOCKS = (
     "uv.lock",
     "pylock.toml",
     "poetry.lock",
@@ -293,6 +307,8 @@ _LOCKS = (
     "environment.yml",
     "environment.yaml",
 )
+PIN_FILES = ("requirements.txt", "requirements", "constraints.txt", *LOCKS)
+"""What pins a release in most folders: `requirements` is a folder, others have longer names."""
 _PIN = re.compile(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.+]*)", re.MULTILINE)
 _COMMENT = re.compile(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
 _PIPFILE = re.compile(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')

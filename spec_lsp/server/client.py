@@ -26,9 +26,11 @@ class Client:
     related_information: bool = False
     tags: frozenset[int] = frozenset()
     diagnostic_data: bool = False
+    code_description: bool = False
     document_changes: bool = False
     action_literals: bool = True
     resolves_edits: bool = False
+    applies_edits: bool = False
     hover_markdown: bool = True
     hint_markdown: bool = False
     configuration: bool = False
@@ -69,9 +71,14 @@ def read_client(params: types.InitializeParams, has: Any) -> Client:
         diagnostic_data=bool(
             _get(has, "textDocument.publishDiagnostics.dataSupport") or _get(has, "textDocument.diagnostic") is not None
         ),
+        code_description=bool(
+            _get(has, "textDocument.publishDiagnostics.codeDescriptionSupport")
+            or _get(has, "textDocument.diagnostic.codeDescriptionSupport")
+        ),
         document_changes=bool(_get(has, "workspace.workspaceEdit.documentChanges")),
         action_literals=_get(has, "textDocument.codeAction.codeActionLiteralSupport") is not None,
         resolves_edits="edit" in _texts(_get(has, "textDocument.codeAction.resolveSupport.properties")),
+        applies_edits=bool(_get(has, "workspace.applyEdit")),
         hover_markdown=_takes_markdown(_texts(_get(has, "textDocument.hover.contentFormat"))),
         hint_markdown=_get(has, "textDocument.inlayHint") is not None,
         configuration=bool(_get(has, "workspace.configuration")),
@@ -137,7 +144,11 @@ def _texts(values: Any) -> list[str]:
 
 
 def _takes_markdown(formats: list[str]) -> bool:
-    return not formats or "markdown" in formats
+    """Whether Markdown is the first of the formats we speak that a client names, or it names none."""
+    return (
+        next((one for one in formats if one in ("markdown", "plaintext")), "plaintext" if formats else "")
+        != "plaintext"
+    )
 
 
 def _folders(params: types.InitializeParams) -> tuple[str, ...]:

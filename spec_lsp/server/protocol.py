@@ -16,7 +16,7 @@ import json
 import logging
 from collections.abc import Callable, Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import cattrs
 from lsprotocol import converters, types
@@ -25,10 +25,13 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from pygls.protocol.language_server import lsp_method
 
+from spec_lsp.server import tolerance
 from spec_lsp.server.framing import Fault
 from spec_lsp.server.inbox import Inbox, Message, decode
 
 log = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 NOT_INITIALIZED = -32002
 INVALID_REQUEST = -32600
@@ -167,6 +170,7 @@ class Protocol(LanguageServerProtocol):
         if method == types.INITIALIZE and isinstance(message["params"], dict):
             self.capabilities = message["params"].get("capabilities")
             message = {**message, "params": {**message["params"], "capabilities": {}}}
+        message = {**message, "params": tolerance.read(method, message["params"])}
         try:
             structured = self.structure_message(message)
         except Exception as error:  # of many kinds: whatever does not fit
@@ -322,6 +326,10 @@ class Protocol(LanguageServerProtocol):
     def encode(self, data: Any) -> bytes:
         """A message as JSON. Raises TypeError or ValueError when it cannot be."""
         return json.dumps(data, default=self.plain, separators=(",", ":"), allow_nan=False).encode()
+
+    def structured(self, data: Any, cls: type[T]) -> T:
+        """JSON as an object of lsprotocol. Raises what the converter raises where it does not fit."""
+        return self._converter.structure(data, cls)
 
     def plain(self, data: Any) -> Any:
         """An object of lsprotocol as JSON takes it. Raises TypeError for what is no part of a message."""

@@ -80,6 +80,10 @@ class Server(LanguageServer):
         self._shown: set[str] = set()
         self._beginning: asyncio.Task[None] | None = None
         self._beginnings: list[Callable[[], Awaitable[None]]] = []
+        self.look_around: Callable[[], None] = lambda: None
+        """Look whether files around the open documents changed, if no client tells."""
+        self.folders_came: Callable[[], None] = lambda: None
+        """Called when the workspace folders are others."""
 
     @property
     def client(self) -> Client:
@@ -118,9 +122,11 @@ class Server(LanguageServer):
         self._beginnings.append(begin)
 
     async def _begin(self) -> None:
-        for begin in self._beginnings:
-            await begin()
-        await warm_up(self)
+        """Some of it waits for answers of the client, which may never come: nothing else waits for that."""
+        ended = await asyncio.gather(*(begin() for begin in self._beginnings), warm_up(self), return_exceptions=True)
+        for error in ended:
+            if isinstance(error, Exception):
+                log.error("after `initialized`", exc_info=error)
 
     def leave(self) -> Awaitable[None]:
         """The client goes: nothing is wanted any more. To be awaited until what is under way is answered so."""
@@ -149,6 +155,7 @@ class Server(LanguageServer):
         event = params.event
         self.session.folders_changed((f.uri for f in event.added), (f.uri for f in event.removed))
         self.everything_changed()
+        self.folders_came()
 
     def everything_changed(self) -> None:
         """All open documents are to be looked at again."""
@@ -165,10 +172,16 @@ class Server(LanguageServer):
             log.warning("%s: %s", method, error)
             return None
 
-    async def register_dynamically(self, method: str, options: Any) -> None:
-        """Register for a method whose registration cannot be in the answer to `initialize`."""
+    async def register_dynamically(self, method: str, options: Any) -> bool:
+        """Register for a method whose registration cannot be in the answer to `initialize`; whether the client has agreed."""
         registration = types.Registration(id=f"spec-lsp {method}", method=method, register_options=options)
-        await self.ask(types.CLIENT_REGISTER_CAPABILITY, types.RegistrationParams(registrations=[registration]))
+        params = types.RegistrationParams(registrations=[registration])
+        try:
+            await settled(self.wire.send_request_async(types.CLIENT_REGISTER_CAPABILITY, params))
+        except JsonRpcException as error:
+            log.warning("%s: %s", types.CLIENT_REGISTER_CAPABILITY, error)
+            return False
+        return True
 
     # --- words to the person
 

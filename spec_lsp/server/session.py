@@ -6,7 +6,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -169,6 +169,17 @@ class Session:
             made = self._made[name] = _Made(self._next_edit(), analysis)
         return made.analysis
 
+    def tried(self, name: str) -> Analysis | None:
+        """The analysis of an open document, None also where something went wrong: `fault` knows what."""
+        try:
+            return self.analysis(name)
+        except Exception:  # it is logged already
+            return None
+
+    def fault(self, name: str) -> Exception | None:
+        """What went wrong with the present version of a document, if anything did."""
+        return self._faults.get(name)
+
     @property
     def cache(self) -> InterruptibleCache:
         """The verdicts of all documents."""
@@ -259,6 +270,8 @@ class Session:
 
     def surroundings(self) -> set[str]:
         """The files that are not open, here or not yet, and whose change may change what is said of those that are."""
+        from spec_lsp.settings_file import SETTINGS_FILES
+
         around: set[str] = set()
         for text in self.texts:
             if is_file(text.name):
@@ -266,6 +279,7 @@ class Session:
                 around.update(str(folder / settings) for folder in folders for settings in SETTINGS_FILES)
         for name, made in self._made.items():
             around.update(os.path.join(os.path.dirname(name), needed) for needed in made.analysis.depends_on)
+            around.update(file for workspace in self._workspaces.values() for file in workspace.looked_at(name))
         return {name for name in around if self.texts.get(name) is None}
 
     @staticmethod
@@ -377,28 +391,52 @@ class Session:
     def files_changed(self, names: Iterable[str]) -> list[str]:
         """Files changed on disk. The open documents of which something else may be said now."""
         concerned: dict[str, None] = {}
+        looked_at = {
+            one for workspace in self._workspaces.values() for t in self.texts for one in workspace.looked_at(t.name)
+        }
         for name in names:
-            base = os.path.basename(name)
-            if is_settings(base) or is_facts(base):
+            below = name + os.sep
+            if name in looked_at or any(one.startswith(below) for one in looked_at):
                 self.settings_changed()
                 return [text.name for text in self.texts]
-            if self.texts.get(name) is None:
-                concerned.update(dict.fromkeys(self.edited(name)))
+            if not OTHERS.isdisjoint(name.split(os.sep)):
+                continue
+            if counts_for_all(name):
+                self.settings_changed()
+                return [text.name for text in self.texts]
+            for one in (name, *self._read_below(name)):
+                if self.texts.get(one) is None:
+                    concerned.update(dict.fromkeys(self.edited(one)))
         return list(concerned)
 
+    def _read_below(self, folder: str) -> set[str]:
+        """The files below a folder that open documents read: it may have come, gone or been renamed as a whole."""
+        read = (path for name, made in self._made.items() for path in self._needed(name, made))
+        return {path for path in read if path.startswith(folder + os.sep)}
 
-SETTINGS_FILES = ("spec-lsp.toml", "pyproject.toml")
-PIN_FILES = ("uv.lock", "pylock.toml", "poetry.lock", "pdm.lock", "environment.yml", "environment.yaml")
+    @staticmethod
+    def _needed(name: str, made: _Made) -> Iterator[str]:
+        folder = os.path.dirname(name)
+        return (os.path.normpath(os.path.join(folder, needed)) for needed in made.analysis.depends_on)
 
 
-def is_settings(base: str) -> bool:
-    """Whether a file of this name may hold settings."""
-    return base in SETTINGS_FILES
+OTHERS = frozenset({".git", "node_modules", "site-packages", "__pycache__"})
+"""Folders whose files are others': what changes in them tells nothing."""
 
 
-def is_facts(base: str) -> bool:
-    """Whether a file of this name may pin a release or describe a model."""
-    return base == "config.json" or base in PIN_FILES or (base.startswith("requirements") and base.endswith(".txt"))
+def counts_for_all(name: str) -> bool:
+    """Whether a file of this name may hold settings, pin a release or describe a model: whatever lies around it may be judged otherwise."""
+    from spec_lsp.settings_file import SETTINGS_FILES
+    from spec_lsp.workspace import LOCKS
+
+    folder, base = os.path.split(name)
+    return (
+        base in SETTINGS_FILES
+        or base == "config.json"
+        or base in LOCKS
+        or (base.startswith(("requirements", "constraints")) and base.endswith(".txt"))
+        or (os.path.basename(folder) == "requirements" and base.endswith(".txt"))
+    )
 
 
 _NONE = object()
@@ -413,14 +451,32 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def settings_table(options: Any) -> Mapping[str, Any]:
-    """The settings in what a client sends: plain, or under `spec-lsp` (or `specLsp`), or under `settings`."""
+    """The settings in what a client sends: plain, or under `spec-lsp` (or `specLsp`), or under `settings`; nested or with dots, as in
+    `{"spec-lsp.rules.unknown-flag": "off"}`."""
     if not isinstance(options, Mapping):
         return {}
-    for key in ("settings", "spec-lsp", "specLsp", "spec_lsp"):
-        inner = options.get(key)
+    nested = _nested(options)
+    for key in ("settings", *SECTIONS):
+        inner = nested.get(key)
         if isinstance(inner, Mapping):
             return settings_table(inner)
-    return options
+    return nested
+
+
+SECTIONS = ("spec-lsp", "specLsp", "spec_lsp")
+
+
+def _nested(options: Mapping[Any, Any]) -> dict[str, Any]:
+    """The same with a table for each part of a dotted key. Under `rules` names are names, whatever stands in them."""
+    found: dict[str, Any] = {}
+    for key, value in options.items():
+        first, dot, rest = str(key).partition(".")
+        inner = {rest: value} if dot else value
+        before = found.get(first)
+        if isinstance(before, Mapping) and isinstance(inner, Mapping):
+            inner = {**before, **inner}
+        found[first] = inner
+    return found
 
 
 def _exclusion(base: Path, patterns: tuple[str, ...]) -> Callable[[str], bool]:

@@ -17,23 +17,13 @@ class Change:
     """Start line, start units, end line, end units."""
 
 
-@dataclass(frozen=True, slots=True)
-class Touched:
-    """The lines an edit replaced, first and last, and whether lines came or went by it."""
-
-    first: int
-    last: int
-    shifts: bool
-
-
 class OpenText:
     """One open document.
 
-    `name` is how the rest of spec-lsp calls it (an absolute path, else the URI); `uri` is what the client calls it. `touched`
-    tells what was edited since diagnostics were last sent.
+    `name` is how the rest of spec-lsp calls it (an absolute path, else the URI); `uri` is what the client calls it.
     """
 
-    __slots__ = ("_encoding", "_lines", "edits", "language", "name", "text", "touched", "uri", "version")
+    __slots__ = ("_encoding", "_lines", "edits", "language", "name", "text", "uri", "version")
 
     def __init__(self, name: str, uri: str, language: str, version: int | None, text: str, encoding: Encoding) -> None:
         self.name = name
@@ -43,7 +33,6 @@ class OpenText:
         self.text = text
         self.edits = 0
         """Edits since it was opened: clients need not number their versions."""
-        self.touched: list[Touched] = []
         self._encoding: Encoding = encoding
         self._lines: Lines | None = None
 
@@ -58,7 +47,6 @@ class OpenText:
         """Apply the edits of one didChange, in order, each on what the one before made."""
         for change in changes:
             if change.range is None:
-                self.touched.append(Touched(0, len(self.lines), True))
                 self.text = change.text
             else:
                 self._replace(change.range, change.text)
@@ -69,8 +57,6 @@ class OpenText:
     def _replace(self, span: tuple[int, int, int, int], text: str) -> None:
         lines = self.lines
         start, end = sorted((lines.offset(*span[:2]), lines.offset(*span[2:])))
-        first, last = lines.line_at(start), lines.line_at(end)
-        self.touched.append(Touched(first, last, first != last or "\n" in text or "\r" in text))
         self.text = self.text[:start] + text + self.text[end:]
 
 

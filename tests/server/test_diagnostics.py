@@ -64,30 +64,35 @@ async def test_what_the_client_does_not_take_is_not_sent(folder: Path) -> None:
         assert not {"tags", "data", "relatedInformation"} & item.keys()
 
 
-async def test_an_unchanged_set_is_not_sent_again(folder: Path) -> None:
+async def test_every_version_that_was_analysed_is_published_once(folder: Path) -> None:
+    """Also when the same is said of it: clients wait for the version."""
     client = await started(PUSH, folder)
     uri = (folder / "a.sh").as_uri()
     client.open(uri, "BAD\n\n# comment\n")
     await client.quiet()
     client.change(uri, 2, (2, 9, 2, 9, "s"))
     await client.quiet()
-    assert len(client.published(uri)) == 1
-    client.change(uri, 3, (0, 3, 0, 3, "!"))  # on the line of the diagnostic: the client may have moved its mark
+    client.change(uri, 3, (0, 3, 0, 3, "!"))
+    client.change(uri, 4, "BAD!\n\n# comments\n")  # with the one before it: nobody analyses what is overtaken
     await client.quiet()
-    assert len(client.published(uri)) == 2
-    client.change(uri, 4, "BAD!\n\n# comments\n")  # the same text in one piece: the client's marks are gone
+    assert [p["version"] for p in client.published(uri)] == [1, 2, 4]
+    client.server.everything_changed()  # of the same version the same is not said again
     await client.quiet()
     assert len(client.published(uri)) == 3
+    client.open(uri, "BAD!\n\n# comments\n", version=9)  # opened again
+    await client.quiet()
+    assert client.published(uri)[-1]["version"] == 9
 
 
-async def test_a_clean_text_stays_silent_after_its_first_publication(folder: Path) -> None:
+async def test_a_clean_text_is_told_to_be_so_for_each_version(folder: Path) -> None:
     client = await started(PUSH, folder)
     uri = (folder / "a.sh").as_uri()
     client.open(uri, "fine\n")
     for version in range(2, 6):
-        client.change(uri, version, f"fine {version}\n")
         await client.quiet()
-    assert [p["diagnostics"] for p in client.published(uri)] == [[]]
+        client.change(uri, version, f"fine {version}\n")
+    await client.quiet()
+    assert [(p["version"], p["diagnostics"]) for p in client.published(uri)] == [(v, []) for v in range(1, 6)]
 
 
 async def test_edits_that_wait_together_are_analysed_once(folder: Path) -> None:

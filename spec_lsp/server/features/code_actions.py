@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from spec_lsp.server.features.diagnostics import Reporter
 from spec_lsp.server.features.edits import workspace_edit
 from spec_lsp.server.features.ignoring import NOT_IGNORED, ignore_here
 from spec_lsp.server.protocol import ContentModified
+from spec_lsp.server.tolerance import THOSE_IN_RANGE
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 QUICKFIX = "quickfix"
 FIX_ALL = "source.fixAll.spec-lsp"
+APPLY = "spec-lsp.applyEdit"
 
 
 class CodeActions:
@@ -40,9 +43,9 @@ class CodeActions:
         await self._session.ready()
         name = name_of(params.text_document.uri)
         text = self._session.text(name)
-        if text is None or not self._session.client.action_literals:
+        if text is None:
             return []
-        only = params.context.only
+        only = params.context.only or None
         chosen = self._chosen(name, params)
         steps: list[Callable[[], list[dict[str, Any]]]] = []
         if _wanted(QUICKFIX, only):
@@ -55,7 +58,17 @@ class CodeActions:
             actions += await self._session.work(name, step)
             if text.edits != edits or self._session.text(name) is not text:
                 raise ContentModified
-        return sorted(actions, key=lambda a: not a.get("isPreferred", False))
+        actions.sort(key=lambda action: not action.get("isPreferred", False))
+        if self._session.client.action_literals:
+            return actions
+        if not self._session.client.applies_edits:
+            return []
+        return [_as_command(action, name, edits) for action in actions if action.get("edit")]
+
+    def still_fits(self, name: str, edits: int) -> bool:
+        """Whether a document is as it was after so many edits."""
+        text = self._session.text(name)
+        return text is not None and text.edits == edits
 
     async def resolve(self, data: Any) -> dict[str, Any] | None:
         """The edit of an action that was sent with this data and without its edit; None if there is nothing to resolve.
@@ -80,8 +93,13 @@ class CodeActions:
     # quick fixes
 
     def _chosen(self, name: str, params: types.CodeActionParams) -> list[tuple[Any, Analysis, Diagnostic]]:
-        """The findings that are asked for: the client's diagnostic, the analysis it comes from, and what it is there."""
-        chosen = []
+        """The findings that are asked for: the client's diagnostic, the analysis it comes from, and what it is there.
+
+        A client that does not say means those in the range.
+        """
+        if any(shown.data == THOSE_IN_RANGE["data"] for shown in params.context.diagnostics):
+            return [one for one in Reporter(self._session).found(name) if _meet(one[0]["range"], params.range)]
+        chosen: list[tuple[Any, Analysis, Diagnostic]] = []
         for shown in params.context.diagnostics:
             found = self._by_data(shown.data) or self._by_place(name, shown)
             if found is not None:
@@ -189,6 +207,17 @@ class CodeActions:
         return self._session.engine.fix_all(name, text.text, text.language, scope.options, scope.workspace, unsafe)
 
 
+def _as_command(action: dict[str, Any], name: str, edits: int) -> dict[str, Any]:
+    """An action for a client that knows commands only."""
+    return {"title": action["title"], "command": APPLY, "arguments": [action["edit"], name, edits]}
+
+
+def _meet(found: dict[str, Any], asked: types.Range) -> bool:
+    """Whether two ranges have a character, or an end, in common."""
+    start, end = ((found[at]["line"], found[at]["character"]) for at in ("start", "end"))
+    return start <= (asked.end.line, asked.end.character) and (asked.start.line, asked.start.character) <= end
+
+
 def _wanted(kind: str, only: Iterable[Any] | None) -> bool:
     """Whether the client asks for this kind: for everything, for it, or for one that it is a kind of."""
     if only is None:
@@ -203,6 +232,16 @@ def register(ls: Server) -> dict[str, Any]:
     @ls.feature(types.TEXT_DOCUMENT_CODE_ACTION)
     async def code_action(params: types.CodeActionParams) -> list[dict[str, Any]]:
         return await actions.actions(params)
+
+    if ls.client.applies_edits and not ls.client.action_literals:
+
+        @ls.command(APPLY)
+        async def apply(edit: Any, name: str, edits: int) -> None:
+            """Have the client make an edit, unless the document is another by now."""
+            if not actions.still_fits(name, edits):
+                raise ContentModified
+            params = ls.wire.structured({"edit": edit}, types.ApplyWorkspaceEditParams)
+            await ls.ask(types.WORKSPACE_APPLY_EDIT, params)
 
     provider: dict[str, Any] = {"codeActionKinds": [QUICKFIX, FIX_ALL]}
     if ls.client.resolves_edits:

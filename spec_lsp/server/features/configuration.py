@@ -6,6 +6,7 @@ answered.
 
 from __future__ import annotations
 
+import asyncio
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -48,12 +49,23 @@ def register(ls: Server) -> dict[str, Any]:
         elif isinstance(params.settings, dict):
             take_settings(ls, {"": settings_table(params.settings)})
 
-    async def begin() -> None:
+    async def tell_of_changes() -> None:
         if ls.client.dynamic_configuration:
             options = types.DidChangeConfigurationRegistrationOptions(section=SECTION)
             await ls.register_dynamically(types.WORKSPACE_DID_CHANGE_CONFIGURATION, options)
+
+    async def pull() -> None:
         if ls.client.configuration:
             await pull_settings(ls)
 
-    ls.when_initialized(begin)
+    pulling: set[asyncio.Task[None]] = set()
+
+    def folders_came() -> None:
+        task = asyncio.get_running_loop().create_task(pull())
+        pulling.add(task)
+        task.add_done_callback(pulling.discard)
+
+    ls.folders_came = folders_came
+    ls.when_initialized(tell_of_changes)
+    ls.when_initialized(pull)
     return {}

@@ -11,14 +11,16 @@ import asyncio
 import hashlib
 import logging
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
+from spec_lsp.server.features.half_typed import HalfTyped
 from spec_lsp.server.positions import Lines
 from spec_lsp.server.protocol import Written, written
+from spec_lsp.server.rule_pages import rule_url
 from spec_lsp.server.text import OpenText
 from spec_lsp.server.uris import name_of
 
@@ -56,53 +58,55 @@ NOTHING = Report([], "[]", "closed")
 class Reporter:
     """Makes reports of a session's documents."""
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, withholds: Callable[[Diagnostic, str], bool] | None = None) -> None:
+        """`withholds` says which findings in a document are not told yet."""
         self._session = session
+        self._withholds = withholds or (lambda diagnostic, document: False)
 
     def report(self, name: str) -> Report:
         """All that is said of a document, open or not."""
-        items = list(self._items(name))
+        fault = self._session.fault(name) if self._session.tried(name) is None else None
+        items = [_fault(fault)] if fault is not None else []
+        items += (item for item, _, _ in self.found(name))
         text = self._session.text(name)
         digest = hashlib.blake2b((text.text if text else "").encode("utf-8", "surrogatepass"), digest_size=12)
         text_of_items = written(items)
         digest.update(text_of_items.encode())
         return Report(items, text_of_items, digest.hexdigest())
 
-    def _items(self, name: str) -> Iterator[Item]:
+    def found(self, name: str) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
+        """Each finding that is told of a document: as it is told, the analysis it comes from, and what it is there."""
         lines = self._session.lines(name)
         if lines is None:
             return
         users = self.users(name)
         seen: set[tuple[str, str]] = set()
-        own = self._session.analysis(name)
+        own = self._session.tried(name)
         if own is not None:
             for diagnostic in own.diagnostics:
+                if self._withholds(diagnostic, name):
+                    continue
                 if diagnostic.place.document != name:
-                    yield self._at_launch(diagnostic, own, lines)
+                    yield self._at_launch(diagnostic, own, lines), own, diagnostic
                 elif not (users and _of_config_alone(diagnostic, own)):
-                    yield self._item(diagnostic, own, diagnostic.place, lines)
+                    yield self._item(diagnostic, own, diagnostic.place, lines), own, diagnostic
         for user in users:
-            analysis = self._session.analysis(user)
-            for diagnostic in analysis.diagnostics if analysis else ():
-                if diagnostic.place.document == name:
+            analysis = self._session.tried(user)
+            if analysis is None:
+                continue
+            for diagnostic in analysis.diagnostics:
+                if diagnostic.place.document == name and not self._withholds(diagnostic, name):
                     item = self._item(diagnostic, analysis, diagnostic.place, lines)
                     key = (diagnostic.rule.name, str(item["range"]))
                     if key not in seen:
                         seen.add(key)
-                        yield item
+                        yield item, analysis, diagnostic
 
     def users(self, name: str) -> list[str]:
         """The other open documents with launches that read this one, in order of their names."""
         for text in self._session.texts:
-            self._analysed(text.name)
+            self._session.tried(text.name)
         return sorted(self._session.dependants(name))
-
-    def _analysed(self, name: str) -> None:
-        """See to it that a document is analysed; if that fails, its own report will say so, and others must not suffer."""
-        try:
-            self._session.analysis(name)
-        except Exception:
-            log.exception("cannot analyse %s", name)
 
     def _at_launch(self, diagnostic: Diagnostic, analysis: Analysis, lines: Lines) -> Item:
         """A finding that lies in another file, told at the launch that uses the file."""
@@ -126,6 +130,8 @@ class Reporter:
         ]
         if tags:
             item["tags"] = tags
+        if client.code_description and (page := rule_url(diagnostic.rule.name)) is not None:
+            item["codeDescription"] = {"href": page}
         if client.related_information:
             related = self._related(diagnostic, place)
             if related:
@@ -147,6 +153,17 @@ class Reporter:
         return found
 
 
+def _fault(fault: Exception) -> Item:
+    """What is said where a document could not be read at all, by a fault of ours."""
+    return {
+        "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
+        "severity": SEVERITY["warning"],
+        "source": "spec-lsp",
+        "message": f"spec-lsp could not read this file: {type(fault).__name__}: {fault}. "
+        "Nothing in it is checked. Please report that, with what stands in the log.",
+    }
+
+
 def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis) -> bool:
     """Whether this is said of a `--config` file read by itself: the launches that use it know better."""
     if diagnostic.launch is None or diagnostic.launch >= len(analysis.launches):
@@ -163,13 +180,15 @@ class Diagnostics:
     def __init__(self, ls: Server) -> None:
         self._ls = ls
         self._session = ls.session
-        self.reporter = Reporter(ls.session)
+        self.half_typed = HalfTyped(lambda name: self._look_again([name]))
+        corrected_later = not ls.client.pull or "diagnostics" in ls.client.refreshes
+        self.reporter = Reporter(ls.session, self.half_typed.withholds if corrected_later else None)
         self._edited: dict[str, None] = {}
         self._affected: dict[str, None] = {}
         """Documents to look at again: those edited, and those that something around them was."""
         self._scheduled = False
-        self._sent: dict[str, list[Item]] = {}
-        """What was last pushed, by document."""
+        self._sent: dict[str, tuple[OpenText | None, int, list[Item]]] = {}
+        """What was last pushed, by document: of which text (None: it was not open) after which edit, and what."""
         self._targets: dict[str, set[str]] = {}
         """For each open document the others in which it has findings, or which it reads."""
         self._answered: dict[str, str] = {}
@@ -218,25 +237,23 @@ class Diagnostics:
         edited, affected = list(self._edited), list(self._affected)
         self._edited.clear()
         self._affected.clear()
-        try:
-            self._tell(edited, affected)
-        except (
-            Exception
-        ) as error:  # one document that cannot be analysed must not end the loop; the next edit tries again
-            log.exception("diagnostics of %s", ", ".join((*edited, *affected)))
-            self._ls.report_server_error(error, type(error))
+        self._tell(edited, affected)
 
     def _tell(self, edited: list[str], affected: list[str]) -> None:
         concerned = dict.fromkeys((*edited, *affected))
         for name in list(concerned):
             concerned.update(dict.fromkeys(self._follow(name)))
+        for name in concerned:
+            fault = self._session.fault(name)
+            if fault is not None:
+                self._ls.report_server_error(fault, type(fault))
         if self._ls.client.pull:
             self._refresh_where_different(name for name in concerned if name not in edited)
-        else:
-            for name in concerned:
-                self._publish(name, self._session.uri(name))
-            if edited:
-                log.info("%.1f ms from the edit to diagnostics", 1000 * (time.perf_counter() - self._since))
+            return
+        for name in concerned:
+            self._try_to_publish(name)
+        if edited:
+            log.info("%.1f ms from the edit to diagnostics", 1000 * (time.perf_counter() - self._since))
 
     def _follow(self, name: str) -> set[str]:
         """The other documents of which something else may be said because this one's analysis is another."""
@@ -245,7 +262,7 @@ class Diagnostics:
             return before
         if self._ls.client.pull and not before and not self._others_open():
             return set()  # nobody else to tell: the analysis waits until it is pulled
-        analysis = self._session.analysis(name)
+        analysis = self._session.tried(name)
         found = {d.place.document for d in analysis.diagnostics} - {name} if analysis else set()
         now = found | set(self._session.reads(name))
         if now:
@@ -257,24 +274,24 @@ class Diagnostics:
 
     # push
 
+    def _try_to_publish(self, name: str) -> None:
+        """Publish; a document of which nothing can be told silences no other."""
+        try:
+            self._publish(name, self._session.uri(name))
+        except Exception as error:
+            log.exception("diagnostics of %s", name)
+            self._ls.report_server_error(error, type(error))
+
     def _publish(self, name: str, uri: str) -> None:
         text = self._session.text(name)
         report = self.reporter.report(name) if text or self._is_target(name) else NOTHING
-        items = report.items
-        last = self._sent.get(name, None if text else [])
-        if items == last and (not items or text is None or not _moved(text, items)):
-            if text is not None:
-                text.touched.clear()
+        said = (text, text.edits if text else 0, report.items)
+        if said == self._sent.get(name, (None, 0, [])):
             return
-        if text is None and not items:
-            self._sent.pop(name, None)
-        else:
-            self._sent[name] = items
-        version = ""
-        if text is not None:
-            text.touched.clear()
-            if text.version is not None:
-                version = f',"version":{written(text.version)}'
+        self._sent[name] = said
+        if text is None and not report.items:
+            del self._sent[name]
+        version = f',"version":{written(text.version)}' if text is not None and text.version is not None else ""
         params = f'{{"uri":{written(uri)},"diagnostics":{report.json}{version}}}'
         self._ls.wire.notify_written(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
 
@@ -319,13 +336,6 @@ class Diagnostics:
             await self._ls.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH, None)
             if not self._refresh_again:
                 return
-
-
-def _moved(text: OpenText, items: list[Item]) -> bool:
-    """Whether the edits since the last publication may have moved or swallowed the client's own marks of these items."""
-    first = min(item["range"]["start"]["line"] for item in items)
-    last = max(item["range"]["end"]["line"] for item in items)
-    return any(t.first <= last and (t.last >= first or t.shifts) for t in text.touched)
 
 
 def register(ls: Server) -> dict[str, Any]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from spec_lsp.server.text import Change
+from spec_lsp.server.tolerance import UNNUMBERED
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
@@ -21,15 +22,19 @@ class Sync:
 
     def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         item = params.text_document
-        opened = self._ls.session.open(item.uri, str(item.language_id), item.version, item.text)
+        opened = self._ls.session.open(item.uri, str(item.language_id), _version(item.version), item.text)
+        self._ls.diagnostics.half_typed.forget()
         self._changed(opened.name)
+        self._ls.look_around()
 
     def did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         name = name_of(params.text_document.uri)
         text = self._ls.session.text(name)
         if text is None:
             return  # a client that edits what it never opened: there is nothing to keep in step
-        text.apply(map(_change, params.content_changes), params.text_document.version)
+        changes = list(map(_change, params.content_changes))
+        text.apply(changes, _version(params.text_document.version))
+        self._ls.diagnostics.half_typed.edited(text, changes)
         self._changed(name)
 
     def _changed(self, name: str) -> None:
@@ -46,6 +51,10 @@ class Sync:
             self._ls.diagnostics.closed(closed, [*read, *self._ls.session.edited(name)])
 
 
+def _version(version: int) -> int | None:
+    return None if version == UNNUMBERED else version
+
+
 def _change(event: Any) -> Change:
     span = getattr(event, "range", None)
     if span is None:
@@ -58,8 +67,10 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        """Clients that watch no files tell at least what they saved themselves."""
+        """What was being typed is typed. Clients that watch no files tell at least what they saved themselves."""
+        ls.diagnostics.half_typed.finish()
         if not ls.client.dynamic_watching:
             ls.files_changed([name_of(params.text_document.uri)])
+        ls.look_around()
 
     return {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}}}

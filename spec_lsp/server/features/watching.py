@@ -1,7 +1,7 @@
 """Files that change outside the editor, and workspace folders that come and go.
 
-Clients that cannot be asked to watch files (Neovim on Linux) tell only of those that they have open with us. For them the few files
-that matter are looked at now and then.
+Clients that cannot be asked to watch files (Neovim on Linux), or never answer that, tell only of those that they have open with us. For
+them the few files that matter are looked at when a document is opened or saved, and every two seconds: never for a key.
 """
 
 from __future__ import annotations
@@ -12,22 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from spec_lsp.server.session import PIN_FILES, SETTINGS_FILES
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.server.server import Server
 
-GLOBS = (
-    "**/*.{yaml,yml,sh,bash,zsh,env}",
-    "**/config.json",
-    "**/requirements*.txt",
-    "**/{" + ",".join((*SETTINGS_FILES, *PIN_FILES)) + "}",
-)
-"""`--config` files and sourced scripts, models, and what names settings and releases."""
-
+GLOBS = ("**/*",)
+"""Scripts are sourced, and launches written, under any name; what matters to nobody is passed over when it comes."""
 
 LOOK_SECONDS = 2.0
+SOON_SECONDS = 0.2
 
 Stamp = tuple[int, int] | None
 """When a file was changed (ns) and its size; None where there is none."""
@@ -41,32 +35,81 @@ def _stamp(name: str) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
-async def look_around(ls: Server) -> None:
-    """Tell the server of files that changed, as a client does that watches them; until the client has gone."""
-    known: dict[str, Stamp] = {}
-    while ls.wire.send_bytes is not None:
-        now = {name: _stamp(name) for name in ls.session.surroundings()}
-        changed = [name for name, stamp in now.items() if name in known and known[name] != stamp]
-        known = now
+class Looking:
+    """Looks at the files around the open documents, as long as no client watches them."""
+
+    def __init__(self, ls: Server) -> None:
+        self._ls = ls
+        self._known: dict[str, Stamp] = {}
+        self._task: asyncio.Task[None] | None = None
+        self._again: asyncio.Task[None] | None = None
+
+    def begin(self) -> None:
+        """Look now and then, until `end` or the client has gone."""
+        self._task = asyncio.get_running_loop().create_task(self._now_and_then())
+
+    def end(self) -> None:
+        """Somebody else watches."""
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def look(self) -> None:
+        """Tell the server of files that changed since the last look, as a client does that watches them."""
+        if self._task is None:
+            return
+        now = {name: _stamp(name) for name in self._ls.session.surroundings()}
+        changed = [name for name, stamp in now.items() if name in self._known and self._known[name] != stamp]
+        self._known = now
         if changed:
-            ls.files_changed(changed)
-        await asyncio.sleep(LOOK_SECONDS)
+            self._ls.files_changed(changed)
+
+    def look_now(self) -> None:
+        """Look, and again when what was just opened is analysed: only then is it known what lies around it."""
+        self.look()
+        if self._task is not None and (self._again is None or self._again.done()):
+            self._again = asyncio.get_running_loop().create_task(self._look_soon())
+
+    async def _look_soon(self) -> None:
+        await asyncio.sleep(SOON_SECONDS)
+        self.look()
+
+    async def _now_and_then(self) -> None:
+        while self._ls.wire.send_bytes is not None:
+            self.look()
+            await asyncio.sleep(LOOK_SECONDS)
 
 
 def register(ls: Server) -> dict[str, Any]:
+    looking = Looking(ls)
+    ls.look_around = looking.look_now
+
     @ls.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
     def did_change_watched_files(params: types.DidChangeWatchedFilesParams) -> None:
         ls.files_changed([name_of(change.uri) for change in params.changes])
 
-    looking: list[asyncio.Task[None]] = []
+    @ls.feature(types.WORKSPACE_DID_CREATE_FILES)
+    def did_create(params: types.CreateFilesParams) -> None:
+        ls.files_changed([name_of(file.uri) for file in params.files])
+
+    @ls.feature(types.WORKSPACE_DID_RENAME_FILES)
+    def did_rename(params: types.RenameFilesParams) -> None:
+        ls.files_changed([name_of(uri) for file in params.files for uri in (file.old_uri, file.new_uri)])
+
+    @ls.feature(types.WORKSPACE_DID_DELETE_FILES)
+    def did_delete(params: types.DeleteFilesParams) -> None:
+        ls.files_changed([name_of(file.uri) for file in params.files])
 
     async def begin() -> None:
-        if not ls.client.dynamic_watching:
-            looking.append(asyncio.get_running_loop().create_task(look_around(ls)))
-        else:
+        looking.begin()
+        if ls.client.dynamic_watching:
             watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in GLOBS]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
-            await ls.register_dynamically(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options)
+            if await ls.register_dynamically(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options):
+                looking.end()
 
     ls.when_initialized(begin)
-    return {"workspace": {"workspaceFolders": {"supported": True, "changeNotifications": True}}}
+    everything = {"filters": [{"pattern": {"glob": "**/*"}}]}
+    operations = dict.fromkeys(("didCreate", "didRename", "didDelete"), everything)
+    folders = {"supported": True, "changeNotifications": True}
+    return {"workspace": {"workspaceFolders": folders, "fileOperations": operations}}

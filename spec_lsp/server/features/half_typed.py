@@ -1,0 +1,80 @@
+"""The word that somebody is typing: what it is not yet is no mistake for a second.
+
+Findings that say how a word is misspelt are withheld where they are told, and only there, while that word was the last to be edited: until
+an edit elsewhere, a save, or a second without a key.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Diagnostic
+    from spec_lsp.server.text import Change, OpenText
+
+PATIENCE = 1.0
+"""Seconds after a key until a word counts as typed."""
+SPELLING = frozenset(
+    {
+        "unknown-flag",
+        "ambiguous-flag",
+        "abbreviated-flag",
+        "invalid-choice",
+        "invalid-value",
+        "missing-value",
+        "unexpected-value",
+        "stray-argument",
+    }
+)
+"""The rules that a word half typed breaks."""
+MAX_WORD = 200
+
+_BEFORE, _AFTER = re.compile(r"\S*\Z"), re.compile(r"\S*")
+
+
+class HalfTyped:
+    """Which word it is. `typed_now` is called with the document's name when the word counts as typed."""
+
+    def __init__(self, typed_now: Callable[[str], None]) -> None:
+        self._typed_now = typed_now
+        self._word: tuple[str, int, int] | None = None
+        self._timer: asyncio.TimerHandle | None = None
+
+    def edited(self, text: OpenText, changes: list[Change]) -> None:
+        """A document was edited by these changes, and is now this text."""
+        self.forget()
+        if len(changes) != 1 or changes[0].range is None or re.search(r"\s", changes[0].text):
+            return
+        at = text.lines.offset(*changes[0].range[:2]) + len(changes[0].text)
+        before = _BEFORE.search(text.text, max(at - MAX_WORD, 0), at)
+        after = _AFTER.match(text.text, at, at + MAX_WORD)
+        assert before is not None
+        assert after is not None
+        if before.start() < after.end():
+            self._word = (text.name, before.start(), after.end())
+            self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.finish)
+
+    def withholds(self, diagnostic: Diagnostic, document: str) -> bool:
+        """Whether a finding in a document is not told yet."""
+        if self._word is None or diagnostic.rule.name not in SPELLING:
+            return False
+        name, start, end = self._word
+        place = diagnostic.place
+        return document == name == place.document and start <= place.start and place.end <= end
+
+    def finish(self) -> None:
+        """The word is typed: what was withheld is told."""
+        if self._word is not None:
+            name = self._word[0]
+            self.forget()
+            self._typed_now(name)
+
+    def forget(self) -> None:
+        """Withhold nothing."""
+        self._word = None
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None

@@ -1,0 +1,28 @@
+"""Where the page of a rule stands: in the page of all rules that comes with spec-lsp, so that it opens without a network."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import spec_lsp
+from spec_lsp.server.uris import uri_of
+
+_HEADING = re.compile(r"^### (\S+)\s*$")
+
+
+def rule_url(rule: str) -> str | None:
+    """A URI of the rule's page, named by the rule's name; None where there is none. Its fragment is a line, as editors read it."""
+    return _urls().get(rule)
+
+
+@cache
+def _urls() -> dict[str, str]:
+    package = Path(spec_lsp.__file__).parent
+    page = next((p for p in (package / "docs" / "rules.md", package.parent / "docs" / "rules.md") if p.is_file()), None)
+    if page is None:
+        return {}
+    lines = page.read_text("utf-8").split("\n")
+    found = ((number, _HEADING.match(line)) for number, line in enumerate(lines, 1))
+    return {heading[1]: f"{uri_of(str(page))}#L{number}" for number, heading in found if heading is not None}
