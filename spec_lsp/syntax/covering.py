@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, TypeVar
 
 Switch = TypeVar("Switch")
 T = TypeVar("T")
@@ -30,8 +30,19 @@ RUNS_OF_A_ROW = 3
 """How often a row may be tried for each row that is wanted: some ways turn out not to exist."""
 
 
+MAX_TRIES = 12
+"""How often a row is tried another way when the one that it took turns out not to exist."""
+
+
 class Refused(Exception):  # noqa: N818 - control flow
     """A row that cannot be: the way it has taken does not exist."""
+
+
+class Again(Exception):  # noqa: N818 - control flow
+    """A row must be gone through once more, with these ways known from the start."""
+
+    def __init__(self, ways: Mapping[Any, int]) -> None:
+        self.ways = ways
 
 
 MIN_MET = 4
@@ -96,6 +107,8 @@ class Cover(Generic[Switch]):
     """The switches that are met only behind a way, by its number."""
     tried: set[tuple[int, int]] = field(default_factory=set)
     """Ways that were wanted together, or alone, and did not come up."""
+    rows: list[int] = field(default_factory=list)
+    """The ways of each row, as bits."""
     steps: int = 0
 
     def number(self, switch: Switch, way: int) -> int:
@@ -125,6 +138,7 @@ class Cover(Generic[Switch]):
     def done(self, row: Row[Switch]) -> bool:
         """Notes a row that was found to exist, and whether there is anything new in it."""
         new = not self.ways
+        self.rows.append(row.mask)
         for number in bits(row.mask):
             self.steps += 1
             new |= bool(row.mask & ~self.seen[number])
@@ -160,17 +174,19 @@ class Cover(Generic[Switch]):
             missing = every & ~self.seen[number] & ~self.own[switch] if self.uses[number] else 0
             while missing:
                 other = missing.bit_length() - 1
-                if not self.apart(number, other) and (number, other) not in self.tried:
-                    return number, other
+                if (number, other) not in self.tried:
+                    if not self.apart(number, other):
+                        return number, other
+                    self.tried |= {(number, other), (other, number)}
                 missing &= ~(1 << other)
         return None
 
     def apart(self, number: int, other: int) -> bool:
-        """Whether one of two ways is only come to by another way of the other's switch."""
+        """Whether one of two ways is only come to by another way of the other's switch: it always was, and did not come up without."""
         for one, two in ((number, other), (other, number)):
             switch = self.ways[one][0]
             if self.is_sure(switch) and self.needs[switch] & self.own[self.ways[two][0]] & ~(1 << two):
-                return True
+                return any(row >> two & 1 and not row & self.own[switch] for row in self.rows)
         return False
 
     def together(self, number: int, other: int) -> list[dict[Switch, int]]:
@@ -183,6 +199,27 @@ class Cover(Generic[Switch]):
     def complete(self) -> bool:
         """Whether each two ways that can come together have done so, as far as was tried."""
         return self.wanted() is None
+
+
+def led(row: Row[Switch], go: Callable[[dict[Switch, int]], T], size: Callable[[Switch], int]) -> T:
+    """What `go` comes to on the way of a row, given the ways that are fixed. Where that way does not exist (Refused), the last choice
+    goes another way, of `size` many."""
+    fixed = dict(row.wanted)
+    for _ in range(MAX_TRIES):
+        row.taken, row.mask = {}, 0
+        try:
+            return go(dict(fixed))
+        except Again as again:
+            fixed = dict(again.ways)
+        except Refused:
+            row.cover.steps += 1
+            chosen = [switch for switch in row.taken if switch not in fixed]
+            if not chosen:
+                break
+            last = chosen[-1]
+            fixed |= {switch: row.taken[switch] for switch in chosen}
+            fixed[last] = (fixed[last] + 1) % size(last)
+    raise Refused
 
 
 def rows(

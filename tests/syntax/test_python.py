@@ -438,14 +438,28 @@ def test_ways(text: str, expected: list[tuple[str, str]]) -> None:
     assert [(" ".join(argv(v)), ", ".join(c.taken for c in v.choices)) for v in launch.variants] == expected
 
 
-@pytest.mark.parametrize("flags", [5, 12, 25])
-def test_many_ways(flags: int) -> None:
-    """Of too many ways some are told: all flags, none, and each one alone."""
-    text = HEAD + CMD + "".join(IF.format(f"a{i}", f"--f{i}") for i in range(flags)) + RUN
+@pytest.mark.parametrize("flags", [5, 25, 120])
+@pytest.mark.parametrize(
+    ("switch", "starts"),
+    [
+        (IF, RUN),
+        ("cmd += ['{1}'] if {0} else []\n", RUN),
+        ("if {0} == 'x':\n    cmd += ['{1}']\nelse:\n    cmd += ['--other']\n", RUN),
+        ("if os.environ.get('{0}'):\n    cmd.append('{1}')\n", RUN),
+        ("if {0} is not None:\n    text += ' {1}'\n", "os.system(text)\n"),
+        ("if {0}:\n    kw['{0}'] = '{1}'\n", "sgl.Engine(**kw)\n"),
+    ],
+)
+def test_many_ways(switch: str, starts: str, flags: int) -> None:
+    """Of too many ways some are told: any two of the flags are together, and each is without each other."""
+    text = HEAD + "text = 'sglang serve m'\nkw = dict(model_path='m')\n" + CMD
+    text += "".join(switch.format(f"a{i}", f"--f{i}") for i in range(flags)) + starts
     (launch,) = read(text)
-    found = {" ".join(argv(v)[1:]) for v in launch.variants}
-    assert {f"--f{i}" for i in range(flags)} | {"", " ".join(f"--f{i}" for i in range(flags))} <= found
-    assert len(found) == flags + 2 or flags == 5
+    assert launch.ways == "pairs"
+    found = [{int(w.strip("'")[3:]) for w in argv(v) if w.strip("'").startswith("--f")} for v in launch.variants]
+    for a in range(flags):
+        for b in range(a):
+            assert {(a in way, b in way) for way in found} == {(x, y) for x in (False, True) for y in (False, True)}
 
 
 def test_a_long_way_to_a_launch() -> None:

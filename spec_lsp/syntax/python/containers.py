@@ -80,7 +80,7 @@ def sum_of(left: Value, right: Value, place: Place) -> Value:
         return items_made((*items_of(left, place_of(left)), *items_of(right, place_of(right))), place)
     if is_open(left) or is_open(right):
         signs = mentions(left) or mentions(right)
-        return Later(lambda world: sum_of(plain(left, world), plain(right, world), place), place, signs)
+        return Later(lambda world: sum_of(plain(left, world), plain(right, world), place), place, signs, left)
     if isinstance(left, Text) or isinstance(right, Text):
         return text_of((*as_text(left).fragments, *as_text(right).fragments), place)
     return Opaque(place)
@@ -90,7 +90,7 @@ def merged(left: Value, right: Value) -> Value:
     """`{**left, **right}`."""
     if is_open(left) or is_open(right):
         signs = mentions(left) or mentions(right)
-        return Later(lambda world: merged(plain(left, world), plain(right, world)), place_of(left), signs)
+        return Later(lambda world: merged(plain(left, world), plain(right, world)), place_of(left), signs, left)
     if not isinstance(left, Table):
         return Table(right.entries if isinstance(right, Table) else (), place_of(left), True)
     if not isinstance(right, Table):
@@ -123,7 +123,7 @@ def inserted_later(owner: Value, given: Arguments, place: Place) -> Later:
         values = [plain(v, world) for v in given.positional]
         return _inserted(items, *values) if isinstance(items, Items) and len(values) == 2 else Opaque(place)
 
-    return Later(make, place_of(owner), mentions(owner) or any(map(mentions, given.positional)))
+    return Later(make, place_of(owner), mentions(owner) or any(map(mentions, given.positional)), owner)
 
 
 def _inserted(owner: Items, index: Value, item: Value) -> Items:

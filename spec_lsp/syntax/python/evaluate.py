@@ -305,4 +305,4 @@ def changed_entries_later(owner: Value, verb: str, node: ast.Call, given: Argume
         changed = changed_entries(table, verb, node, given, evaluator) if isinstance(table, Table) else None
         return changed if changed is not None else Table((), place_of(owner), True)
 
-    return Later(make, place_of(owner), mentions(owner) or any(map(mentions, given.positional)))
+    return Later(make, place_of(owner), mentions(owner) or any(map(mentions, given.positional)), owner)

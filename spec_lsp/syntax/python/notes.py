@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from spec_lsp.interruption import Exhausted, checkpoint
+from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Problem, Program, Variant
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.shell.embedding import Found
@@ -24,6 +25,7 @@ class Noted:
 
     launch: Launch
     variants: dict[object, Variant]
+    ways: Ways = "all"
 
 
 class Notes:
@@ -43,6 +45,8 @@ class Notes:
         """Whether what is found now is such a command."""
         self.context: list[Choice] = []
         """What is chosen where the file is being read."""
+        self.looked_at: Ways = "all"
+        """Of the ways that the program can go, those that are looked at at present."""
         self.quiet = 0
         """Above 0, what is found is not to be noted."""
 
@@ -93,7 +97,11 @@ class Notes:
         return replace(
             found,
             launches=tuple(
-                replace(one, variants=tuple(replace(v, choices=(*context, *v.choices)) for v in one.variants))
+                replace(
+                    one,
+                    variants=tuple(replace(v, choices=(*context, *v.choices)) for v in one.variants),
+                    ways=fewest((one.ways, self.looked_at)),
+                )
                 for one in found.launches
             ),
         )
@@ -109,6 +117,7 @@ class Notes:
             if len(self.noted) >= MAX_CALLS:
                 raise Exhausted
             noted = self.noted[key] = Noted(launch, {})
+        noted.ways = fewest((noted.ways, launch.ways, self.looked_at))
         for variant in launch.variants:
             told = _told(variant)
             choices = (*self.context, *variant.choices)
@@ -117,6 +126,8 @@ class Notes:
                 noted.variants[told] = replace(same, choices=tuple(c for c in same.choices if c in choices))
             elif len(noted.variants) < MAX_VARIANTS:
                 noted.variants[told] = replace(variant, choices=choices)
+            else:
+                noted.ways = "some"
 
     def launches(self) -> tuple[Launch, ...]:
         found = [
@@ -124,6 +135,7 @@ class Notes:
                 n.launch,
                 variants=_distinct(list(n.variants.values())),
                 clues=tuple(dict.fromkeys((*n.launch.clues, *self.clues))),
+                ways=n.ways,
             )
             for n in self.noted.values()
         ]

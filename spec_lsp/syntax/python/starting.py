@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.launch import Clue, Launch
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.control import Statements
@@ -89,11 +90,14 @@ class Starting(Statements):
                 if world.way(turn) not in taken:
                     raise Impossible
 
-        context = self.context
-        for world, found in explore(reach, lambda world: tuple(plain(v, world) for v in (*values, environ))):
+        context, looked_at = self.context, self.looked_at
+        every, ways = explore(reach, lambda world: tuple(plain(v, world) for v in (*values, environ)))
+        self.looked_at = fewest((looked_at, ways))
+        for world, found in every:
             self.context, self.state[ENVIRON] = [*context, *world.choices()], found[-1]
             yield found[:-1]
         self.context, self.state[ENVIRON] = context, environ
+        self.looked_at = looked_at
 
     def start(self, node: ast.Call, name: str, last: str, given: Arguments, place: Place) -> None:
         """What a call starts, in one way of the program."""

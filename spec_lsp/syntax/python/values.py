@@ -109,6 +109,8 @@ class Later:
     make: Callable[[World], Value]
     place: Place
     signs: bool
+    under: Value | None = None
+    """The value that something was added to, if it is made so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,6 +150,7 @@ MAX_CHARACTERS = 300_000
 MAX_VIA = 12
 """Names that a text came through, of which the outermost are kept."""
 TOO_LONG = "it is too long to be worked out"
+LAYER = 12
 DEEP = 150
 """Values made of values that a world looks through."""
 SIGN = re.compile(
@@ -215,8 +218,33 @@ def plain(value: Value, world: World, depth: int = 0) -> Value:
         return value
     if depth > DEEP:
         return Opaque(place_of(value), DEPENDS)
-    made: Value = world.keep((id(value), world.splits > 0), value, lambda: _made(value, world, depth))
+    key = id(value), world.splits > 0
+    if key not in world.kept:
+        for one in _layers(value, world):
+            world.keep((id(one), world.splits > 0), one, lambda one=one: _made(one, world, 0))  # type: ignore[misc]
+    made: Value = world.keep(key, value, lambda: _made(value, world, depth))
     return made
+
+
+def _layers(value: Value, world: World) -> list[Value]:
+    """Of a value that was added to again and again, what was there at times, the first first: so that none is made deep inside another."""
+    found: list[Value] = []
+    one: Value | None = value
+    steps = 0
+    while one is not None and (id(one), world.splits > 0) not in world.kept:
+        if steps >= LAYER and not isinstance(one, Spread):
+            found.append(one)
+            steps = 0
+        if isinstance(one, Either):
+            one = one.arms[world.way(one.turn, one.usual)]
+        elif isinstance(one, Later):
+            one = one.under
+        elif isinstance(one, Spread):
+            one = one.value
+        else:
+            one = one.items[0] if isinstance(one, Items) and one.items and isinstance(one.items[0], Spread) else None
+        steps += 1
+    return found[::-1]
 
 
 def _made(value: Value, world: World, depth: int) -> Value:

@@ -7,20 +7,20 @@ twenty `if` costs twenty small values, and only turns that a launch depends on a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from spec_lsp.interruption import checkpoint
+from spec_lsp.syntax import covering
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.word import Place
 
 T = TypeVar("T")
 
 MAX_WAYS = 16
-"""Ways that are all gone through; of more, enough to go each way at each turn once."""
+"""Ways that are all gone through; of more, some that cover them."""
 MAX_SHOWN = 64
-MAX_RUNS = 200
-MAX_STARTS = 4
 MAX_ANSWERS = 16
 """Answers of one test that are remembered from world to world."""
 USUAL = -1
@@ -66,11 +66,11 @@ class Impossible(Exception):  # noqa: N818 - control flow
 
 
 class World:
-    """The way the program goes at each turn. `lean` says which is taken at turns that `pins` do not have; without it they are asked for."""
+    """The way the program goes at each turn. A `row` says which where `pins` do not; without one it is asked for."""
 
-    def __init__(self, pins: Mapping[Turn, int], lean: Callable[[Turn], int] | None = None) -> None:
+    def __init__(self, pins: Mapping[Turn, int], row: covering.Row[Turn] | None = None) -> None:
         self.pins = dict(pins)
-        self.lean = lean
+        self.row = row
         self.splits = 0
         """Above 0, a turn with a way that is usual is asked for too: a test is being answered."""
         self.kept: dict[object, tuple[object, Any, Mapping[Turn, int]]] = {}
@@ -111,6 +111,9 @@ class World:
         for asked, way in turn.answers:
             if all(self.pins.get(t) == w for t, w in asked.items()):
                 self.asked.update(asked)
+                if self.row is not None:
+                    for each, taken in asked.items():
+                        self.row.take(each, taken, len(each.labels))
                 return way
         decide = turn.decide
         way, asked = self.asking(lambda: decide(self))
@@ -121,17 +124,17 @@ class World:
     def told(self, turn: Turn, usual: int | None) -> int:
         """The way at a turn that no test decides."""
         if turn in self.pins:
+            if self.row is not None:
+                self.row.take(turn, self.pins[turn], len(turn.labels))
             return self.pins[turn]
         if usual is not None and not self.splits:
             return usual
-        if self.lean is None:
+        if self.row is None:
             raise Undecided(turn)
-        preferred = self.lean(turn)
-        order = [preferred, *(w for w in range(len(turn.labels)) if w != preferred)]
-        found = next((w for w in order if possible(self.pins, turn, w)), None)
-        if found is None:
+        ways = [way for way in range(len(turn.labels)) if possible(self.pins, turn, way)]
+        if not ways:
             raise Impossible
-        self.pins[turn] = found
+        found = self.pins[turn] = self.row.way(turn, ways, len(turn.labels))
         return found
 
     def choices(self) -> tuple[Choice, ...]:
@@ -152,9 +155,11 @@ def possible(pins: Mapping[Turn, int], turn: Turn, way: int) -> bool:
     return any(all(one.holds(value) == (answer == 0) for one, answer in asked) for value in samples)
 
 
-def explore(reach: Callable[[World], None], evaluate: Callable[[World], T]) -> list[tuple[World, T]]:
+def explore(
+    reach: Callable[[World], None], evaluate: Callable[[World], T]
+) -> tuple[list[tuple[World, T]], covering.Ways]:
     """What `evaluate` comes to in each way of the program that gets there (`reach` raises Impossible in any other) and that it tells apart:
-    in all of them, or, of too many, in some that between them go each way at each turn."""
+    in all of them, or, of too many, in some that cover them; and which these are."""
 
     def reached(world: World) -> T:
         reach(world)
@@ -162,12 +167,11 @@ def explore(reach: Callable[[World], None], evaluate: Callable[[World], T]) -> l
 
     found: list[tuple[World, T]] = []
     if _all_ways(reached, found):
-        return found
-    ways: list[tuple[World, None]] = []
-    found_all = _all_ways(reach, ways)
-    if not ways and not found_all:  # the way there is too long to be looked for
-        return list(_some_ways(evaluate, [{}]))
-    return list(_some_ways(reached, [world.pins for world, _ in ways[:MAX_STARTS]]))
+        return found, "all"
+    covered = _some_ways(reached)
+    if not covered[0] and not _all_ways(reach, []):  # the way there is too long to be looked for
+        return _some_ways(evaluate)[0], "some"
+    return covered
 
 
 def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> bool:
@@ -175,6 +179,7 @@ def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> b
     waiting: list[dict[Turn, int]] = [{}]
     runs = 0
     while waiting:
+        checkpoint()
         pins = waiting.pop()
         runs += 1
         if len(found) >= MAX_WAYS or runs > MAX_WAYS * 8:
@@ -191,36 +196,21 @@ def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> b
     return True
 
 
-def _some_ways(evaluate: Callable[[World], T], starts: list[dict[Turn, int]]) -> Iterator[tuple[World, T]]:
-    """Each way at each turn at least once, where the turn is met beside the last way at all others; and the first way at all of them."""
-    met: set[tuple[Turn, int]] = set()
-    gone: set[frozenset[tuple[Turn, int]]] = set()
-    waiting = [(pins, lean) for pins in starts for lean in (_first, _last)]
-    runs = 0
-    while waiting and runs < MAX_RUNS and len(gone) < MAX_SHOWN:
-        pins, lean = waiting.pop(0)
-        runs += 1
-        world = World(pins, lean)
-        try:
-            result = evaluate(world)
-        except Impossible:
-            continue
-        before: dict[Turn, int] = {}
-        for turn, taken in world.pins.items() if lean is _last else ():
-            for way in range(len(turn.labels)):
-                if way != taken and (turn, way) not in met and possible(before, turn, way):
-                    met.add((turn, way))
-                    waiting.append(({**before, turn: way}, _last))
-            before[turn] = taken
-        key = frozenset(world.pins.items())
-        if key not in gone:
-            gone.add(key)
-            yield world, result
+def _some_ways(evaluate: Callable[[World], T]) -> tuple[list[tuple[World, T]], covering.Ways]:
+    """Each way at each turn, and any two ways at two turns together while there is room."""
 
+    def run(row: covering.Row[Turn]) -> tuple[World, T]:
+        def go(pins: dict[Turn, int]) -> tuple[World, T]:
+            checkpoint()
+            world = World(pins, row)
+            try:
+                result = evaluate(world)
+            except Impossible:
+                raise covering.Refused from None
+            world.pins = {turn: way for turn, way in world.pins.items() if turn in row.taken}
+            return world, result
 
-def _first(turn: Turn) -> int:
-    return 0
+        return covering.led(row, go, lambda turn: len(turn.labels))
 
-
-def _last(turn: Turn) -> int:
-    return len(turn.labels) - 1
+    found, complete = covering.rows(run, MAX_SHOWN)
+    return [result for _, result in found], "pairs" if complete else "some"

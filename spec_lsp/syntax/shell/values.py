@@ -25,8 +25,6 @@ MAX_DEPTH = 40
 """Values made from values that are made from values, and so on: what lies deeper is not looked for."""
 MAX_NODES = 600
 """Turns in one value, beyond which it is made in the world that asks."""
-MAX_TRIES = 12
-"""How often a row is tried another way when the one that it took turns out not to exist."""
 
 FROM_ENVIRONMENT = "from the environment"
 DEPENDS = "it depends on the way the script takes"
@@ -364,25 +362,18 @@ def cover(
     cover: covering.Cover[Point] = covering.Cover()
 
     def run(row: covering.Row[Point]) -> T:
-        pins: dict[Point, int] = dict(row.wanted)
-        for _ in range(MAX_TRIES):
+        def go(pins: dict[Point, int]) -> T:
             checkpoint()
-            world = start(dict(pins))
+            world = start(pins)
             world.row = row
-            row.taken, row.mask = {}, 0
             try:
                 return evaluate(world)
             except Undecided:
-                pins = {**world.pins, **row.taken}
+                raise covering.Again({**world.pins, **row.taken}) from None
             except Impossible:
-                chosen = [point for point in row.taken if point not in pins]
-                if not chosen:
-                    break
-                last = chosen[-1]
-                cover.steps += 1
-                pins |= {point: row.taken[point] for point in chosen[:-1]}
-                pins[last] = (row.taken[last] + 1) % len(last.labels)
-        raise covering.Refused
+                raise covering.Refused from None
+
+        return covering.led(row, go, lambda point: len(point.labels))
 
     found, complete = covering.rows(run, most, cover)
     return found, "pairs" if complete else "some", cover.steps

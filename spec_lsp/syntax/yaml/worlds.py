@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.launch import Choice, Launch, Variant
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import told
@@ -40,11 +41,12 @@ def _merged(same: Sequence[tuple[tuple[Choice, ...], Launch]]) -> Launch:
             old = kept.get(key)
             shared = tuple(c for c in old.choices if c in taken) if old is not None else taken
             kept[key] = replace(variant if old is None else old, choices=shared)
+    ways = fewest([*(launch.ways for _, launch in same), "all" if len(kept) <= MAX_VARIANTS else "some"])
     variants = list(kept.values())[:MAX_VARIANTS]
     common = set(variants[0].choices).intersection(*(v.choices for v in variants))
     variants = [replace(v, choices=tuple(c for c in v.choices if c not in common)) for v in variants]
     clues = tuple(dict.fromkeys(c for _, launch in same for c in launch.clues))
-    return replace(first, variants=tuple(variants), clues=clues)
+    return replace(first, variants=tuple(variants), clues=clues, ways=ways)
 
 
 def variant_key(variant: Variant) -> object:
