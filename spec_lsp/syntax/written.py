@@ -15,6 +15,7 @@ from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.embedding import Found, read_script
+from spec_lsp.syntax.shell.streams import READ
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.worlds import together
@@ -74,8 +75,9 @@ def _read(name: str, kind: str, body: Word, nested: Nested) -> Found | Document:
 
 def _filled(document: Document, body: Word) -> list[Word]:
     """A here-document as the script fills it in, in each way to that; without what the shell fills in where nobody knows."""
-    known = (f.content._replace(place=body.place) for f in document.files)
-    return [w for w in known if any(body.place.contains(f.place) for f in w.fragments)] or [body]
+    known = [f for f in document.files if any(body.place.contains(part.place) for part in f.content.fragments)]
+    in_files = [f for f in known if not f.name.startswith(READ)]
+    return [f.content._replace(place=body.place) for f in in_files or known] or [body]
 
 
 def _told(launches: Sequence[Launch], place: Place) -> bool:

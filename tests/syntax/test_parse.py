@@ -139,6 +139,17 @@ WRITTEN: list[tuple[str, list[list[str]]]] = [
     ("C='--tp 2'\ncat > run.sh <<'EOF'\nsglang serve m $C\nEOF\n", [["m", "?+"]]),
     ('D=/x\nT=2\ncat > "$D/$(date).sh" <<EOF\nsglang serve m --tp ${T}\nEOF\n', [["m", "--tp", "2"]]),
     ("T=2\ncat > a.service <<EOF\n[Service]\nExecStart=sglang serve m --tp ${T}\nEOF\n", [["m", "--tp", "2"]]),
+    ("f() {\n  cat > r.sh <<EOF\nsglang serve m --tp $1 $C\nEOF\n}\nC=--x\nf 8\n", [["m", "--tp", "8", "--x"]]),
+    ("C=--x\ncat <<EOF >> r.sh\nsglang serve m $C\nEOF\nscp r.sh h:\n", [["m", "--x"]]),
+    (
+        "cat > c.yaml <<EOF\nservices:\n  s: {image: sglang, command: sglang serve m --port ${P:-3}}\nEOF\n",
+        [["m", "--port", "3"]],
+    ),
+    (
+        "T=2\nkubectl apply -f - <<EOF\napiVersion: v1\nspec:\n  containers:\n"
+        "    - {image: sglang, command: [sglang, serve], args: [m, --tp, '$T']}\nEOF\n",
+        [["m", "--tp", "2"]],
+    ),
     # What the script itself runs is told once, with what it knows.
     ("TP=2\ncat > run.sh <<EOF\nsglang serve m --tp $TP\nEOF\nbash run.sh\n", [["m", "--tp", "2"]]),
     ("ssh h bash <<EOF\nsglang serve m\nEOF\n", [["m"]]),
@@ -164,6 +175,13 @@ def test_ways_to_a_file_that_a_script_writes() -> None:
     text = 'if [ "$1" = big ]; then T=8; else T=2; fi\ncat > run.sh <<EOF\nsglang serve m --tp $T\nEOF\n'
     (launch,) = parse("run.sh", text).launches
     assert sorted(map(argv, launch.variants)) == [["m", "--tp", "2"], ["m", "--tp", "8"]]
+
+
+@pytest.mark.parametrize("runs", ["bash run.sh", "./run.sh", "ssh h bash -s < run.sh", "bash < run.sh"])
+def test_all_ways_to_a_file_that_is_run(runs: str) -> None:
+    text = f'E=""\n[ "$D" = 1 ] && E="--x"\ncat > run.sh <<EOF\nsglang serve m $E\nEOF\n{runs}\n'
+    (launch,) = parse("run.sh", text).launches
+    assert sorted(map(argv, launch.variants)) == [["m"], ["m", "--x"]]
 
 
 def test_directives() -> None:

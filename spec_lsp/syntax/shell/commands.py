@@ -171,6 +171,8 @@ class StandardInput:
 
     around: Surroundings
     args: tuple[Word, ...] = ()
+    text: Word | None = None
+    """The script, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,6 +182,8 @@ class ScriptFile:
     path: Word
     args: tuple[Word, ...]
     around: Surroundings
+    text: Word | None = None
+    """The script, where it is known."""
 
 
 @dataclass(frozen=True, slots=True)

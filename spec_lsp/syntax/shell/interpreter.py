@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -36,7 +37,6 @@ from spec_lsp.syntax.shell.values import (
     TooMany,
     Undecided,
     World,
-    first_leaf,
     order_of,
     transform,
 )
@@ -93,6 +93,8 @@ class Interpreter(ControlFlow):
         name = name_of(node)
         if node.assigning:
             self.assign_defaults(node, source)
+        if node.redirects:
+            self.keep_documents(node, source)
         if not node.words:
             for assign in node.assigns:
                 self.assign(assign, source)
@@ -198,11 +200,34 @@ class Interpreter(ControlFlow):
         words = x.words(without_escaped_blank(node), source)
         foreign = self.variable(UNREAD) is not None
         action = commands.recognise(words, self.state.functions, self.is_written, foreign) if words else None
+        if isinstance(action, (commands.ScriptFile, commands.StandardInput)):
+            return Seen(replace(action, text=self.text_run(action, node, source, x)))
         if not isinstance(action, commands.Started):
             return Seen(action)
         env = self.environment(node, source, x, action.around)
         files = self.files_named(action.args, x)
         return Seen(action, env, files)
+
+    def text_run(
+        self, action: commands.ScriptFile | commands.StandardInput, node: ast.Simple, source: Source, x: Expander
+    ) -> Word | None:
+        """The script in a file that this one wrote, or on standard input, as it is in one world; None where nobody knows."""
+        place = source.place(node.start, node.end)
+        tree: Any = None
+        if isinstance(action, commands.ScriptFile):
+            place = action.path.place
+            tree = self.variable(FILE + (path_key(action.path.fragments) or ""))
+        else:
+            read = next((r for r in reversed(node.redirects) if r.body is not None or r.op == "<"), None)
+            if read is not None and read.body is not None:
+                tree = Scalar(x.scalar(read.body, source))
+            else:
+                key = self.path_of(read.target, source) if read is not None else None
+                tree = self.variable(FILE + key) if key else self.variable(INPUT) if read is None else None
+        leaf = x.world.follow(tree) if tree is not None else None
+        if not isinstance(leaf, Scalar) or not leaf.fragments:
+            return None
+        return Word(leaf.fragments, written_at(leaf.fragments, place))
 
     def environment(
         self, node: ast.Simple, source: Source, x: Expander, around: commands.Surroundings
@@ -470,8 +495,7 @@ class Interpreter(ControlFlow):
 
     def run_written(self, node: ast.Simple, source: Source, action: commands.ScriptFile) -> None:
         """`bash run.sh`, where the script wrote `run.sh` before."""
-        key = path_key(action.path.fragments)
-        text = self.written_text(key or "", action.path.place)
+        text = action.text
         if text is None or not is_shell_script(text.known_start):
             self.set_status(None)
             return
@@ -479,15 +503,12 @@ class Interpreter(ControlFlow):
 
     def run_standard_input(self, node: ast.Simple, source: Source, action: commands.StandardInput) -> None:
         """`bash -s <<EOF`, `cat <<EOF | ssh host bash`."""
-        text = self.standard_input(node.redirects, source)
-        text = first_leaf(text, self)
-        if isinstance(text, Scalar) and text.fragments:
-            place = written_at(text.fragments, source.place(node.start, node.end))
+        if action.text is not None:
             self.set_input(None)
             self.run_embedded(
                 ast.Simple(node.start, node.end, node.assigns, node.words, ()),
                 source,
-                Word(text.fragments, place),
+                action.text,
                 action.args,
                 False,
                 action.around,

@@ -13,10 +13,13 @@ from spec_lsp.syntax.shell.assignments import Assignments
 from spec_lsp.syntax.shell.expand import Expander, bounded, written_at
 from spec_lsp.syntax.shell.machine import MAX_ASSIGNED_WAYS
 from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
-from spec_lsp.syntax.shell.values import NOWHERE, Grown, Scalar, first_leaf, parts, paths, transform
+from spec_lsp.syntax.shell.values import NOWHERE, Fork, Grown, Scalar, first_leaf, parts, paths, transform
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
 
+SIGN = "sglang"
+READ = "<<"
+"""Begins the name of a here-document that no file holds."""
 UNKNOWN_IN_PATH = re.compile("\0[^\0]*\0")
 MAX_WAYS_OF_A_FILE = 8
 READS = ("<", "<<", "<<-", "<<<")
@@ -48,6 +51,15 @@ class Streams(Assignments):
                 key = self.path_of(redirect.target, source)
                 return self.variable(FILE + key) if key else None
         return self.state.vars.get(INPUT)
+
+    def keep_documents(self, node: ast.Simple, source: Source) -> None:
+        """Keeps here-documents that speak of SGLang as the script fills them in, whatever reads them (`kubectl apply -f - <<EOF`)."""
+        for redirect in node.redirects:
+            body = redirect.body
+            if body is not None and redirect.op != "<<<" and SIGN in source.text[body.start : body.end]:
+                value = self.value_of(lambda x, b=body: Scalar(x.scalar(b, source)))  # type: ignore[misc]
+                if value is not NOWHERE:
+                    self.state.vars[f"{FILE}{READ}{source.text[body.start : body.end]}"] = value
 
     def write(self, node: ast.Simple, source: Source, what: Callable[[Expander], tuple[Fragment, ...]]) -> None:
         """What a command prints goes to the file it is redirected to, or to the substitution that reads it."""
@@ -147,10 +159,18 @@ def plain_path(path: str) -> str:
     return path
 
 
+def by_default(tree: Any) -> Any:
+    """The tree with the default of each fork that takes one without splitting."""
+    while isinstance(tree, Fork) and tree.soft:
+        tree = tree.arms[tree.default]
+    return Fork(tree.point, tuple(map(by_default, tree.arms))) if isinstance(tree, Fork) else tree
+
+
 def written_files(variables: Mapping[str, Any]) -> Iterator[EmbeddedFile]:
     """The files that a script has written, each in the ways that it may have."""
     for name, tree in variables.items():
-        known = (v for v in parts(tree) if isinstance(v, Scalar) and v.fragments) if name.startswith(FILE) else ()
+        ways = parts(by_default(tree)) if name.startswith(FILE) else ()
+        known = (v for v in ways if isinstance(v, Scalar) and v.fragments)
         for value in islice(known, MAX_WAYS_OF_A_FILE):
             yield EmbeddedFile(
                 UNKNOWN_IN_PATH.sub("?", name[len(FILE) :]), Word(value.fragments, value.fragments[0].place)
