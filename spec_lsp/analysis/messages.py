@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from spec_lsp.analysis.judge import Merged
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.suggest import suggest_value
 from spec_lsp.syntax.launch import FLAG_PREFIXES, Choice, Launch
+from spec_lsp.syntax.word import Place
 
 MAX_CHOICES = 3
 """Choices that a message names whether or not they are all needed to tell."""
@@ -32,7 +34,7 @@ def message_of(merged: Merged, launch: Launch) -> str:
     message += _named_by(merged)
     if merged.without_effect:
         message += " Without the flag it is the same."
-    where = " ".join(part for part in (merged.where, when_of(merged.variants, launch)) if part)
+    where = " ".join(part for part in (merged.where, when_of(merged.variants, launch, _places(merged))) if part)
     message = f"{message} This holds {where}." if where else message
     prefix = FLAG_PREFIXES.get(launch.program)
     return message.replace("`--", f"`{prefix}") if prefix else message
@@ -66,17 +68,42 @@ def _named_by(merged: Merged) -> str:
     return f" This launch runs {world.release} ({world.release_from})." if known is not None else ""
 
 
-def when_of(variants: tuple[int, ...], launch: Launch) -> str:
-    """What is chosen in all of these variants but not in every one: "when $1 is big"; empty for all variants."""
+def _places(merged: Merged) -> list[Place]:
+    """Where the words are written that a finding is about."""
+    found, binding = merged.found, merged.run.binding
+    if found.said is None:
+        place = binding.errors[found.error].place if found.error is not None else None
+        return [place] if place is not None else []
+    settings = [binding.settings[name] for name in (found.said.at, *found.said.with_) if name in binding.settings]
+    return [f.place for s in settings for word in (s.flag, *s.values) for f in word.fragments]
+
+
+def when_of(variants: tuple[int, ...], launch: Launch, places: Sequence[Place] = ()) -> str:
+    """What is chosen in all of these variants but not in every one: "when $1 is big"; empty for all variants.
+
+    Of variants that are some of too many ways, chance has others in common: what counts is then what brings the words at `places`.
+    """
     if not variants:
         return ""
     every = [frozenset(v.choices) for v in launch.variants]
     common = _shared([every[i] for i in variants]) - _shared(every)
+    if launch.ways != "all":
+        common = frozenset().union(*(_bringing(place, launch) for place in places)) & common or common
     telling = [c for c in launch.variants[variants[0]].choices if c in common]
     if len(telling) > MAX_CHOICES:
         telling = _fewest(telling, [choices for i, choices in enumerate(every) if i not in variants])
     taken = [c.taken for c in telling]
     return f"when {' and '.join(taken)}" if taken else "in some branches of the script"
+
+
+def _bringing(place: Place, launch: Launch) -> frozenset[Choice]:
+    """What is chosen in all variants that have a word from a place, but not in every one."""
+    having = [
+        frozenset(v.choices)
+        for v in launch.variants
+        if any(place.contains(f.place) for w in v.words for f in w.fragments)
+    ]
+    return _shared(having) - _shared([frozenset(v.choices) for v in launch.variants]) if having else frozenset()
 
 
 def _fewest(choices: list[Choice], others: list[frozenset[Choice]]) -> list[Choice]:

@@ -15,7 +15,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.templates import FROM_TEMPLATE, Hole, Template, read_template, stretches
 from spec_lsp.syntax.yaml.values import Printed, Values
-from spec_lsp.syntax.yaml.worlds import Way, together
+from spec_lsp.syntax.yaml.worlds import Way, looked_at, together
 
 Stretch = tuple[int, int]
 Printer = Callable[[Hole], "Printed | None"]
@@ -57,7 +57,7 @@ def _read_template(name: str, text: str, read: Read, read_word: ReadWord) -> Doc
             choices = tuple(Choice(Place(name, at, at), what) for at, what in way.taken)
             problems += found.problems if not ways else ()
             depends_on |= found.depends_on
-            ways.append((choices, found.launches))
+            ways.append((choices, looked_at(found.launches, way.looked_at)))
         launches += together(ways)
     launches.sort(key=lambda launch: launch.place.start)
     depends_on |= chart.depends_on

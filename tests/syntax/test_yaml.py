@@ -135,7 +135,7 @@ def test_compose(text: str, expected: list[str] | None) -> None:
     inside = "services:\n  s:\n" + "".join(f"    {line}\n" for line in text.split("\n"))
     found = launched("# sglang\n" + inside)
     if expected is None:
-        assert len(found) == 16
+        assert {word for way in found for word in way.split()} == {f"--x{i}" for i in range(9)}
     else:
         assert found == expected
 
@@ -486,7 +486,7 @@ def test_any_two_answers_come_together_in_a_way() -> None:
     for count in (5, 9, 15):
         text = pod(*(f"- {{{{ if .v{i} }}}}--f{i}{{{{ end }}}}" for i in range(count)))
         (launch,) = read("# sglang\n" + text).launches
-        assert len(launch.variants) == 16
+        assert len(launch.variants) <= 16
         given = [frozenset(argv(v)) for v in launch.variants]
         for i in range(count):
             for j in range(i):

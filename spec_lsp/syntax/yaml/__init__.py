@@ -10,9 +10,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 
+from spec_lsp.interruption import checkpoint
+from spec_lsp.syntax import covering
+from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant
 from spec_lsp.syntax.remap import remap
+from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.written import Nested
@@ -34,7 +38,7 @@ from spec_lsp.syntax.yaml.surroundings import Frame
 from spec_lsp.syntax.yaml.templates import Template, Way, dropping, left_out, read_template, within
 from spec_lsp.syntax.yaml.values import Values
 from spec_lsp.syntax.yaml.words import asked
-from spec_lsp.syntax.yaml.worlds import together
+from spec_lsp.syntax.yaml.worlds import looked_at, together
 
 __all__ = [
     "ConfigEntry",
@@ -174,12 +178,13 @@ class _File:
 
     def document(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
         """Reads a document in each of the ways that its template can be rendered."""
-        ways: list[tuple[tuple[Choice, ...], list[Launch]]] = []
+        ways: list[tuple[tuple[Choice, ...], Sequence[Launch]]] = []
         told = Told()
         for way in self.template.ways(start, end, MATTERS):
             part = self.part(start, end, way)
             taken = tuple(Choice(Place(self.name, at, at), what) for at, what in way.taken)
-            for given in self.settings(part):
+            settings, of_settings = self.settings(part)
+            for given in settings:
                 reader = Reader(
                     part, self.read, self.looks_like, given, maps, self.data, nested=self.nested, page=self.page
                 )
@@ -190,17 +195,26 @@ class _File:
                 told.problems += reader.problems if not ways else []
                 told.depends_on |= reader.depends_on | self.chart.depends_on
                 told.used |= reader.used
-                ways.append(((*taken, *_choices(part, given)), reader.launches))
+                launches = looked_at(reader.launches, fewest((way.looked_at, of_settings)))
+                ways.append(((*taken, *_choices(part, given)), launches))
         told.launches = together(ways)
         return told
 
-    def settings(self, part: Part) -> Iterator[Mapping[str, bool]]:
-        """Whether the names are set for which a Compose file asks that, in each of the ways in which they may be."""
+    def settings(self, part: Part) -> tuple[list[Mapping[str, bool]], covering.Ways]:
+        """Whether the names are set for which a Compose file asks that, in the ways in which they may be; of too many, in some."""
         names = asked(part.text) if "+" in part.text and part.is_compose else []
         written = self.read(".env") or "" if names else ""
-        names = [n for n in names if not re.search(rf"^[ \t]*(?:export[ \t]+)?{n}=", written, re.M)][:MAX_ASKED]
-        for ways in product((True, False), repeat=len(names)):
-            yield dict(zip(names, ways, strict=True))
+        names = [n for n in names if not re.search(rf"^[ \t]*(?:export[ \t]+)?{n}=", written, re.M)]
+        if len(names) <= MAX_ASKED:
+            every = product((True, False), repeat=len(names))
+            return [dict(zip(names, ways, strict=True)) for ways in every], "all"
+
+        def answered(row: covering.Row[str]) -> Mapping[str, bool]:
+            checkpoint()
+            return {name: row.way(name, (0, 1), 2) == 0 for name in names}
+
+        found, complete = covering.rows(answered, MAX_VARIANTS)
+        return [given for _, given in found], "pairs" if complete else "some"
 
     def part(self, start: int, end: int, way: Way = ALWAYS) -> Part:
         template, out = self.template, way.left_out

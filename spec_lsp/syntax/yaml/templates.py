@@ -13,6 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from spec_lsp.interruption import checkpoint
+from spec_lsp.syntax import covering
 from spec_lsp.syntax.source import HOLE
 
 TOKEN = re.compile(
@@ -38,8 +40,8 @@ SEPARATES = frozenset(" \t\"'[{,(")
 OPENS = frozenset("\"'[{")
 BLANKS = re.compile(r"[ \t]*")
 MAX_WAYS = 16
-COLUMNS = (1, 2, 4, 8, 7, 11, 13, 14, 15, 3, 5, 6, 9, 10, 12)
-"""The columns of an orthogonal array of 16 rows: among the first eight, any three answers come together."""
+MAX_ROWS = 64
+"""Ways that are looked at where there are more than MAX_WAYS."""
 MAX_LENGTH = 1_000_000
 
 
@@ -90,6 +92,8 @@ class Way:
     """Where the condition stands and what it is."""
     world: tuple[tuple[str, str | bool | None], ...] = ()
     """What subjects are: a value, set (True), not set (False); None: something else than all that is asked for."""
+    looked_at: covering.Ways = "all"
+    """Of the ways there are, those that this is one of."""
 
 
 @dataclass(slots=True)
@@ -126,11 +130,14 @@ class Template:
         subjects = _subjects([a for a in arms if a.inline or matters.search(self.masked, a.start, a.end)])
         asked = {subject: _asked(arms, subject) for subject in subjects}
         ways: dict[Way, None] = {}
-        for world in _worlds(subjects):
+        worlds, looked_at = _worlds(subjects)
+        for world in worlds:
             out = tuple((a.start, a.end) for a in arms if not a.inline and not _holds(a, world))
             dropped = tuple((a.start, a.end) for a in arms if a.inline and not _holds(a, world))
             taken = tuple((asked[s], _in_words(s, v, subjects[s])) for s, v in world.items())
-            ways[Way(out, dropped, taken, tuple((s, _known(v, subjects[s])) for s, v in world.items()))] = None
+            ways[Way(out, dropped, taken, tuple((s, _known(v, subjects[s])) for s, v in world.items()), looked_at)] = (
+                None
+            )
         return list(ways)
 
 
@@ -153,23 +160,20 @@ def _subjects(arms: Sequence[Arm]) -> dict[str, list[str | None]]:
     return found
 
 
-def _worlds(subjects: Mapping[str, Sequence[str | None]]) -> Iterator[dict[str, str | None]]:
-    """The ways to answer all that is asked; where that is too many, enough for any two to come together (an orthogonal array)."""
+def _worlds(subjects: Mapping[str, Sequence[str | None]]) -> tuple[list[dict[str, str | None]], covering.Ways]:
+    """The ways to answer all that is asked; where that is too many, enough for any two answers to come together."""
     if _size(subjects) <= MAX_WAYS:
-        for values in product(*subjects.values()):
-            yield dict(zip(subjects, values, strict=True))
-        return
-    for way in range(MAX_WAYS):
-        world: dict[str, str | None] = {}
-        for i, (subject, answers) in enumerate(subjects.items()):
-            column, other = COLUMNS[i % len(COLUMNS)], COLUMNS[(i + 1) % len(COLUMNS)]
-            number = _parity(way & column) + 2 * (_parity(way & other) if len(answers) > 2 else 0)
-            world[subject] = answers[number % len(answers)]
-        yield world
+        return [dict(zip(subjects, values, strict=True)) for values in product(*subjects.values())], "all"
 
+    def answered(row: covering.Row[str]) -> dict[str, str | None]:
+        checkpoint()
+        return {
+            subject: answers[row.way(subject, range(len(answers)), len(answers))]
+            for subject, answers in subjects.items()
+        }
 
-def _parity(number: int) -> int:
-    return number.bit_count() & 1
+    found, complete = covering.rows(answered, MAX_ROWS)
+    return [world for _, world in found], "pairs" if complete else "some"
 
 
 def _size(subjects: Mapping[str, Sequence[str | None]]) -> int:

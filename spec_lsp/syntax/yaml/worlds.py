@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from spec_lsp.syntax.covering import fewest
+from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Launch, Variant
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import told
@@ -25,6 +25,11 @@ def together(ways: Sequence[Way]) -> list[Launch]:
             found.setdefault(_identity(launch), []).append((choices, launch))
     merged = [_merged(same) for same in found.values()]
     return sorted(merged, key=lambda launch: launch.place.start)
+
+
+def looked_at(launches: Sequence[Launch], ways: Ways) -> Sequence[Launch]:
+    """Launches found in one of some ways to read a document."""
+    return launches if ways == "all" else [replace(one, ways=fewest((one.ways, ways))) for one in launches]
 
 
 def _identity(launch: Launch) -> object:
