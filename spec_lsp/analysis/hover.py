@@ -23,6 +23,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.methods import NOTHING_KNOWN, needed, requirements
 from spec_lsp.resolution.engine import RULES, Config, Rule
 from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.syntax.launch import Directive
@@ -245,8 +246,21 @@ def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
     chain = list(_chain(setting, config))
     if len(chain) > 1:
         yield "\n".join(f"{i}. {line}" for i, line in enumerate(chain, 1))
+    if setting.field == "quantization" and (asks := _method_text(value, config)):
+        yield asks
     if setting.field in MEMORY_FIELDS and (taken := list(memory.lines(config))):
         yield "**Memory** " + " ".join(taken)
+
+
+def _method_text(name: object, config: Config) -> str:
+    """What a quantization method asks of the GPU and of the data type, in this release."""
+    asks = requirements(name, config.release) if isinstance(name, str) else NOTHING_KNOWN
+    parts = []
+    if asks.capability:
+        parts.append(f"NVIDIA GPUs from {needed(asks.capability)} on")
+    if asks.dtypes:
+        parts.append(f"{_listed(asks.dtypes)} activations")
+    return f"**Runs on** {', with '.join(parts)}." if parts else ""
 
 
 MEMORY_FIELDS = ("model_path", "tp_size", "mem_fraction_static")

@@ -362,3 +362,12 @@ def test_names_of_arguments(form: str, text: str, replaced: str, text_of_item: s
 )
 def test_no_names_of_arguments(text: str) -> None:
     assert at_caret(f"{ENGINE}{text}\n", "/w/a.py")[0] is None
+
+
+def test_quantization_methods_that_the_gpu_is_too_old_for_come_last() -> None:
+    head = "# spec-lsp: sglang=0.5.23 gpu=a100\npython -m sglang.launch_server --model-path Qwen/Qwen3-8B "
+    found = items(f"{head}--quantization ‸\n")
+    assert found["fp8"].rank == 0
+    for name in ("w8a8_fp8", "modelopt_fp8", "w4afp8"):
+        assert found[name].rank == 2, name
+        assert "needs SM" in found[name].detail

@@ -135,3 +135,9 @@ def test_a_model_that_is_not_counted_has_no_memory() -> None:
     found, _ = at_caret(f"{HEAD}python -m sglang.launch_server --model-p‸ath google/gemma-2-9b-it\n")
     assert found is not None
     assert "**Memory**" not in found.markdown
+
+
+def test_what_a_quantization_method_asks_for() -> None:
+    found, _ = at_caret(f"{HEAD}python -m sglang.launch_server --model-path Qwen/Qwen3-8B --quantization w8a8‸_fp8\n")
+    assert found is not None
+    assert "**Runs on** NVIDIA GPUs from SM89 (Ada or Hopper) on, with `float16`" in found.markdown

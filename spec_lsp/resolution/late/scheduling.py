@@ -140,3 +140,51 @@ def prefill_graph_context_without_backend(c: Config) -> Refusal | None:
         "context of a prefill graph. Leave it out.",
         fixes=(dropping(field), setting(attention_backend="triton")),
     )
+
+
+@scheduler.notes(
+    "SPC992", "grammar-without-tokenizer", since="0.5.8",
+    sglang="constrained/grammar_manager.py:__init__",
+    bad="--skip-tokenizer-init --grammar-backend xgrammar",
+    good="--grammar-backend xgrammar",
+)  # fmt: skip
+def grammar_without_tokenizer(c: Config) -> Refusal | None:
+    """Without a tokenizer there is no grammar backend.
+
+    Grammars are compiled against the tokens' text, so `--skip-tokenizer-init` switches the backend off; a request with a JSON schema or a
+    regular expression is answered with an error. SGLang does not say so at start.
+    """
+    if not c.skip_tokenizer_init or not c.given("grammar_backend") or c.grammar_backend in (None, "none"):
+        return None
+    return Refusal(
+        at="grammar_backend",
+        with_=("skip_tokenizer_init",),
+        message=f"{c.shown('grammar_backend')} has no effect: {c.shown('skip_tokenizer_init')} switches grammars off without a word.",
+        fixes=(dropping("grammar_backend"), dropping("skip_tokenizer_init")),
+    )
+
+
+WORKSPACE = "SGLANG_FLASHINFER_WORKSPACE_SIZE"
+
+
+@scheduler.notes(
+    "SPC993", "overwritten-flashinfer-workspace",
+    sglang="layers/attention/flashinfer_backend.py:__init__",
+    bad=f"{WORKSPACE}=402653184 -- --enable-deterministic-inference --attention-backend flashinfer",
+    good=f"{WORKSPACE}=402653184 -- --attention-backend flashinfer",
+)  # fmt: skip
+def overwritten_flashinfer_workspace(c: Config) -> Refusal | None:
+    """Deterministic inference sets the workspace of flashinfer to 2 GiB, whatever the environment says.
+
+    Its fixed tiles need that much. The variable counts without `--enable-deterministic-inference`.
+    """
+    if not c.enable_deterministic_inference or not c.env.is_set(WORKSPACE) or "flashinfer" not in backends_of(c):
+        return None
+    if c.env.text(WORKSPACE) == str(2048 * 1024 * 1024):
+        return None
+    return Refusal(
+        at=WORKSPACE,
+        with_=("enable_deterministic_inference",),
+        message=f"`{WORKSPACE}` has no effect: deterministic inference sets flashinfer's workspace to 2 GiB without a word.",
+        fixes=(dropping_env(WORKSPACE),),
+    )
