@@ -33,7 +33,7 @@ PAGE = DOCS / "coverage-late.md"
 SITES = Path(__file__).parent / "data" / "late-sites.json.gz"
 
 Sites = Mapping[str, Mapping[str, Mapping[str, str]]]
-"""file → function → release → "N SHA1": how many sites the function has, and a fingerprint of them."""
+"""file → function → release → the fingerprints of its sites, one word each. In models/ the function says what its sites are about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +83,11 @@ def sites(root: Path) -> Sites:
     found: dict[tuple[str, str], dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for release in mapping()["releases"]:
         for site in sites_of(root / release / "sglang" / "srt", mapping()["sources"]):
-            found[site.file, site.function][release].append(site.raises + site.sha1)
+            name = f"{site.function} ({site.about})" if site.about else site.function
+            found[site.file, name][release].append(sha1((site.raises + site.sha1).encode()).hexdigest()[:6])
     out: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
     for (file, function), by_release in sorted(found.items()):
-        out[file][function] = {
-            r: f"{len(said)} {sha1(''.join(said).encode()).hexdigest()[:8]}" for r, said in by_release.items()
-        }
+        out[file][function] = {r: " ".join(said) for r, said in by_release.items()}
     return out
 
 
@@ -106,18 +105,48 @@ def covers(rule: Rule, file: str, function: str) -> bool:
 
 
 def functions() -> Iterator[Function]:
-    """Every function, with what covers or leaves it. A function that nothing leaves has `left` None and no rules."""
+    """Every function with the sites of it that rules cover, and once more with those that a line leaves (`left` None: no line does).
+
+    A rule covers all sites of a function, or those that `only` names by their numbers in the newest release.
+    """
     also = mapping()["also"]
+    everywhere = [key for key in also if "*" in key]
     by_name: dict[str, list[Rule]] = defaultdict(list)
     for rule in late_rules():
         by_name[rule.sglang.rpartition(":")[2]].append(rule)
     for file, inside in stored().items():
         for function, by_release in inside.items():
+            where = f"{file}:{function}"
             rules = [r.name for r in by_name[function.rpartition(".")[2]] if covers(r, file, function)]
-            rules += [name for name in also.get(f"{file}:{function}", ()) if name not in rules]
-            left = None if rules else next((line for line in lines() if line.matches(file, function)), None)
-            counts = {r: int(text.split()[0]) for r, text in by_release.items()}
-            yield Function(file, function, counts, tuple(rules), left)
+            rules += [name for name in also.get(where, ()) if name not in rules]
+            rules += [name for key in everywhere if fnmatchcase(where, key) for name in also[key] if name not in rules]
+            told, others = (
+                _told(where, by_release) if rules else ({}, {r: len(t.split()) for r, t in by_release.items()})
+            )
+            if told:
+                yield Function(file, function, told, tuple(rules), None)
+            if others:
+                left = next((line for line in lines() if line.matches(file, function)), None)
+                yield Function(file, function, others, (), left)
+
+
+def _told(where: str, by_release: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
+    """How many sites of a covered function the rules tell, and how many they do not, by release.
+
+    In an older release a site counts as told when it is the same, or, where the function has as many, the same number.
+    """
+    numbers = mapping()["only"].get(where)
+    sites = {release: text.split() for release, text in by_release.items()}
+    if numbers is None:
+        return {release: len(words) for release, words in sites.items()}, {}
+    newest = sites.get(mapping()["releases"][-1], [])
+    chosen = {newest[n - 1] for n in numbers if n <= len(newest)}
+    told: dict[str, int] = {}
+    for release, words in sites.items():
+        alike = len(words) == len(newest)
+        told[release] = sum(w in chosen or (alike and n in numbers) for n, w in enumerate(words, 1))
+    others = {release: len(words) - told[release] for release, words in sites.items()}
+    return {r: n for r, n in told.items() if n}, {r: n for r, n in others.items() if n}
 
 
 # --- the page --------------------------------------------------------------------------------------------------------
@@ -134,14 +163,14 @@ def _page() -> Iterator[str]:
     yield from ("# Coverage of late refusals", "")
     yield (
         "The `raise` and `assert` statements of what runs after argument resolution (attention, MoE, quantization, drafting, model "
-        f"execution, caches, LoRA, disaggregation, managers) in {' and '.join(releases)}, by function. A launch decides few of them; "
+        f"execution, caches, LoRA, disaggregation, managers, model classes and their loader) in {' and '.join(releases)}, by function. A launch decides few of them; "
         "the rules below cover those that people meet, and what is left is left for a reason."
     )
     yield from ("", f"| | {' | '.join(releases)} | |", "| --- | " + "---: | " * len(releases) + "--- |")
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for f in found:
         counts[f.left.reason if f.left else "covered"].update(f.counts)
-    for name, text in {"covered": "a rule covers the function", **mapping()["reasons"]}.items():
+    for name, text in {"covered": "a rule tells it", **mapping()["reasons"]}.items():
         yield f"| {name} | {' | '.join(str(counts[name][r]) for r in releases)} | {text} |"
     yield f"| all | {' | '.join(str(sum(c[r] for c in counts.values())) for r in releases)} | statements |"
     yield from (

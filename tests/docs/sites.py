@@ -7,6 +7,7 @@ and of the conditions it stands under, so that a change is seen.
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,7 +17,11 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """One `raise` or `assert`. `file` is relative to sglang/srt; `nth` counts the sites of the function from 1; `line` is for reading only."""
+    """One `raise` or `assert`. `file` is relative to sglang/srt; `nth` counts the sites of the function from 1; `line` is for reading only.
+
+    `about` says what a model's class refuses, where it is one of what they all do: "heads" that ranks do not divide, "experts" fewer
+    than ranks.
+    """
 
     file: str
     function: str
@@ -24,13 +29,14 @@ class Site:
     nth: int
     sha1: str
     line: int
+    about: str = ""
 
 
 def sites_of(root: Path, files: Iterable[str]) -> Iterator[Site]:
     """The sites of files below sglang/srt. A pattern ("arg_groups/*.py") stands for all it matches, a missing file for none."""
     for pattern in files:
         for path in sorted(root.glob(pattern)):
-            yield from sites_in(path.read_text("utf-8"), path.relative_to(root).as_posix())
+            yield from sites_in(path.read_text("utf-8-sig"), path.relative_to(root).as_posix())
 
 
 def sites_in(source: str, file: str) -> Iterator[Site]:
@@ -40,9 +46,17 @@ def sites_in(source: str, file: str) -> Iterator[Site]:
     for function, guards, node in _walk(ast.parse(source).body, "", ()):
         counts[function] += 1
         said = "\n".join("".join(_segment(lines, part).split()) for part in (*guards, node))
-        yield Site(
-            file, function, _exception(node), counts[function], sha1(said.encode()).hexdigest()[:10], node.lineno
-        )
+        digest = sha1(said.encode()).hexdigest()[:10]
+        yield Site(file, function, _exception(node), counts[function], digest, node.lineno, _about(file, said))
+
+
+def _about(file: str, said: str) -> str:
+    """What a site of models/ is about, by its conditions without blanks."""
+    if not file.startswith("models/"):
+        return ""
+    if "%" in said and "head" in said.lower() and re.search(r"(tp|world|shard)\w*(==|!=|\b)", said):
+        return "heads"
+    return "experts" if re.search(r"tp_size>[\w.]*experts", said) else ""
 
 
 def _segment(lines: list[bytes], node: ast.AST | str) -> str:

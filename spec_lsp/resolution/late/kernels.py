@@ -78,6 +78,9 @@ def _has_block_fp8(c: Config) -> bool:
     return served_quantization(c).method == "fp8" and list(sides or ()) == [128, 128]
 
 
+JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
+
+
 @kernels.refuses(
     "SPC912",
     "fp8-kernels-off-their-hardware",
@@ -90,6 +93,8 @@ def _has_block_fp8(c: Config) -> bool:
         "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend flashinfer_trtllm",
         "gpu=b200 model=deepseek-v3 -- --tp-size 8 --fp8-gemm-backend flashinfer_deepgemm",
         "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend cutlass",
+        "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend aiter",
+        "gpu=a100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend deep_gemm",
     ),
     good=(
         "gpu=b200 model=deepseek-v3 -- --tp-size 8 --fp8-gemm-backend flashinfer_trtllm",
@@ -100,7 +105,8 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
     """This GPU has no such FP8 matrix kernels.
 
     For block-FP8 weights `--fp8-gemm-backend flashinfer_trtllm` needs SM100, `flashinfer_cutlass` Blackwell, `flashinfer_deepgemm`
-    Hopper, and from 0.5.16 on `cutlass` SM120. SGLang stops when it builds the layers. `auto` chooses what fits.
+    Hopper, `aiter` AMD, `deep_gemm` Hopper or newer (and no `SGLANG_ENABLE_JIT_DEEPGEMM=0`), and from 0.5.16 on `cutlass` SM120.
+    SGLang stops when it builds the layers. `auto` chooses what fits.
     """
     gpu = c.gpu
     fits = {
@@ -108,6 +114,8 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
         "flashinfer_cutlass": gpu.sm100 or gpu.sm120,
         "flashinfer_deepgemm": gpu.sm90,
         "cutlass": gpu.sm120 or c.before("0.5.16"),
+        "aiter": not gpu.is_cuda,
+        "deep_gemm": not gpu.is_cuda or (gpu.major >= 9 and not (c.env.is_set(JIT) and not c.env.flag(JIT))),
     }
     if fits.get(c.fp8_gemm_runner_backend, True) or not c.given("fp8_gemm_runner_backend") or not _has_block_fp8(c):
         return None

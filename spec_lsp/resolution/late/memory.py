@@ -180,7 +180,7 @@ def memory_fraction_no_gpu_has(c: Config) -> Refusal | None:
 
 @gpu_memory.refuses(
     "SPC991", "negative-context-length", raises="RuntimeError", late=True,
-    sglang="mem_cache/memory_pool.py:__init__",
+    sglang="mem_cache/memory_pool.py:ReqToTokenPool",
     bad="--context-length -5", good="--context-length 4096",
 )  # fmt: skip
 def negative_context_length(c: Config) -> Refusal | None:

@@ -401,3 +401,27 @@ def compressed_tensors_scheme_above_gpu(c: Config) -> Refusal | None:
         message=f"This checkpoint's compressed-tensors scheme needs {needed(wanted)} or newer, and {c.gpu.title} is SM{major}{minor}, so "
         "SGLang stops when it builds the layers.",
     )
+
+
+@quantization_methods.refuses(
+    "SPC994", "hpc-ops-without-fp8-experts", raises="ValueError", late=True, since="0.5.17",
+    sglang="layers/moe/fused_moe_triton/layer.py:_validate_hpc_ops_quant_method",
+    bad=(
+        "model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend hpc_ops",
+        "gpu=b200 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend hpc_ops",
+    ),
+    good="model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend hpc_ops",
+)  # fmt: skip
+def hpc_ops_without_fp8_experts(c: Config) -> Refusal | None:
+    """The HPC-Ops runner is for FP8 experts on Hopper.
+
+    Its kernels are built for SM90 and know FP8 weights only. Leave the runner to SGLang elsewhere.
+    """
+    if c.moe_runner_backend != "hpc_ops" or not c.model.num_experts:
+        return None
+    if c.gpu.sm90 and method(c) == "fp8":
+        return None
+    why = f"does not run on {c.gpu.title}" if not c.gpu.sm90 else "runs FP8 experts only"
+    return _runner(
+        c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers. Leave it out."
+    )
