@@ -20,7 +20,8 @@ WITH_ATTENTION_DP = ("triton", "triton_v2")
 @lora.refuses(
     "SPC985", "adapters-with-partial-attention-dp", raises="ValueError", since="0.5.21", late=True,
     bad="--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 4 --dp-size 2 --enable-dp-attention",
-    good="--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 4 --dp-size 4 --enable-dp-attention",
+    good="--enable-lora --lora-backend triton --tp-size 4 --dp-size 4 --enable-dp-attention "
+    """--lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'""",
 )  # fmt: skip
 def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
     """Adapters need every TP rank to be its own attention-DP group.
@@ -46,7 +47,8 @@ def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
 @lora.refuses(
     "SPC986", "adapters-on-backend-without-attention-dp", raises="ValueError", since="0.5.21", late=True,
     bad="--enable-lora --lora-paths a=/a --tp-size 2 --dp-size 2 --enable-dp-attention",
-    good="--enable-lora --lora-paths a=/a --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention",
+    good="--enable-lora --lora-backend triton --tp-size 2 --dp-size 2 --enable-dp-attention "
+    """--lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'""",
 )  # fmt: skip
 def adapters_on_backend_without_attention_dp(c: Config) -> Refusal | None:
     """This LoRA backend does not serve attention-DP ranks.
