@@ -78,7 +78,7 @@ PIECES = (
 LANGUAGES = ("shellscript", "yaml", "dockerfile", "markdown", "python", "makefile", "plaintext", "", "helm", "?")
 ASKED = (
     "hover", "completion", "codeAction", "documentSymbol", "inlayHint", "codeLens", "definition", "documentLink", "diagnostic",
-    "noSuchThing",
+    "foldingRange", "noSuchThing",
 )  # fmt: skip
 CAPABILITIES: dict[str, Any] = {
     "workspace": {
