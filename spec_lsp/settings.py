@@ -62,6 +62,16 @@ class Settings:
     unsafe_fixes: bool = _setting(
         False, "Let fix-all apply fixes that change what runs, not only those that keep it.", {"type": "boolean"}
     )
+    fix_all: tuple[str, ...] = _setting(
+        ("all",),
+        "The rules whose fixes fix-all applies, in editors on save too, by name or code; `all` stands for every rule.",
+        {"type": "array", "items": {"type": "string"}},
+    )
+    workspace_diagnostics: bool = _setting(
+        True,
+        "Tell editors that ask for it what is found in all files of the workspace, not only in those that are open.",
+        {"type": "boolean"},
+    )
     python: str = _setting(
         "",
         "The Python interpreter whose SGLang's own help is shown on hover; by default that of a virtual environment in the workspace.",
@@ -135,10 +145,13 @@ def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
     """What analysis needs of the settings."""
-    by_code = {rule.code: rule.name for rule in all_rules()} if settings.rules else {}
+    by_code = {rule.code: rule.name for rule in all_rules()} if settings.rules or settings.fix_all != ("all",) else {}
     severities: dict[str, Any] = {by_code.get(name, name): severity for name, severity in settings.rules.items()}
     otherwise = Target() if settings.targets else read_target({"sglang": settings.sglang, "gpu": settings.gpu})
-    return Options(tuple(read_target(t) for t in settings.targets), severities, honour_ignores, otherwise)
+    every = "all" in settings.fix_all
+    fix_all = None if every else frozenset(by_code.get(name, name) for name in settings.fix_all)
+    worlds = tuple(read_target(t) for t in settings.targets)
+    return Options(worlds, severities, honour_ignores, otherwise, fix_all=fix_all)
 
 
 def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str], ...]:
@@ -231,7 +244,7 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
             return f"{shown(value)} is not a GPU spec-lsp knows (it knows {', '.join(hardware.DEVICES)}){_meant(value, hardware.DEVICES)}"
         case "targets":
             return next(filter(None, (_target_misfit(t) for t in value)), "")
-        case "exclude" | "models" if not all(isinstance(v, str) for v in value):
+        case "exclude" | "models" | "fix_all" if not all(isinstance(v, str) for v in value):
             return "every entry must be a string"
     return ""
 
@@ -246,6 +259,11 @@ def _bad_entries(name: str, value: Any) -> Iterator[tuple[str, str]]:
             elif severity not in SEVERITIES:
                 meant = _meant(severity, SEVERITIES) if isinstance(severity, str) else ""
                 yield rule, f"{shown(severity)} is not one of {', '.join(SEVERITIES)}{meant}"
+    if name == "fix_all" and tuple(value) != ("all",):
+        names = {"all", *(name for rule in all_rules() for name in (rule.name, rule.code))}
+        for rule in value:
+            if rule not in names:
+                yield rule, f"there is no rule {shown(rule)} (see `spec-lsp rules`){_meant(rule, names)}"
     if name == "exclude":
         yield from ((pattern, why) for pattern in value if (why := patterns.misfit(pattern)))
 

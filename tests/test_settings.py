@@ -33,6 +33,9 @@ def test_defaults() -> None:
         ({"gpu": "hopper"}, "gpu", "hopper"),
         ({"unsafe-fixes": True}, "unsafe_fixes", True),
         ({"unsafeFixes": True}, "unsafe_fixes", True),
+        ({"fix-all": ["deprecated-flag", "SPC021"]}, "fix_all", ("deprecated-flag", "SPC021")),
+        ({"fixAll": []}, "fix_all", ()),
+        ({"workspaceDiagnostics": False}, "workspace_diagnostics", False),
         ({"inlayHints": False}, "inlay_hints", False),
         ({"exclude": ["old/"]}, "exclude", ("old/",)),
         ({"models": ["m"]}, "models", ("m",)),
@@ -58,6 +61,7 @@ def test_good(values: dict[str, object], field: str, value: object) -> None:
         ({"sglang": "newest"}, "is not a release of SGLang"),
         ({"gpu": "h9000"}, "is not a GPU spec-lsp knows"),
         ({"unsafe-fixes": "yes"}, "is not a boolean"),
+        ({"fix-all": [3]}, "every entry must be a string"),
         ({"exclude": "old/"}, "is not an array"),
         ({"exclude": [1]}, "every entry must be a string"),
         ({"rules": ["unknown-flag"]}, "is not an object"),
@@ -159,3 +163,9 @@ def test_every_rule_can_be_named_before_anything_else_is_loaded() -> None:
     named = json.dumps({rule.name: "off" for rule in all_rules()})
     done = subprocess.run([sys.executable, "-c", program, named], capture_output=True, text=True, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_a_rule_that_there_is_not_lets_fix_all_apply_no_others() -> None:
+    settings, (problem,) = read_settings({"fix-all": ["deprecated-flg"]})
+    assert "did you mean `deprecated-flag`?" in problem.message
+    assert options(settings).fix_all == frozenset()

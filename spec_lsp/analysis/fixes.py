@@ -648,7 +648,8 @@ def _next_fix(
 ) -> tuple[Diagnostic, Fix] | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
-        if attempt in tried or holds_in_part(diagnostic):
+        left_out = options.fix_all is not None and diagnostic.rule.name not in options.fix_all
+        if attempt in tried or left_out or holds_in_part(diagnostic):
             continue
         tried.add(attempt)
         for fix in fixes_for(analysis, diagnostic, options, workspace, cache)[:1]:

@@ -35,13 +35,15 @@ class Target:
 @dataclass(frozen=True, slots=True)
 class Options:
     """What settings decide of an analysis. `severities` maps rule names to a severity or "off"; `targets` replaces the worlds,
-    `otherwise` holds where a file names none, `release` whatever it names."""
+    `otherwise` holds where a file names none, `release` whatever it names. Fix-all applies the fixes of the rules `fix_all` names; of every
+    rule where it is None."""
 
     targets: tuple[Target, ...] = ()
     severities: Mapping[str, Severity | Literal["off"]] = field(default_factory=dict)
     honour_ignores: bool = True
     otherwise: Target = Target()
     release: Release | None = None
+    fix_all: frozenset[str] | None = None
 
 
 class Workspace(Protocol):

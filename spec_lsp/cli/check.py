@@ -145,7 +145,7 @@ def files_to_read(arguments: argparse.Namespace, task: Task, folders: Folders, p
         if candidate.named or os.path.basename(candidate.path) == SETTINGS_FILES[0]:
             folders.of(candidate.path)
         try:
-            if not candidate.named and not _may_launch(candidate, folders.area):
+            if not candidate.named and not may_be_launched_from(candidate, folders.area):
                 continue
         except OutsideError as error:
             tell(candidate.path, f"{error}: it was not read")
@@ -172,7 +172,7 @@ def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
     return folders.of(path).excludes(path) or bool(more and more.match(Path(os.path.relpath(path, here)).as_posix()))
 
 
-def _may_launch(candidate: Candidate, area: Area) -> bool:
+def may_be_launched_from(candidate: Candidate, area: Area) -> bool:
     """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked.
 
     Raises OutsideError for a link that leads out of the area.

@@ -91,6 +91,8 @@ EXAMPLES = {
     "rules": 'rules = { overridden-value = "off", SPC021 = "warning" }',
     "exclude": 'exclude = ["third_party/", "*.generated.sh", "!keep.generated.sh"]',
     "unsafe_fixes": "unsafe-fixes = true",
+    "fix_all": 'fix-all = ["deprecated-flag", "missing-backslash"]',
+    "workspace_diagnostics": "workspace-diagnostics = false",
     "python": 'python = ".venv/bin/python"',
     "models": 'models = ["models", "/data/checkpoints"]',
     "inlay_hints": "inlay-hints = false",

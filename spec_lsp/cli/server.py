@@ -6,6 +6,8 @@ import argparse
 import logging
 import os
 import sys
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from spec_lsp.cli.errors import UsageError
 
@@ -39,6 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
             hosts=arguments.allow_host,
             origins=arguments.allow_origin,
             token=token or "",
+            find_files=files_that_may_launch,
         )
     except OSError as error:
         raise UsageError(f"cannot listen on {arguments.host}:{arguments.port}: {error.strerror}") from error
@@ -46,6 +49,19 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"{arguments.port} is no port: it is a number from 0 to 65535") from error
     except ImportError as error:
         raise UsageError(f"`--{arguments.transport}` needs a package that is not installed: {error}") from error
+
+
+def files_that_may_launch(folders: Sequence[str]) -> Iterator[str]:
+    """The files of folders that `check` would look at: what git would not ignore and may launch SGLang. Excludes are not looked at."""
+    from spec_lsp.cli.check import may_be_launched_from
+    from spec_lsp.cli.walk import candidates
+    from spec_lsp.files import Area, OutsideError
+
+    area = Area(folders)
+    for candidate in candidates([folder for folder in folders if os.access(folder, os.R_OK | os.X_OK)], area):
+        with suppress(OutsideError):
+            if may_be_launched_from(candidate, area):
+                yield candidate.path
 
 
 MIN_TOKEN = 16

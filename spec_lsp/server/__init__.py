@@ -12,7 +12,8 @@ import logging
 import signal
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from types import FrameType
 from typing import Literal
 
@@ -30,24 +31,27 @@ def run(
     hosts: Sequence[str] = (),
     origins: Sequence[str] = (),
     token: str = "",
+    find_files: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> int:
     """Serve; returns the exit code when the client has left, over TCP and WebSocket only with `once`, when the last one has.
 
     `host` and `port` are where TCP and WebSocket listen (port 0: any free one; which is printed to standard error). `hosts`, `origins`
-    and `token` are what a WebSocket's opening request is asked for: see `access.Access`. Raises OSError when the port cannot be had,
-    ImportError when the package websockets is missing for "ws", KeyboardInterrupt at Ctrl-C.
+    and `token` are what a WebSocket's opening request is asked for: see `access.Access`. `find_files`: see `server.Server`.
+
+    Raises OSError when the port cannot be had, ImportError when the package websockets is missing for "ws", KeyboardInterrupt at Ctrl-C.
     """
     _prepare()
     from spec_lsp.server import transports
     from spec_lsp.server.access import Access
     from spec_lsp.server.server import Server
 
+    make = partial(Server, find_files=find_files)
     listening = transports.Listening(host, port, once, Access(tuple(hosts), tuple(origins), token))
     if transport == "tcp":
-        return transports.serve_tcp(Server, listening)
+        return transports.serve_tcp(make, listening)
     if transport == "ws":
-        return transports.serve_ws(Server, listening)
-    return transports.serve_stdio(Server)
+        return transports.serve_ws(make, listening)
+    return transports.serve_stdio(make)
 
 
 def run_playground(host: str, port: int, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> int:

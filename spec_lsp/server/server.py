@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -31,6 +31,7 @@ from spec_lsp.server.features import (
     refreshing,
     sync,
     watching,
+    workspace_diagnostics,
 )
 from spec_lsp.server.protocol import ContentModified, Protocol, converter, settled
 from spec_lsp.server.session import Session
@@ -60,7 +61,10 @@ FEATURES = (
     configuration,
     watching,
     refreshing,
+    workspace_diagnostics,
 )
+
+FindFiles = Callable[[Sequence[str]], Iterable[str]]
 
 MAX_POPUPS = 3
 """Distinct errors that are shown in a session; the log has them all."""
@@ -74,16 +78,22 @@ class Server(LanguageServer):
     diagnostics: Diagnostics
     refreshing: Refreshing
 
-    def __init__(self, engine: Engine | None = None, *, reads_disk: bool = True) -> None:
-        """Without `reads_disk` nothing but what the client sends is looked at."""
+    def __init__(
+        self, engine: Engine | None = None, *, reads_disk: bool = True, find_files: FindFiles | None = None
+    ) -> None:
+        """Without `reads_disk` nothing but what the client sends is looked at. `find_files` gives the files of folders that may launch
+        SGLang, for clients that want to know of all; it is called in a thread."""
         super().__init__("spec-lsp", __version__, protocol_cls=Protocol, converter_factory=converter)
         self.engine = engine or RealEngine()
+        self.find_files = find_files
         self._reads_disk = reads_disk
         self._shown: set[str] = set()
         self._beginning: asyncio.Task[None] | None = None
         self._beginnings: list[Callable[[], Awaitable[None]]] = []
         self.look_around: Callable[[], None] = lambda: None
         """Look whether files around the open documents changed, if no client tells."""
+        self.surroundings_changed: Callable[[], None] = lambda: None
+        """Called when files, folders or settings are others."""
         self.folders_came: Callable[[], None] = lambda: None
         """Called when the workspace folders are others."""
 
@@ -147,6 +157,7 @@ class Server(LanguageServer):
 
     def files_changed(self, names: Iterable[str]) -> None:
         """Files changed on disk (document names)."""
+        self.surroundings_changed()
         concerned = self.session.files_changed(names)
         self.diagnostics.surroundings_changed(concerned)
         if concerned:
@@ -160,7 +171,8 @@ class Server(LanguageServer):
         self.folders_came()
 
     def everything_changed(self) -> None:
-        """All open documents are to be looked at again."""
+        """All documents are to be looked at again."""
+        self.surroundings_changed()
         self.diagnostics.surroundings_changed([text.name for text in self.session.texts])
         self.refreshing.refresh()
 

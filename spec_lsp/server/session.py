@@ -169,6 +169,18 @@ class Session:
             made = self._made[name] = _Made(self._next_edit(), analysis)
         return made.analysis
 
+    def analysis_of_file(self, name: str) -> tuple[str, Analysis] | None:
+        """The text of a file that is not open, and its analysis; None where it is excluded or cannot be read, or is too much for us."""
+        scope = self.scope(name)
+        found = None if scope.excluded(name) else scope.workspace.read(name, name)
+        if found is None:
+            return None
+        try:
+            return found[1], self.engine.analyse(name, found[1], "", scope.options, scope.workspace, self.cache)
+        except Exception:
+            log.exception("cannot analyse %s", name)
+            return None
+
     def tried(self, name: str) -> Analysis | None:
         """The analysis of an open document, None also where something went wrong: `fault` knows what."""
         try:
@@ -195,7 +207,7 @@ class Session:
 
     def _prepared(self, name: str) -> bool:
         try:
-            with self._while_wanted(name):
+            with self.while_wanted(name):
                 self.analysis(name)
         except Interrupted:
             return False
@@ -203,7 +215,7 @@ class Session:
             log.debug("cannot analyse %s", name, exc_info=True)
         return True
 
-    def _while_wanted(self, name: str) -> AbstractContextManager[None]:
+    def while_wanted(self, name: str) -> AbstractContextManager[None]:
         """Work on a document within this ends with Interrupted when a message comes that makes it needless."""
         if self._inbox is None:
             return nullcontext()
@@ -231,7 +243,7 @@ class Session:
             if now is not text or (now is not None and now.edits != edits):
                 raise ContentModified
             try:
-                with self._while_wanted(name):
+                with self.while_wanted(name):
                     return make()
             except Interrupted:
                 log.debug("work on %s was stopped", name)

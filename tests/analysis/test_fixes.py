@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from spec_lsp.analysis import fix_all, fixes_for
@@ -10,9 +12,10 @@ from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.report import Options
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Change
+from spec_lsp.settings import options, read_settings
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
-from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check, offered, repaired
+from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, after, check, offered, repaired
 
 
 @pytest.mark.parametrize(
@@ -263,3 +266,21 @@ def test_a_model_is_named_as_the_document_writes_words(name: str, text: str) -> 
     words = [w.text for w in check(changed, name=name).launches[0].launch.variants[0].words]
     assert words[:2] == ["--model-path", "llama-3.1-8b"]
     assert [d for d in check(changed, name=name).diagnostics if d.severity == "error"] == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "flag", "choice"),
+    [
+        ({}, "--attention-backend", "fcfs"),
+        ({"fix-all": ["all"]}, "--attention-backend", "fcfs"),
+        ({"fix-all": ["unknown-flag"]}, "--attention-backend", "fcfss"),
+        ({"fix-all": ["invalid-choice"]}, "--attention-backnd", "fcfs"),
+        ({"fix-all": []}, "--attention-backnd", "fcfss"),
+    ],
+)
+def test_fix_all_applies_what_the_settings_name(settings: dict[str, Any], flag: str, choice: str) -> None:
+    text = "python -m sglang.launch_server --model-path x --attention-backnd triton --schedule-policy fcfss\n"
+    chosen = options(read_settings(settings)[0])
+    assert after(text, fix_all(NAME, text, chosen, NOTHING, unsafe=True)) == text.replace(
+        "--attention-backnd", flag
+    ).replace("fcfss", choice)

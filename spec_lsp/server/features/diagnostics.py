@@ -69,10 +69,22 @@ class Reporter:
         items = [_fault(fault)] if fault is not None else []
         items += (item for item, _, _ in self.found(name))
         text = self._session.text(name)
-        digest = hashlib.blake2b((text.text if text else "").encode("utf-8", "surrogatepass"), digest_size=12)
-        text_of_items = written(items)
-        digest.update(text_of_items.encode())
-        return Report(items, text_of_items, digest.hexdigest())
+        return _report(items, text.text if text else "")
+
+    def report_of_file(self, name: str) -> Report | None:
+        """All that the analysis of a file on the disk says of it, for one that is not open; None where it is excluded or cannot be read."""
+        read = self._session.analysis_of_file(name)
+        if read is None:
+            return None
+        text, analysis = read
+        lines = Lines(text, self._session.client.encoding)
+        items = [
+            self._item(diagnostic, analysis, diagnostic.place, lines)
+            if diagnostic.place.document == name
+            else self._at_launch(diagnostic, analysis, lines)
+            for diagnostic in analysis.diagnostics
+        ]
+        return _report(items, text)
 
     def found(self, name: str) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
         """Each finding that is told of a document: as it is told, the analysis it comes from, and what it is there."""
@@ -151,6 +163,13 @@ class Reporter:
                 location = {"uri": self._session.uri(where.document), "range": lines.range(where.start, where.end)}
                 found.append({"location": location, "message": message})
         return found
+
+
+def _report(items: list[Item], text: str) -> Report:
+    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12)
+    text_of_items = written(items)
+    digest.update(text_of_items.encode())
+    return Report(items, text_of_items, digest.hexdigest())
 
 
 def _fault(fault: Exception) -> Item:
