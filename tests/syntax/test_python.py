@@ -199,7 +199,11 @@ PASSED_APART = """class Backend:
         ("subprocess.run('python3 -m sglang.launch_server --help | grep -q tp', shell=True)\n", []),
         ("subprocess.run(['sglang', 'serve', '--help'])\n", []),
         # What a loop or a call adds ends with a blank.
-        ("c = 'sglang serve m '\nfor i in range(n):\n    c += f'{i}=x '\nc += '--tp 2'\nos.system(c)\n", [["m", "?+", "--tp", "2"], ["m", "--tp", "2"]]),
+        ("c = 'sglang serve m '\nfor i in range(n):\n    c += f'{i}=x '\nc += '--tp 2'\nos.system(c)\n", [["m", "?=x", "?+", "--tp", "2"], ["m", "--tp", "2"]]),
+        (
+            "c = 'sglang serve m'\nfor k, v in o.items():\n    c += f' --{k} {v}'\nc += ' --tp 2'\nos.system(c)\n",
+            [["m", "--?", "?+", "?+", "--tp", "2"], ["m", "--tp", "2"]],
+        ),
         ("c = 'sglang serve m ' + extra() + '--tp 2'\nos.system(c)\n", [["m", "?+", "--tp", "2"]]),
     ],
 )  # fmt: skip

@@ -39,7 +39,7 @@ from spec_lsp.syntax.python.values import (
     place_of,
 )
 from spec_lsp.syntax.python.ways import Turn
-from spec_lsp.syntax.word import Place
+from spec_lsp.syntax.word import Fragment, Place
 
 MAX_STATEMENTS = 30_000
 STEPS_OF_A_STATEMENT = 5
@@ -386,9 +386,25 @@ def _grown(before: State, after: State, place: Place) -> State:
         begins = own.items if isinstance(own, Items) else (own,)
         if isinstance(value, Items) and tuple(map(_spread, value.items[: len(begins)])) == begins:
             found[name] = Items((*value.items, More(place)), value.place)
+        elif isinstance(value, Text) and isinstance(own, Text) and (longer := _longer(own, value, place)) is not None:
+            found[name] = longer
         else:
             found[name] = mixed(own, value, place)
     return found
+
+
+def _longer(before: Text, after: Text, place: Place) -> Text | None:
+    """A string to which each round adds: what one did, and what more of them may, parted by blanks where its text is; None for others."""
+    start, fragments = before.word.fragments, after.word.fragments
+    added = fragments[len(start) :]
+    if fragments[: len(start)] != start or not added:
+        return None
+    at = Place(place.document, place.end, place.end)
+    blank = (Fragment(" ", at, False, fixed=True),)
+    first, last = added[0].text or "", added[-1].text or ""
+    more = (Fragment(None, place, False, COMPUTED),)
+    between, behind = blank if first[:1].isspace() else (), blank if last[-1:].isspace() else ()
+    return Text(after.word._replace(fragments=(*fragments, *between, *more, *behind)))
 
 
 def _spread(item: Value) -> Value:
