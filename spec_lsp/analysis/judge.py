@@ -339,7 +339,7 @@ NOTED = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG, "prefix": ABB
 
 def _surprising(note: Note) -> bool:
     """Whether an abbreviation may not be meant as one: whole words of the flag are missing, or it is a flag of another release's."""
-    missing = [part for part in (note.suggestion or "").removeprefix(note.typed).split("-") if part]
+    _, *missing = (note.suggestion or "").removeprefix(note.typed).split("-")
     return len(missing) > 1 or flag_span(note.typed) is not None
 
 

@@ -20,6 +20,7 @@ from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, is_certain_flag, suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
+from spec_lsp.catalog.wrappers import OWN, is_own, is_strict, without_own
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
 from spec_lsp.syntax.yaml.config import ConfigFile
@@ -49,7 +50,7 @@ ReadConfig = Callable[[str], "tuple[str, str] | ConfigFile | None"]
 from here. Raises FileNotFoundError if there certainly is no such file."""
 
 _STRICT: frozenset[Program] = frozenset(("launch_server", "serve", "config"))
-"""Programs that take nothing but `ServerArgs`. Others have flags of their own, which the catalog does not hold."""
+"""Programs that take nothing but `ServerArgs`. Of those with flags of their own, `wrappers` knows which are as strict about the rest."""
 
 _SERVE = Release(0, 5, 5)
 _SERVE_MODEL_TYPE = Release(0, 5, 10)
@@ -161,7 +162,10 @@ class Binding:
         return self.open_after >= 0 and (setting is None or setting.index < self.open_after)
 
 
-_OWN_CHOICES: Mapping[tuple[Program, str], tuple[str, ...]] = {("dynamo", "load_format"): ("gms",)}
+_OWN_CHOICES: Mapping[tuple[Program, str], tuple[str, ...]] = {
+    ("dynamo", "load_format"): ("gms",),
+    ("dynamo", "disaggregation_mode"): ("agg", "pd", "encode"),
+}
 """Values that a program takes for SGLang's flags besides SGLang's own: Dynamo loads weights through its GPU memory service."""
 
 
@@ -174,7 +178,7 @@ def bind(
 ) -> Binding:
     """Bind the words that follow the entry point.
 
-    For programs that take flags of their own besides SGLang's (bench, router, dynamo), words that SGLang does not know are no errors.
+    For programs whose own flags nobody knows (router, trainer), words that SGLang does not know are no errors.
     """
     return _Binder(catalog, program, read_config).bind(words)
 
@@ -235,6 +239,9 @@ class _Binder:
         if self.program == "serve":
             args = self._serve(args)
         args = self._with_config(args)
+        self.strict = self.strict or is_strict(self.program, args)
+        if self.program in OWN:
+            args = without_own(self.catalog, self.program, args)
         outcome = parse(self.catalog, args)
         settings = self._settings(outcome)
         self._faults(outcome, args)
@@ -443,11 +450,18 @@ class _Binder:
             own = ("unknown-flag", "stray-argument", "ambiguous-prefix", "required")
             if not self.strict and fault.kind in own:
                 continue
+            if self.program in OWN and (fault.kind == "required" or self._is_own(fault)):
+                continue
             if fault.flag is not None and fault.text in _OWN_CHOICES.get((self.program, fault.flag.field), ()):
                 continue
             if fault.kind == "required" and (self.program == "config" or self._model_elsewhere(fault)):
                 continue
             self.errors.append(self._error(fault, args))
+
+    def _is_own(self, fault: Fault) -> bool:
+        """Whether a flag is the beginning of one that the program takes for itself: Dynamo does so before SGLang's parser reads on."""
+        kinds = ("unknown-flag", "ambiguous-prefix") if self.program == "dynamo" else ("unknown-flag",)
+        return fault.kind in kinds and is_own(self.program, fault.typed)
 
     def _model_elsewhere(self, fault: Fault) -> bool:
         """Whether a missing flag may come from a file that was not read, or is reported already."""
