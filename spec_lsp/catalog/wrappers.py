@@ -30,15 +30,16 @@ def _flags(none: str = "", one: str = "", many: str = "", either: str = "") -> I
 
 _BENCH = dict(
     _flags(
-        none="apply-chat-template correctness-test disable-ignore-eos do-not-exit enable-multi-batch fake-prefill flush-hicache-storage "
-        "force no-append-to-github-summary parallel-batch profile profile-by-stage profile-record-shapes return-logprob show-report "
-        "skip-token-capacity-check skip-warmup",
-        one="backend base-url cache-hit-rate client-stream-interval cut-len dataset-name dataset-path dist-init-method extra-request-body "
-        "fixed-prompt-file gpu-id gsp-num-groups gsp-output-len gsp-prompts-per-group gsp-question-len gsp-system-prompt-len "
-        "input-len-list input-len-step-percentage local-tokenizer-path log-decode-step logprob-start-len lora-request-distribution "
-        "lora-zipf-alpha num-prompts output-path pp-rank profile-filename-prefix profile-output-dir profile-prefix profile-stage "
-        "profile-start-step profile-steps prompt-filename prompt-suffix pydantic-result-filename random-input-len random-output-len "
-        "random-range-ratio result-filename run-name seed sharegpt-context-len sharegpt-output-len temperature timeout tp-rank",
+        none="apply-chat-template correctness-test disable-ignore-eos do-not-exit enable-multi-batch fake-prefill flush- "
+        "hicache-storage force no-append-to-github-summary parallel-batch profile profile-by-stage profile-record- "
+        "shapes return-logprob show-report skip-token-capacity-check skip-warmup",
+        one="backend base-url cache-hit-rate client-stream-interval cut-len dataset-name dataset-path dist-init-method "
+        "extra-request-body fixed-prompt-file gpu-id gsp-num-groups gsp-output-len gsp-prompts-per-group gsp-question- "
+        "len gsp-system-prompt-len input-len-list input-len-step-percentage local-tokenizer-path log-decode-step "
+        "logprob-start-len lora-request-distribution lora-zipf-alpha num-prompts output-path pp-rank profile-filename- "
+        "prefix profile-output-dir profile-prefix profile-stage profile-start-step profile-steps prompt-filename "
+        "prompt-suffix pydantic-result-filename random-input-len random-output-len random-range-ratio result-filename "
+        "run-name seed sharegpt-context-len sharegpt-output-len temperature timeout tp-rank",
         many="batch-size input-len lora-name output-len profile-activities server-args-for-metrics",
     )
 )
@@ -46,17 +47,19 @@ _BENCH = dict(
 _DYNAMO = dict(
     _flags(
         none="help version",
-        one="active-decode-blocks-threshold active-prefill-tokens-threshold active-prefill-tokens-threshold-frac admission-control "
-        "component config-key custom-jinja-template disagg-config disagg-config-key discovery-backend dump-config-to "
-        "embedding-transfer-mode enable-local-indexer endpoint endpoint-types engine-request-limit event-plane health-check-payload "
-        "image-diffusion-base-url image-diffusion-fs-url kv-overlap-score-weight kv-state-endpoint media-output-fs-url media-output-http-url migration-limit "
-        "multimodal-embedding-cache-capacity-gb namespace postprocessor preprocessor request-plane response-plane shared-cache-multiplier "
-        "shared-cache-type store-kv sglang-trace-level",
+        one="active-decode-blocks-threshold active-prefill-tokens-threshold active-prefill-tokens-threshold-frac admission- "
+        "control component config-key custom-jinja-template disagg-config disagg-config-key discovery-backend dump- "
+        "config-to embedding-transfer-mode enable-local-indexer endpoint endpoint-types engine-request-limit event- "
+        "plane health-check-payload image-diffusion-base-url image-diffusion-fs-url kv-overlap-score-weight kv-state- "
+        "endpoint media-output-fs-url media-output-http-url migration-limit multimodal-embedding-cache-capacity-gb "
+        "namespace postprocessor preprocessor request-plane response-plane sglang-trace-level shared-cache-multiplier "
+        "shared-cache-type store-kv",
         many="connector output-modalities",
-        either="assume-kv-reuse dedicated-mm-encoder durable-kv-events embedding-worker enable-multimodal enable-rl enforce-disagg "
-        "exclude-tools-when-tool-choice-none fpm-trace frontend-decoding image-diffusion-worker kv-events load-aware "
-        "multimodal-embedding-cache-publisher multimodal-encode-worker multimodal-processor multimodal-worker serve-indexer "
-        "track-active-blocks track-output-blocks use-remote-indexer use-sglang-tokenizer video-generation-worker",
+        either="assume-kv-reuse dedicated-mm-encoder durable-kv-events embedding-worker enable-multimodal enable-rl enforce- "
+        "disagg exclude-tools-when-tool-choice-none fpm-trace frontend-decoding image-diffusion-worker kv-events load- "
+        "aware multimodal-embedding-cache-publisher multimodal-encode-worker multimodal-processor multimodal-worker "
+        "serve-indexer track-active-blocks track-output-blocks use-remote-indexer use-sglang-tokenizer video- "
+        "generation-worker",
     )
 )
 _DYNAMO["--no-enable-local-indexer"] = ""
