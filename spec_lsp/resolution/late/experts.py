@@ -9,7 +9,7 @@ only plugins bring.
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
 from spec_lsp.resolution.late.layout import served_class
 from spec_lsp.resolution.late.weights import moe_tp_size
 
@@ -41,6 +41,38 @@ def fewer_experts_than_ranks(c: Config) -> Refusal | None:
         message=f"{c.shown('tp_size')} is more than the {experts} experts of this model, and SGLang stops when it "
         "builds them. Use fewer ranks.",
         fixes=(setting(tp_size=experts),),
+    )
+
+
+BALANCERS = (
+    "auto", "deepseek", "deepseek_hierarchical", "deepseek_vec", "deepseek_vec_hierarchical", "elasticity_aware",
+    "elasticity_aware_hierarchical",
+)  # fmt: skip
+"""The members of EplbAlgorithm, of all releases."""
+
+
+@moe.refuses(
+    "SPC998",
+    "unknown-expert-balancer",
+    raises="KeyError",
+    late=True,
+    sglang="eplb/eplb_algorithms/__init__.py:compute_algorithm",
+    bad="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --enable-eplb --eplb-algorithm deepsek",
+    good="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --enable-eplb --eplb-algorithm deepseek",
+)
+def unknown_expert_balancer(c: Config) -> Refusal | None:
+    """No algorithm that balances experts has this name.
+
+    `--eplb-algorithm` takes any text, and SGLang looks it up when it first rebalances the experts.
+    """
+    if not c.enable_eplb or c.eplb_algorithm in BALANCERS:
+        return None
+    return Refusal(
+        at="eplb_algorithm",
+        with_=("enable_eplb",),
+        message=f"{c.shown('eplb_algorithm')} is refused: the algorithms are {', '.join(BALANCERS)}.",
+        fixes=(dropping("eplb_algorithm"),),
+        choices=BALANCERS,
     )
 
 

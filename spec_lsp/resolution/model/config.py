@@ -68,6 +68,28 @@ def config_parser_of_gguf(c: Config) -> Refusal | None:
     )
 
 
+@_gguf_config.refuses(
+    "SPC898", "unknown-config-parser", raises="ValueError", sglang="model_config_parser_registry.py:get_model_config_parser",
+    bad="--model-config-parser mistrl", good="--model-config-parser hf",
+)  # fmt: skip
+def unknown_config_parser(c: Config) -> Refusal | None:
+    """No reader of model configurations has this name.
+
+    SGLang looks the name up among those it has registered: `hf` for a config.json, `mistral` for a params.json. `auto` chooses. A plugin
+    may register more; then turn this rule off.
+    """
+    if c.model_config_parser in (None, *CONFIG_PARSERS) or is_gguf_file(c.model_path):
+        return None
+    return Refusal(
+        at="model_config_parser",
+        message=f"{c.shown('model_config_parser')} is refused: the readers of configurations are `auto`, `hf` and `mistral`.",
+        fixes=(dropping("model_config_parser"),),
+        choices=CONFIG_PARSERS,
+    )
+
+
+CONFIG_PARSERS = ("auto", "hf", "mistral")
+
 _quantize_and_serve = Handler("model_config.py:_validate_quantize_and_serve_config", since="0.5.6")
 
 
