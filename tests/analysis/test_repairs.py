@@ -61,16 +61,16 @@ def test_a_guess_is_offered_at_most(flags: str) -> None:
 @pytest.mark.parametrize(
     ("flags", "expected"),
     [
-        ("--disable-piecewise-cuda-graph", "--cuda-graph-backend-prefill disabled"),
-        ("--disable-piecewise-cuda-graph --tp 2", "--cuda-graph-backend-prefill disabled --tp 2"),
+        ("--disable-piecewise-cuda-graph --tp=8", "--cuda-graph-backend-prefill disabled --tp=8"),
+        ("--disable-piecewise-cuda-graph --tp 8", "--cuda-graph-backend-prefill disabled --tp 8"),
         (
-            "--tp=2 --port=1 --dtype=auto --disable-piecewise-cuda-graph",
-            "--tp=2 --port=1 --dtype=auto --cuda-graph-backend-prefill=disabled",
+            "--tp=8 --port=1 --dtype=auto --disable-piecewise-cuda-graph",
+            "--tp=8 --port=1 --dtype=auto --cuda-graph-backend-prefill=disabled",
         ),
-        ("--enable-deepep-moe --tp 2", "--moe-a2a-backend deepep --tp 2"),
-        ("--cuda-graph-max-bs 8", "--cuda-graph-max-bs-decode 8"),
-        ("--quantization none --tp 2", "--tp 2"),
-        ("--quantization=None", ""),
+        ("--enable-deepep-moe --tp 8", "--moe-a2a-backend deepep --tp 8"),
+        ("--tp 8 --cuda-graph-max-bs 8", "--tp 8 --cuda-graph-max-bs-decode 8"),
+        ("--quantization none --tp 8", "--tp 8"),
+        ("--quantization=None --tp 8", "--tp 8"),
         ("--tp 8 --dp 8 --enable-dp-attention", "--tp 8 --attn-dp-size 8"),
     ],
 )
@@ -178,7 +178,7 @@ def test_a_launch_that_is_checked_by_its_flags_only_is_told_so() -> None:
     ],
 )
 def test_the_least_that_makes_sglang_accept_a_launch(flags: str, expected: str | None) -> None:
-    server = SERVER.replace("llama-3.1-8b", "qwen3-235b-fp8")
+    server = SERVER.replace("llama-3.1-8b", "qwen3-235b-fp8 --tp 4")
     new = repaired(f"{PINNED}{server} {flags}\n")
     assert expected is None or new == f"{PINNED}{server} {expected}\n"
     assert "error" not in {d.severity for d in check(new).diagnostics}
