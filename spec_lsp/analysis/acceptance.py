@@ -23,7 +23,7 @@ from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Word, literal
 
-MAX_RESOLUTIONS = 300
+MAX_RESOLUTIONS = 400
 """How often a launch is resolved in one search."""
 
 VALUE, COMPANION, REMOVAL = 10.0, 15.0, 60.0
@@ -215,13 +215,17 @@ class Solution:
 
 
 def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
-    """States in which SGLang takes the launch, cheapest first, at most so many. None where only the writer knows what is missing."""
+    """States in which SGLang takes the launch, cheapest first, at most so many.
+
+    None where only the writer knows what is missing. What no setting mends (weights that no such GPU holds) stays.
+    """
     start = State()
     refusals = bench.refusals(start)
     if not refusals:
         return
     if any(missing(bench, start, f) for f in refusals):
         return
+    beyond = {f.identity for f in refusals if f.rule.late and not any(bench.moves(f, removals=True))}
     order = count()
     queue: list[tuple[float, int, State, list[Found]]] = [(0.0, next(order), start, refusals)]
     seen = {start.key}
@@ -235,7 +239,7 @@ def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
             if after.key in seen or bench.left <= 0:
                 continue
             seen.add(after.key)
-            left = bench.refusals(after)
+            left = [f for f in bench.refusals(after) if f.identity not in beyond]
             if len(left) > len(refusals) + 1:
                 continue
             cost = bench.cost(after) + more

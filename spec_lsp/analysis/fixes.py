@@ -97,8 +97,7 @@ def _is_refusal(diagnostic: Diagnostic) -> bool:
 
 def _is_applied(diagnostic: Diagnostic, fix: Fix) -> bool:
     """Whether fix-all applies a fix where it is the first: a launch that SGLang takes keeps what was typed, even if that is overridden."""
-    kept = diagnostic.rule is OVERRIDDEN_VALUE and fix.applicability != "safe"
-    return not kept and not fix.guess and not holds_in_part(diagnostic)
+    return diagnostic.rule is not OVERRIDDEN_VALUE and not fix.guess and not holds_in_part(diagnostic)
 
 
 def acceptance(
