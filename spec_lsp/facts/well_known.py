@@ -3,12 +3,14 @@
 data/well_known.json holds one line a model: the ids that share the facts, then the keys of config.json that resolution
 reads, less those of the model or family it is `like`. A null takes an inherited key back (or is config.json's own null).
 `unsure` names keys that config.json may have but that the line leaves open: reading one of those, or one of the keys
-every config.json has (`CORE_KEYS`), gives NotKnown.
+every config.json has (`CORE_KEYS`), gives NotKnown. `from` says where a line's facts come from, where that is not the
+model's own config.json.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
@@ -22,7 +24,8 @@ _CACHE_FOLDER = "models--"
 
 @lru_cache(maxsize=512)
 def find_model(name: str) -> ModelFacts | None:
-    """Facts of the model that someone calls `name`: its id in any case, or its name under another organisation or in a folder.
+    """Facts of the model that someone calls `name`: its id in any case, or its name under another organisation or in a folder, also
+    with what says that its weights were quantized behind it (`Qwen3-32B-AWQ`, `GLM-4.7-NVFP4`).
 
     Only the id itself says how the weights are quantized: a copy of the same name may be quantized otherwise.
     """
@@ -30,8 +33,28 @@ def find_model(name: str) -> ModelFacts | None:
     exact = _by_id().get(wanted)
     if exact is not None:
         return _facts(exact)
-    named = _by_name().get(_last_part(wanted))
-    return None if named is None else _facts(named, exact=False)
+    last = _last_part(wanted)
+    named = _by_name().get(last)
+    if named is not None:
+        return _facts(named, exact=False)
+    while (shorter := _QUANTIZED.sub("", last)) != last:
+        last = shorter
+        named = _by_name().get(last)
+        if named is not None:
+            return _facts(named, exact=False, unsure=QUANTIZING_CHANGES)
+    return None
+
+
+QUANTIZING_CHANGES = frozenset(("dtype", "torch_dtype", "num_nextn_predict_layers", "mtp_num_hidden_layers"))
+"""Keys that quantizing a model may change, beside the quantization itself: AWQ copies compute in float16, many leave the MTP layers out."""
+
+
+_QUANTIZED = re.compile(
+    r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48]|fp[48]|int[48]|w[48]a(?:4|8|16)(?:fp8)?|[48]bits?|bnb|bf16|modelopt|marlin|modelslim|"
+    r"quantized|dynamic|block|channel|static|kv|mix(?:ed)?|g(?:32|64|128)|sym|hf|v[12]|unsloth|uncensored|abliterated)$"
+)
+"""Ends of names that say how a copy of a model was quantized or trained on, which leaves its architecture as it is. A GGUF file is none:
+it brings a configuration of its own."""
 
 
 def ids() -> tuple[str, ...]:
@@ -74,11 +97,13 @@ def _by_name() -> Mapping[str, Mapping[str, Any] | None]:
     return found
 
 
-def _facts(entry: Mapping[str, Any], *, exact: bool = True) -> ModelFacts:
-    config, unsure = _config(entry)
+def _facts(entry: Mapping[str, Any], *, exact: bool = True, unsure: frozenset[str] = frozenset()) -> ModelFacts:
+    config, left_open = _config(entry)
     if not exact:
         config.pop("quantization_config", None)
-    return ModelFacts(config, complete=False, unsure=frozenset(unsure))
+    for key in unsure:
+        config.pop(key, None)
+    return ModelFacts(config, complete=False, unsure=frozenset(left_open) | unsure)
 
 
 def _config(entry: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
@@ -88,7 +113,7 @@ def _config(entry: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     like = entry.get("like")
     if like is not None:
         config, unsure = _config(_table()["families"].get(like) or _by_id()[like.lower()])
-    own = {key: value for key, value in entry.items() if key not in ("like", "unsure")}
+    own = {key: value for key, value in entry.items() if key not in ("like", "unsure", "from")}
     config.update(own)
     unsure.difference_update(own)
     for key in entry.get("unsure", ()):

@@ -147,3 +147,34 @@ def test_null_takes_an_inherited_key_back() -> None:
     linear = known("moonshotai/Kimi-Linear-48B-A3B-Instruct")
     assert linear.hf("n_routed_experts") is None
     assert linear.num_experts == 256
+
+
+@pytest.mark.parametrize(
+    ("copy", "model"),
+    [
+        ("Qwen/Qwen2.5-7B-Instruct-GPTQ-Int4", "Qwen/Qwen2.5-7B-Instruct"),
+        ("AxionML/Qwen3-8B-NVFP4", "Qwen/Qwen3-8B"),
+        ("cyankiwi/Qwen3-8B-AWQ-4bit", "Qwen/Qwen3-8B"),
+        ("RedHatAI/Qwen3-8B-quantized.w8a8", "Qwen/Qwen3-8B"),
+        ("/models/Qwen3-8B-FP8-dynamic", "Qwen/Qwen3-8B"),
+        ("TheBloke/Llama-2-70B-Chat-AWQ", "meta-llama/Llama-2-70b-chat-hf"),
+        ("cognitivecomputations/DeepSeek-R1-AWQ", "deepseek-ai/DeepSeek-R1"),
+    ],
+)
+def test_a_quantized_copy_is_built_like_its_model(copy: str, model: str) -> None:
+    """What quantizing changes is not known of it."""
+    found, original = known(copy), known(model)
+    for key in ("architecture", "hidden_size", "num_attention_heads", "num_hidden_layers"):
+        assert getattr(found, key) == getattr(original, key)
+    for key in ("quantization_config", "dtype"):
+        with pytest.raises(NotKnown):
+            found.hf(key)
+
+
+@pytest.mark.parametrize("name", ["unsloth/Qwen3-8B-GGUF", "Qwen3-8B-draft", "me/AWQ", "-awq", "Qwen3-80B-AWQ"])
+def test_what_is_no_quantized_copy(name: str) -> None:
+    assert find_model(name) is None
+
+
+def test_new_lines_say_where_they_come_from() -> None:
+    assert all(isinstance(e["from"], str) and e["from"] for e in TABLE["models"].values() if "from" in e)
