@@ -93,6 +93,7 @@ def test_asking_for_the_version_imports_next_to_nothing() -> None:
         "typing",
         "spec_lsp.syntax",
         "lsprotocol",
+        "tree_sitter",
     }
 
 
@@ -105,6 +106,12 @@ def test_only_the_server_imports_the_protocol(words: tuple[str, ...]) -> None:
 
 def test_check_imports_nothing_it_does_not_need(folder: object) -> None:
     assert not imported("check", "clean.sh") & {"lsprotocol", "pygls", "asyncio", "ssl", "urllib.request", "unittest"}
+
+
+def test_the_grammar_is_imported_for_shell_alone(folder: Path) -> None:
+    (folder / "engine.yaml").write_text("model-path: Qwen/Qwen3-8B\nsglang: true\n")
+    assert "tree_sitter" not in imported("check", "engine.yaml")
+    assert "tree_sitter" in imported("check", "clean.sh")
 
 
 def test_a_server_whose_client_never_speaks_ends(spawn: Run, folder: Path) -> None:

@@ -81,6 +81,17 @@ SCRIPTS = [
     f"i=0\nwhile true; do {P} $i; i=$((i + 1)); if [[ $i == 2 ]]; then break; fi; done\n",
     f"n=1\n((n <<= 3, n += 1))\n{P} $n\n((n--)); {P} $n; ((++n)); {P} $n\n",
     f"PORTS=(1 2 3)\nfor ((i = 0; i < ${{#PORTS[@]}}; i++)); do {P} ${{PORTS[$i]}} ${{PORTS[i]}}; done\n",
+    # Structure that the grammar of tree-sitter reads otherwise.
+    f"cat <<A <<B; {P} x | cat\n1\nA\n2\nB\n{P} y\n",
+    f"cat <<A && {P} x &\n{P} no\nA\nwait\n",
+    f"! ! {P} a | cat && {P} b\ntime {{ {P} c; }}\ncoproc S {{ {P} d; }}\nwait\n",
+    f"f() {{ {P} $1; }} 2>&1 | cat\ng() for x in 1 2; do {P} $x; done\ng\n",
+    f"f() {{ {P} $1; }} > f\nf a\nexec {{fd}}> g\n{P} $[1 + 2] >&$fd 5\n",
+    f"shopt -s extglob\ncase ab in @(a|b)*) {P} x;;& a[b]) {P} y;; *) {P} z; esac|cat\n",
+    f"{{ {{ {P} a; }} }}; if ({P} b) then {P} c; fi; ((false); {P} d)\n",
+    f"for x in a b; {{ {P} $x; }}\nfor ((i = 0; i < 2; i++)) {{ {P} $i; }} > f\nfor x in; do {P} no; done\n",
+    f"true | true | false || {P} a\ntrue | true | true && {P} b\n",
+    f"E=1 Ea=2\n{P} \"$E\\\na\" $E\\\n\n",
     # Text read into variables.
     f"read -r A B <<< '4 2 3'\n{P} $A \"$B\"\n",
     f"IFS=, read -r A B C <<< 'x,,y z'\n{P} \"$A\" \"$B\" \"$C\"\n",

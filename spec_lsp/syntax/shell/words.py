@@ -17,8 +17,8 @@ IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
 IN_HEREDOC = re.compile(r"[^\\$`]+")
 IN_ARGUMENT = re.compile(r"[^\"'\\$`}]+")
 IN_QUOTED_ARGUMENT = re.compile(r"[^\"\\$`}]+")
-PARAMETER = re.compile(r"[A-Za-z_](?:(?:\\\r?\n)*[A-Za-z0-9_])*|[0-9]|[@*#?$!-]")
-"""A line may go on within a name."""
+PARAMETER = re.compile(r"(?:\\\r?\n)*(?:[A-Za-z_](?:(?:\\\r?\n)*[A-Za-z0-9_])*|[0-9]|[@*#?$!-])")
+"""A line may go on before a name and within it."""
 BRACED_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\.(?:[^{}\n]|\$\{[^{}\n]*\})*\}")
 SETS_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
