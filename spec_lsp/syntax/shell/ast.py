@@ -11,22 +11,24 @@ from typing import Literal
 
 
 @dataclass(slots=True, eq=False)
-class Lit:
-    """Literal text. Verbatim when it is the source's own characters [start, end); an escape maps as a whole."""
-
+class Node:
     start: int
     end: int
+
+
+@dataclass(slots=True, eq=False)
+class Lit(Node):
+    """Literal text. Verbatim when it is the source's own characters [start, end); an escape maps as a whole."""
+
     text: str
     quoted: bool
     verbatim: bool = True
 
 
 @dataclass(slots=True, eq=False)
-class Param:
+class Param(Node):
     """`$X`, `${X:-4}`, `${A[@]}`, `${#X}`, `${!X}`. `index` is "@", "*", a word, or None."""
 
-    start: int
-    end: int
     name: str
     quoted: bool
     op: str = ""
@@ -41,31 +43,25 @@ class Param:
 
 
 @dataclass(slots=True, eq=False)
-class Substitution:
+class Substitution(Node):
     """`$(…)` or backticks; `body` is None where it cannot be read."""
 
-    start: int
-    end: int
     quoted: bool
     body: Script | None
 
 
 @dataclass(slots=True, eq=False)
-class Arithmetic:
+class Arithmetic(Node):
     """`$((…))`."""
 
-    start: int
-    end: int
     quoted: bool
     expression: WordNode
 
 
 @dataclass(slots=True, eq=False)
-class Opaque:
+class Opaque(Node):
     """An expansion whose value nobody can tell: `<(…)`, `${X@Q}`."""
 
-    start: int
-    end: int
     quoted: bool
     reason: str
 
@@ -74,11 +70,9 @@ Part = Lit | Param | Substitution | Arithmetic | Opaque
 
 
 @dataclass(slots=True, eq=False)
-class WordNode:
+class WordNode(Node):
     """A word as written, [start, end) with its quotes. `literal` is its text when no expansion is in it."""
 
-    start: int
-    end: int
     parts: tuple[Part, ...]
     literal: str | None = None
     quoted: bool = False
@@ -93,9 +87,7 @@ class Element:
 
 
 @dataclass(slots=True, eq=False)
-class Assign:
-    start: int
-    end: int
+class Assign(Node):
     name: str
     append: bool
     value: WordNode | None
@@ -114,11 +106,9 @@ class Redirect:
 
 
 @dataclass(slots=True, eq=False)
-class Simple:
+class Simple(Node):
     """`A=b command word … > file`. [start, end) runs from the first assignment or word to the last."""
 
-    start: int
-    end: int
     assigns: tuple[Assign, ...]
     words: tuple[WordNode, ...]
     redirects: tuple[Redirect, ...]
@@ -127,49 +117,39 @@ class Simple:
 
 
 @dataclass(slots=True, eq=False)
-class Pipeline:
-    start: int
-    end: int
+class Pipeline(Node):
     commands: tuple[Command, ...]
     negated: bool
 
 
 @dataclass(slots=True, eq=False)
-class AndOr:
+class AndOr(Node):
     """`a && b || c &`: the first command, then pairs of operator and command."""
 
-    start: int
-    end: int
     first: Command
     rest: tuple[tuple[str, Command], ...]
     background: bool = False
 
 
 @dataclass(slots=True, eq=False)
-class Script:
+class Script(Node):
     """Commands one after the other."""
 
-    start: int
-    end: int
     items: tuple[Command, ...]
 
 
 @dataclass(slots=True, eq=False)
-class If:
-    start: int
-    end: int
+class If(Node):
     arms: tuple[tuple[Script, Script], ...]
     otherwise: Script | None
     redirects: tuple[Redirect, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class For:
+class For(Node):
     """`for name in words`; `words` is None for the positional parameters. `for ((…))` has a `header` of three expressions and
     the variable that the first sets as its name, or "". `select` runs once for one of the words."""
 
-    start: int
-    end: int
     name: str
     words: tuple[WordNode, ...] | None
     body: Script
@@ -179,9 +159,7 @@ class For:
 
 
 @dataclass(slots=True, eq=False)
-class While:
-    start: int
-    end: int
+class While(Node):
     condition: Script
     body: Script
     until: bool
@@ -189,9 +167,7 @@ class While:
 
 
 @dataclass(slots=True, eq=False)
-class Case:
-    start: int
-    end: int
+class Case(Node):
     subject: WordNode
     arms: tuple[CaseArm, ...]
     redirects: tuple[Redirect, ...] = ()
@@ -205,40 +181,32 @@ class CaseArm:
 
 
 @dataclass(slots=True, eq=False)
-class Function:
-    start: int
-    end: int
+class Function(Node):
     name: str
     body: Command
 
 
 @dataclass(slots=True, eq=False)
-class Group:
+class Group(Node):
     """`{ …; }`, or `( … )` when `subshell`."""
 
-    start: int
-    end: int
     body: Script
     subshell: bool
     redirects: tuple[Redirect, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class Test:
+class Test(Node):
     """`[[ … ]]`."""
 
-    start: int
-    end: int
     expression: Expression
     redirects: tuple[Redirect, ...] = ()
 
 
 @dataclass(slots=True, eq=False)
-class ArithmeticCommand:
+class ArithmeticCommand(Node):
     """`(( … ))`."""
 
-    start: int
-    end: int
     expression: WordNode
     redirects: tuple[Redirect, ...] = ()
 
