@@ -599,3 +599,13 @@ def test_other_schemas_are_left_alone() -> None:
     ):
         assert launched(text) == []
     assert launched("sglang_args: {tp-size: 2, page-size: 1}\n") == ["--tp-size 2 --page-size 1"]
+
+
+def test_a_script_that_writes_a_page_is_a_script() -> None:
+    """Fences in a text that a shell reads are what it prints; in a text for people they are examples."""
+    script = "sglang serve m --tp 2\ncat > R.md <<'E'\n```bash\nsglang serve n\n```\nE\n".replace("\n", "\n    ")
+    text = f"jobs:\n  a:\n    run: |\n      {script}"
+    (launch,) = parse("w.yaml", text.replace("\n    ", "\n      ")).launches
+    assert [w.text for w in launch.variants[0].words] == ["m", "--tp", "2"]
+    (launch,) = parse("p.yaml", "about: |\n  See:\n  ```bash\n  sglang serve n\n  ```\n").launches
+    assert [w.text for w in launch.variants[0].words] == ["n"]

@@ -5,7 +5,9 @@ import type { DocumentFilter } from "vscode";
 const SCHEMES = ["file", "untitled"];
 
 /** Of plain text only what is named like something that launches: VS Code itself knows no better for these. */
-const PLAIN = "**/{*.{slurm,sbatch,sub,env,command,bats,service,just,tf,tofu,hcl},justfile,.justfile,Procfile,Procfile.*,Jenkinsfile,Jenkinsfile.*,supervisord*.conf}";
+const EXTENSIONS = "slurm,sbatch,sub,env,command,bats,service,just,tf,tofu,hcl";
+const NAMES = "justfile,.justfile,Procfile,Procfile.*,Jenkinsfile,Jenkinsfile.*,supervisord*.conf";
+const PLAIN = `**/{*.{${EXTENSIONS}},${NAMES}}`;
 
 export function selector(manifest: { activationEvents: string[] }): DocumentFilter[] {
   const languages = manifest.activationEvents

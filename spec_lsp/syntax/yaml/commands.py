@@ -207,13 +207,21 @@ class Reader:
             self.mapping(key, node, frame)
         elif is_list(node):
             self.list_of(key, node, frame)
-        elif FENCED.search(node.value) and self.page is not None:
-            self.inner(self.page(self.part.word(node)))
         elif SCRIPT_KEY.search(key) or node.value.startswith("#!"):
+            told = len(self.launches)
             self.script(text.formatted(self.part.word(node)), frame)
+            if len(self.launches) == told:
+                self.fences(node)
+        elif FENCED.search(node.value):
+            self.fences(node)
         elif MANIFEST.match(node.value) and self.nested is not None:
             self.inner(self.nested(self.part.word(node)))
         self._open.pop()
+
+    def fences(self, node: Node) -> None:
+        """Reads a text for people for its code blocks."""
+        if self.page is not None and FENCED.search(node.value):
+            self.inner(self.page(self.part.word(node)))
 
     def inner(self, document: Document) -> None:
         """Takes over what a text that a scalar holds launches."""
