@@ -16,7 +16,7 @@ from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.judge import ConfigSource, Merged, Verdict, bind_variant
-from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
+from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import (
     Analysis,
@@ -296,6 +296,10 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             yield from _candidate(f"Remove `{error.typed} {error.text}`", _without(error, printer))
         case "invalid-choice" | "invalid-value" if error.suggestion:
             key, word = error.words[0], error.words[-1]
+            if printer.document.launches[printer.launch].program == "engine":
+                text = source_of(error.suggestion, word)
+                yield from _candidate(f"Write `{error.typed}={text}`", printer.set_word(word, text), guess=error.guess)
+                return
             written_as_key = error.from_config and key is not word
             edits = (
                 printer.set_key(key, error.suggestion) if written_as_key else printer.set_word(word, error.suggestion)

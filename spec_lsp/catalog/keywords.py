@@ -16,7 +16,7 @@ from spec_lsp.catalog.binding import BindError, Binding, Setting
 from spec_lsp.catalog.history import field_span, replacement
 from spec_lsp.catalog.messages import Wording
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
-from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, suggest_flag
+from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.syntax.word import Word
 
@@ -48,6 +48,7 @@ def bind_keywords(catalog: Catalog, words: Sequence[Word]) -> Binding:
         flag = fields.get(name)
         if flag is not None:
             # Python takes no keyword twice, so nothing that `**` brings can change it
+            errors += _misspelt(catalog, flag, key, value)
             settings[name] = Setting(
                 name, typed(flag, value), name, key, (value,), flag, index=len(words), keyword=True
             )
@@ -121,6 +122,33 @@ def _meant(catalog: Catalog, name: str) -> str | None:
     near = suggest_flag(catalog.release, "--" + name.replace("_", "-"))
     flag = catalog.flag(near) if near else None
     return flag.field if flag is not None and flag.field in fields else None
+
+
+def _misspelt(catalog: Catalog, flag: Flag, key: Word, value: Word) -> Iterator[BindError]:
+    """A value that is plainly a slip for one of the flag's choices. Python takes it, and SGLang stops where it looks it up."""
+    try:
+        text = ast.literal_eval((value.text or "").strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        return
+    choices = [str(c) for c in flag.choices or ()]
+    if not isinstance(text, str) or not choices or text in choices:
+        return
+    name = key.text or ""
+    near = suggest_value(text, choices, flag.field)
+    if near is None or not is_certain(text, near, choices, flag.field):
+        return
+    yield BindError(
+        "invalid-choice",
+        Wording(catalog).misspelt_keyword(name, text, near),
+        value.place,
+        fatal=False,
+        words=(key, value),
+        definition=flag,
+        typed=name,
+        text=text,
+        candidates=tuple(choices),
+        suggestion=near,
+    )
 
 
 def _unknown(catalog: Catalog, key: Word, name: str, *, look_up: bool) -> BindError:

@@ -81,6 +81,10 @@ class Wording:
         meant = f" Use `{suggestion}`." if suggestion and span is not None else meant
         return f"The engine of {self.name} takes no argument `{name}`{when}; Python stops with a TypeError.{meant}"
 
+    def misspelt_keyword(self, name: str, text: str, near: str) -> str:
+        """Of a value that `Engine(…)` takes as it is."""
+        return f"{self.name} knows no `{text}` for `{name}`: the engine takes it and fails where it is looked up. Did you mean `{near}`?"
+
     def _stray(self, fault: Fault, previous: str | None) -> str:
         texts = (w.text.replace("\n", "\\n") for w in fault.words if w.text is not None)
         words = " ".join(f"`{text}`" for text in texts) or "a word"

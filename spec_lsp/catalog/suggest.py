@@ -92,13 +92,14 @@ def is_certain(typed: str, meant: str, among: Iterable[str], field: str = "") ->
     known = (
         _folded(FOREIGN.get("--" + folded, "-")) == name or MEANT.get((field, typed.lower())) == meant or folded == name
     )
-    if known or name.startswith(folded):
+    others = [other for other in map(_folded, among) if other != name]
+    if known or (name.startswith(folded) and not any(other.startswith(folded) for other in others)):
         return True
     slips = _slips(folded, name)
     most = 2 if len(name) >= _LONG else 1
     if slips > most or _digits(folded) != _digits(name) or _opposite(folded, name):
         return False
-    return all(_slips(folded, other) > slips for other in map(_folded, among) if other != name)
+    return all(_slips(folded, other) > slips for other in others)
 
 
 @functools.lru_cache(maxsize=512)

@@ -43,6 +43,7 @@ def test_a_slip_is_mended(flags: str, expected: str) -> None:
         "--enable-profiling",
         "--disable-flashinfer",
         "--kv-cache-dtype fp9_e4m3",
+        "--attention-backend flash",
         "--attention-backend fa5",
         "--enable-cuda-graph",
     ],
@@ -84,6 +85,11 @@ def test_a_keyword_becomes_what_took_its_place() -> None:
     new = repaired(text, name="/w/run.py")
     assert 'cuda_graph_backend_prefill="disabled")' in new
     compile(new, "run.py", "exec")
+
+
+def test_a_slip_in_a_keywords_value_is_mended() -> None:
+    text = "import sglang as sgl\n# spec-lsp: sglang=0.5.23 gpu=h100\nsgl.Engine(model_path='llama-3.1-8b', attention_backend='flashinfr')\n"
+    assert repaired(text, name="/w/run.py") == text.replace("flashinfr", "flashinfer")
 
 
 def test_keys_stay_keys() -> None:

@@ -112,3 +112,23 @@ def test_every_field_is_a_keyword(release: Release) -> None:
     fields = fields_of(load(release))
     assert {"model_path", "tp_size", "attention_backend", "page_size", "speculative_eagle_topk"} <= fields.keys()
     assert not {"config", "help"} & fields.keys()
+
+
+@pytest.mark.parametrize(
+    ("value", "suggestion"),
+    [
+        ("'flashinfr'", "flashinfer"),
+        ("'FlashInfer'", "flashinfer"),
+        ("'flashinfer'", None),
+        ("'somebodys_own'", None),
+        ("backend", None),
+        ("3", None),
+    ],
+)
+def test_a_slip_in_a_value_is_told(value: str, suggestion: str | None) -> None:
+    """Python takes any text, a plugin may know more names: only what is plainly a slip."""
+    place = Place("a.py", 0, 1)
+    words = [literal("attention_backend", place), literal(value, place)]
+    errors = bind_keywords(load(Release.parse("0.5.23")), words).errors
+    assert [e.suggestion for e in errors] == ([suggestion] if suggestion else [])
+    assert not any(e.fatal for e in errors)
