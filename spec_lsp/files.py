@@ -52,15 +52,17 @@ class Area:
         named = [os.path.abspath(f) for f in folders]
         self.real = tuple(dict.fromkeys(os.path.realpath(f) for f in named))
         self.folders = tuple(dict.fromkeys((*named, *self.real)))
+        self._below = tuple(map(_beneath, self.folders))
+        self._below_real = tuple(map(_beneath, self.real))
 
     def names(self, path: str | os.PathLike[str]) -> bool:
         """Whether a path, as it is written, leads to a place in the area. The disk is not asked."""
         normal = os.path.normpath(path)
-        return any(_below(normal, folder) for folder in self.folders)
+        return normal.startswith(self._below) or normal in self.folders
 
     def holds(self, real: str) -> bool:
         """Whether a path without links lies in the area."""
-        return any(_below(real, folder) for folder in self.real)
+        return real.startswith(self._below_real) or real in self.real
 
     def real_path(self, path: str | os.PathLike[str]) -> str:
         """Where a path leads, links followed. Raises UnreadableError where that is not in the area."""
@@ -76,8 +78,11 @@ class Area:
         return _read(self.real_path(path), limit, self)
 
     def read_found(self, path: str, limit: int) -> bytes:
-        """A file that a walk came to: like `read`, for a path of which it is known that it has no links. Raises UnreadableError."""
-        return _read(path, limit, self)
+        """A file that a walk came to: like `read`, for a path of which it is known that it is a file and has no links.
+
+        Raises UnreadableError.
+        """
+        return _read(path, limit, self, is_file=True)
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
@@ -93,18 +98,16 @@ def read_named(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes
     return _read(real_path(path), limit, None)
 
 
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(folder if folder.endswith(os.sep) else folder + os.sep)
+def _beneath(folder: str) -> str:
+    """What the paths in a folder begin with."""
+    return folder if folder.endswith(os.sep) else folder + os.sep
 
 
-def _read(real: str, limit: int, area: Area | None) -> bytes:
+def _read(real: str, limit: int, area: Area | None, *, is_file: bool = False) -> bytes:
     """What is opened is asked what it is, and where: the disk may have changed since the path was looked at."""
     try:
-        mode = os.stat(real, follow_symlinks=False).st_mode
-        if stat.S_ISLNK(mode):
-            raise MissingError("is a link that leads nowhere")
-        if not stat.S_ISREG(mode):
-            raise UnreadableError("is not a regular file")
+        if not is_file:
+            _look(real)
         descriptor = os.open(real, _FLAGS)
         try:
             status = os.fstat(descriptor)
@@ -125,6 +128,15 @@ def _read(real: str, limit: int, area: Area | None) -> bytes:
         raise UnreadableError("is not a path") from error
 
 
+def _look(real: str) -> None:
+    """A device is not so much as opened. Raises UnreadableError, OSError."""
+    mode = os.stat(real, follow_symlinks=False).st_mode
+    if stat.S_ISLNK(mode):
+        raise MissingError("is a link that leads nowhere")
+    if not stat.S_ISREG(mode):
+        raise UnreadableError("is not a regular file")
+
+
 def _bytes(descriptor: int, size: int, limit: int) -> bytes:
     """All of a file; files of /proc have no size and yet something in them."""
     parts: list[bytes] = []
@@ -132,6 +144,8 @@ def _bytes(descriptor: int, size: int, limit: int) -> bytes:
     while read <= limit and (part := os.read(descriptor, max(size - read, 0) + 1)):
         parts.append(part)
         read += len(part)
+        if read == size:
+            break
     if read > limit:
         raise UnreadableError(f"is larger than {limit // MIB} MiB")
     return b"".join(parts)
@@ -172,4 +186,4 @@ def workspace_of(arguments: Iterable[str]) -> tuple[str, ...]:
     there is none the folders themselves, or those that the files lie in."""
     folders = (f if os.path.isdir(f) else os.path.dirname(f) for f in map(os.path.abspath, arguments))
     found = dict.fromkeys(checkout_of(f) or f for f in dict.fromkeys(folders))
-    return tuple(f for f in found if not any(f != other and _below(f, other) for other in found))
+    return tuple(f for f in found if not any(f != other and f.startswith(_beneath(other)) for other in found))

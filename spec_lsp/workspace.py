@@ -215,6 +215,8 @@ def settings_in(folder: Path, area: Area) -> SettingsFile | None:
     """The settings of one folder; None where it has none."""
     for name in SETTINGS_FILES:
         path = os.path.join(folder, name)
+        if not os.path.lexists(path):
+            continue
         try:
             found = read_settings_file(path, decode(area.read(path, MAX_SETTINGS)))
         except UnreadableError as error:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from spec_lsp.analysis.report import Options
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.files import Area, checkout_of, workspace_of
+from spec_lsp.files import Area, workspace_of
 from spec_lsp.patterns import Patterns
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
 from spec_lsp.settings_file import SettingsFile
@@ -69,6 +69,7 @@ class Folders:
         self._by_base: dict[tuple[str, str], Surroundings] = {}
         self._settings: dict[Path, SettingsFile | None] = {}
         self._checkouts: dict[str, str | None] = {}
+        self._areas: dict[str, Area] = {}
 
     def of(self, document: str) -> Surroundings:
         """What holds for a document (an absolute path)."""
@@ -110,7 +111,7 @@ class Folders:
     def _settings_of(self, folder: Path, end: Path) -> SettingsFile | None:
         """The settings of a folder or of the nearest above it, up to `end`, that has some. Each folder is looked into once."""
         if folder not in self._settings:
-            own = settings_in(folder, Area((end,)))
+            own = settings_in(folder, self._area_of(str(end)))
             last = folder == end or folder.parent == folder
             self._settings[folder] = own or (None if last else self._settings_of(folder.parent, end))
         return self._settings[folder]
@@ -118,20 +119,24 @@ class Folders:
     def _settings_end(self, folder: str, root: str) -> str:
         """The folder up to which settings are looked for: the root, and without a checkout that where the person stands."""
         here = str(self._here)
-        return (
-            here
-            if Area((here,)).names(folder) and Area((here,)).names(root) and not self._checkout_of(folder)
-            else root
-        )
+        around = self._area_of(here)
+        return here if around.names(folder) and around.names(root) and not self._checkout_of(folder) else root
+
+    def _area_of(self, folder: str) -> Area:
+        if folder not in self._areas:
+            self._areas[folder] = Area((folder,))
+        return self._areas[folder]
 
     def _root(self, folder: str) -> str:
         """The workspace of a folder: its checkout, else what of the command line's paths it lies in, else itself."""
         around = self._checkout_of(folder)
         if around is not None:
             return around
-        return next((f for f in self._workspace if Area((f,)).names(folder)), folder)
+        return next((f for f in self._workspace if self._area_of(f).names(folder)), folder)
 
     def _checkout_of(self, folder: str) -> str | None:
         if folder not in self._checkouts:
-            self._checkouts[folder] = checkout_of(folder)
+            above = os.path.dirname(folder)
+            here = os.path.lexists(os.path.join(folder, ".git"))
+            self._checkouts[folder] = folder if here else self._checkout_of(above) if above != folder else None
         return self._checkouts[folder]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from operator import attrgetter
 
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.ignored import Ignored, Ignoring
@@ -25,7 +26,7 @@ SKIPPED_ENDINGS = frozenset({
 """Files in folders that cannot launch anything, by the end of their name."""
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """A file to look at: its absolute path, and where that leads as far as it is known to have no links (empty where it may have)."""
 
@@ -57,7 +58,7 @@ def candidates(
         if os.path.isdir(named):
             if not os.access(named, os.R_OK | os.X_OK):
                 raise UsageError(f"`{path}` cannot be read: permission denied")
-            found: Iterable[Candidate] = sorted(_walked(named, ignoring, note))
+            found: Iterable[Candidate] = sorted(_walked(named, ignoring, note), key=attrgetter("path"))
         elif os.path.lexists(named):
             found = (Candidate(named, True),)
         else:
