@@ -145,6 +145,13 @@ class DiskWorkspace:
                 return self._models[key]
         return find_model(path_or_id)
 
+    def unreadable_model(self, document: str, path_or_id: str) -> str:
+        """Why the config.json of a model that lies where it may be read cannot be used; empty where there is no such reason."""
+        configs = self._model_configs(document, path_or_id)
+        return next(
+            (why for config, area in configs if area.names(config) and (why := _why_unreadable(config, area))), ""
+        )
+
     def _model_configs(self, document: str, path_or_id: str) -> Iterator[tuple[str, Area]]:
         """Where the config.json of a model may be, and of what area it has to be."""
         for folder in self._candidates(document, path_or_id):
@@ -275,6 +282,20 @@ def _read_model(config: str, area: Area) -> ModelFacts | None:
     except (UnreadableError, ValueError, RecursionError):
         return None
     return ModelFacts(values) if isinstance(values, dict) else None
+
+
+def _why_unreadable(config: str, area: Area) -> str:
+    """Why a config.json cannot be used; empty for one that can be, or is not there."""
+    try:
+        return "" if isinstance(json.loads(area.read(config, MAX_MODEL).decode()), dict) else "holds no object"
+    except MissingError:
+        return ""
+    except UnreadableError as error:
+        return str(error)
+    except RecursionError:
+        return "is nested too deeply"
+    except ValueError:
+        return "is not JSON"
 
 
 def _pin_in(files: Iterable[str], area: Area) -> tuple[Release, str] | None:

@@ -109,6 +109,7 @@ class Remembering:
     def __init__(self, workspace: Workspace) -> None:
         self.read = once(workspace.read)
         self.left_out = once(workspace.left_out)
+        self.unreadable_model = once(workspace.unreadable_model)
         self.model = once(workspace.model)
         self.release = once(workspace.release)
 

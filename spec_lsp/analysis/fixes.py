@@ -435,6 +435,7 @@ class Edited:
         self.release = workspace.release
         self.model = workspace.model
         self.left_out = workspace.left_out
+        self.unreadable_model = workspace.unreadable_model
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
         found = self._workspace.read(document, path)

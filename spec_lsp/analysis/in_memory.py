@@ -31,6 +31,9 @@ class InMemory:
     def left_out(self, document: str, path: str) -> str:
         return ""
 
+    def unreadable_model(self, document: str, path_or_id: str) -> str:
+        return ""
+
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         config = self.models.get(path_or_id)
         return find_model(path_or_id) if config is None else ModelFacts(config)

@@ -1,4 +1,5 @@
-"""Files that a document names and that are not read, as they lie outside the workspace or are no files of bounded size."""
+"""Files that a document names and that are not read: they lie outside the workspace, are no files of bounded size, or hold nothing that
+can be read."""
 
 from __future__ import annotations
 
@@ -18,6 +19,11 @@ def files_left_out(document: Document, launches: Sequence[LaunchReport], workspa
     for path, place in (*_included(document), *_configurations(launches)):
         if workspace.read(document.name, path) is None and (why := workspace.left_out(document.name, path)):
             message = f"`{path}` {why}, so spec-lsp does not read it: what it sets is unknown."
+            key = f"{FILE_LEFT_OUT.name}:{path}"
+            found.setdefault((path, place), Diagnostic(FILE_LEFT_OUT, FILE_LEFT_OUT.severity, message, place, key))
+    for path, place in _models(launches):
+        if workspace.model(document.name, path) is None and (why := workspace.unreadable_model(document.name, path)):
+            message = f"The config.json of `{path}` {why}, so spec-lsp does not read it: what the model is is unknown."
             key = f"{FILE_LEFT_OUT.name}:{path}"
             found.setdefault((path, place), Diagnostic(FILE_LEFT_OUT, FILE_LEFT_OUT.severity, message, place, key))
     return list(found.values())
@@ -44,3 +50,17 @@ def _configurations(launches: Sequence[LaunchReport]) -> Iterator[tuple[str, Pla
             for flag, path in pairwise(variant.words):
                 if flag.text == "--config" and path.text and path.text not in written:
                     yield path.text, path.place_of(0, len(path.text)) or path.place
+
+
+def _models(launches: Sequence[LaunchReport]) -> Iterator[tuple[str, Place]]:
+    """What stands behind `--model-path` and the flags like it."""
+    for report in launches:
+        for variant in report.launch.variants:
+            for flag, value in pairwise(variant.words):
+                spelling, equals, joined = (flag.text or "").partition("=")
+                if not spelling.startswith("--") or "model" not in spelling:
+                    continue
+                word, path = (flag, joined) if equals else (value, value.text or "")
+                if path and not path.startswith("-"):
+                    start = len(word.text or "") - len(path)
+                    yield path, word.place_of(start, start + len(path)) or word.place

@@ -56,6 +56,10 @@ class Workspace(Protocol):
         """Why a file that `read` does not give is left out though it may be there, as what is said of it ("lies outside the workspace");
         empty where there is no such reason."""
 
+    def unreadable_model(self, document: str, path_or_id: str) -> str:
+        """Why the config.json of a model that lies where it may be read cannot be used, as what is said of it; empty where there is no
+        such reason."""
+
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         """The facts of a model folder or model id; None when nothing is known of it."""
 

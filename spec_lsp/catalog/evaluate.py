@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from spec_lsp.files import MAX_SOURCE, Area
+
 MAX_DEPTH = 60
 
 
@@ -133,7 +135,8 @@ class Module:
 
     @functools.cached_property
     def syntax(self) -> ast.Module:
-        return ast.parse(self.path.read_text(encoding="utf-8"))
+        text = Area((self.tree.root,)).read(self.path, MAX_SOURCE).decode()
+        return ast.parse(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
 
     @functools.cached_property
     def bindings(self) -> dict[str, ast.AST | tuple[str, str]]:

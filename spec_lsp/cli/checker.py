@@ -64,6 +64,7 @@ class Recording:
         self._models = surroundings.models
         self.release = self._workspace.release
         self.left_out = self._workspace.left_out
+        self.unreadable_model = self._workspace.unreadable_model
         self.texts = {name: text}
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:

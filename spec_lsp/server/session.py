@@ -349,6 +349,7 @@ class Session:
 
     def settings_flaws(self, name: str) -> list[Diagnostic]:
         """What cannot be used of an open file with settings, as it reads in the editor."""
+        from spec_lsp.analysis.check import with_severity
         from spec_lsp.settings_file import flaws_of, is_settings_file, read_settings_file
         from spec_lsp.workspace import in_workspace
 
@@ -356,7 +357,10 @@ class Session:
         if opened is None or not self.reads_disk or not is_settings_file(name):
             return []
         found = read_settings_file(name, opened.text)
-        return flaws_of(in_workspace(found, self._workspace(()).area(name))) if found else []
+        if found is None:
+            return []
+        flaws = flaws_of(in_workspace(found, self._workspace(()).area(name)))
+        return [flaw for f in flaws if (flaw := with_severity(f, self.scope(name).options)) is not None]
 
     def _from_editor(self, name: str, defaults: Settings) -> Mapping[str, Any]:
         """The editor's settings for a document. Editors send defaults too; a default is nobody's wish."""

@@ -37,6 +37,9 @@ class Memory:
     def left_out(self, document: str, path: str) -> str:
         return ""
 
+    def unreadable_model(self, document: str, path_or_id: str) -> str:
+        return ""
+
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         return _disk.model(document, path_or_id)
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.cli.check import _may_launch
+from spec_lsp.cli.check import may_be_launched_from
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.walk import candidates
 from spec_lsp.files import Area
@@ -114,7 +114,7 @@ def test_what_is_no_file_is_left_out(in_checkout: bool, tmp_path: Path, monkeypa
     if in_checkout:
         git(tmp_path, "init", "-q")
     area = Area((tmp_path,))
-    looked_at = [c.path for c in candidates([str(tmp_path)]) if _may_launch(c, area)]
+    looked_at = [c.path for c in candidates([str(tmp_path)]) if may_be_launched_from(c, area)]
     assert [os.path.relpath(p, tmp_path) for p in looked_at] == ["a/x.sh", "link.sh"]
 
 

@@ -377,3 +377,25 @@ async def test_settings_file_nearest_wins_and_changes_are_seen(folder: Path) -> 
     )
     await client.quiet()
     assert client.server.session.scope(name).settings.gpu == "b200"
+
+
+@pytest.mark.parametrize("pulls", [True, False])
+async def test_settings_that_cannot_be_used_are_told_in_their_file_while_it_is_open(folder: Path, pulls: bool) -> None:
+    client = await started(PULL if pulls else PUSH, folder)
+    uri = (folder / "spec-lsp.toml").as_uri()
+
+    async def told() -> list[tuple[int, str, str]]:
+        await client.quiet()
+        items = (await client.pull(uri))["items"] if pulls else client.published(uri)[-1]["diagnostics"]
+        return [(d["range"]["start"]["line"], d["code"], d["message"]) for d in items]
+
+    client.open(uri, 'gpuu = "h100"\nmodels = ["m", "/etc"]\n', "toml")
+    outside = "'/etc' lies outside the workspace: only the command line and the editor's settings may name it."
+    assert await told() == [
+        (0, "setting-not-used", "Unknown setting `gpuu`; did you mean `gpu`?"),
+        (1, "setting-not-used", f"Setting `models`: {outside}"),
+    ]
+    client.change(uri, 2, "gpu = \n")
+    assert await told() == [(0, "setting-not-used", "spec-lsp.toml cannot be read: invalid value.")]
+    client.change(uri, 3, 'gpu = "h100"\n')
+    assert await told() == []

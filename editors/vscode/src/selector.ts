@@ -9,13 +9,17 @@ const EXTENSIONS = "slurm,sbatch,sub,env,command,bats,service,just,tf,tofu,hcl";
 const NAMES = "justfile,.justfile,Procfile,Procfile.*,Jenkinsfile,Jenkinsfile.*,supervisord*.conf";
 const PLAIN = `**/{*.{${EXTENSIONS}},${NAMES}}`;
 
+/** What of their settings cannot be used is told in them. They wake nothing. */
+const SETTINGS = { scheme: "file", pattern: "**/{spec-lsp.toml,pyproject.toml}" };
+
 export function selector(manifest: { activationEvents: string[] }): DocumentFilter[] {
   const languages = manifest.activationEvents
     .filter((event) => event.startsWith("onLanguage:"))
     .map((event) => event.slice("onLanguage:".length));
-  return languages.flatMap((language) =>
+  const documents = languages.flatMap((language) =>
     language === "plaintext"
       ? [{ scheme: "file", language, pattern: PLAIN }]
       : SCHEMES.map((scheme) => ({ scheme, language })),
   );
+  return [...documents, SETTINGS];
 }

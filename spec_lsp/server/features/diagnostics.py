@@ -67,6 +67,7 @@ class Reporter:
         """All that is said of a document, open or not."""
         fault = self._session.fault(name) if self._session.tried(name) is None else None
         items = [_fault(fault)] if fault is not None else []
+        items += self._of_settings(name)
         items += (item for item, _, _ in self.found(name))
         text = self._session.text(name)
         return _report(items, text.text if text else "")
@@ -85,6 +86,12 @@ class Reporter:
             for diagnostic in analysis.diagnostics
         ]
         return _report(items, text)
+
+    def _of_settings(self, name: str) -> Iterator[Item]:
+        """What cannot be used of a document with settings."""
+        flaws = self._session.settings_flaws(name)
+        lines = self._session.lines(name) if flaws else None
+        return (self._item(flaw, None, flaw.place, lines) for flaw in flaws if lines is not None)
 
     def found(self, name: str) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
         """Each finding that is told of a document: as it is told, the analysis it comes from, and what it is there."""
@@ -148,7 +155,7 @@ class Reporter:
             related = self._related(diagnostic, place)
             if related:
                 item["relatedInformation"] = related
-        if client.diagnostic_data:
+        if client.diagnostic_data and analysis is not None:
             item["data"] = {"key": diagnostic.key, "document": analysis.document.name}
         return item
 
