@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -66,6 +67,8 @@ FEATURES = (
 
 FindFiles = Callable[[Sequence[str]], Iterable[str]]
 
+REFRESH_SECONDS = 10.0
+"""How long a client has to answer that it is going to ask again."""
 MAX_POPUPS = 3
 """Distinct errors that are shown in a session; the log has them all."""
 
@@ -177,6 +180,11 @@ class Server(LanguageServer):
         self.refreshing.refresh()
 
     # --- asking the client
+
+    async def refresh(self, method: str) -> None:
+        """Have the client ask again for what it shows. One that does not answer may be asked again after a while."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self.ask(method, None), REFRESH_SECONDS)
 
     async def ask(self, method: str, params: Any) -> Any:
         """A request to the client; None when it refuses or does not know it."""

@@ -26,7 +26,7 @@ python -m sglang.launch_server --model-path '{MODELS}/llama-3.1-8b' \\
   --served-model-name "😀 é" --attention-backend trtllm_mha --speculative-num-steps 5 \\
   --speculative-eagle-topk $TOPK --speculative-num-draft-tokens 32
 """
-"""SGLang refuses it: trtllm_mha cannot verify a tree of drafts. The fix is `TOPK=1`."""
+"""SGLang refuses it: trtllm_mha cannot verify a tree of drafts. The preferred fix is another backend: see `repaired`."""
 
 CONFIG = f"""\
 # spec-lsp: sglang=0.5.23 gpu=b200
@@ -40,6 +40,12 @@ speculative-eagle-topk: 8
 speculative-num-draft-tokens: 32
 """
 """The same as a `--config` file."""
+
+
+def repaired(text: str) -> str:
+    """The script after its preferred fix."""
+    return text.replace("--attention-backend trtllm_mha", "--attention-backend flashinfer")
+
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 _CODEC = {"utf-8": ("utf-8", 1), "utf-16": ("utf-16-le", 2), "utf-32": ("utf-32-le", 4)}

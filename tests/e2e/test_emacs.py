@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.editors import block, environment, run
-from tests.e2e.shared import PATIENCE, RULE, SCRIPT
+from tests.e2e.shared import PATIENCE, RULE, SCRIPT, repaired
 
 DRIVER = Path(__file__).with_name("drive.el")
 PAGE = "emacs.md"
@@ -54,7 +54,7 @@ def check(said: dict[str, Any], script: Path) -> None:
     assert said["diagnostic"]["text"] in ("--attention-backend trtllm_mha", "--speculative-eagle-topk $TOPK")
     assert "Resolved" in said["hover"]
     assert len(said["menu"]) >= 2
-    assert script.read_text(encoding="utf-8") == SCRIPT.replace("TOPK=8", "TOPK=1")
+    assert script.read_text(encoding="utf-8") == repaired(SCRIPT)
 
 
 NO_EGLOT = lacks("eglot")

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.editors import EDITORS, block, environment, run, version_of
-from tests.e2e.shared import CONFIG, RULE, SCRIPT
+from tests.e2e.shared import CONFIG, RULE, SCRIPT, repaired
 
 DRIVER = Path(__file__).with_name("drive.lua")
 PLUGIN = EDITORS / "neovim"
@@ -79,7 +79,7 @@ def test_diagnostics_hover_fix_and_the_file_on_disk(project: Path, plugin: bool)
     assert "Resolved" in said["hover"]
     assert "|" not in said["hover"], "a float shows Markdown's text: tables are noise there"
     assert len(said["menu"]) >= 2
-    assert script.read_text(encoding="utf-8") == SCRIPT.replace("TOPK=8", "TOPK=1")
+    assert script.read_text(encoding="utf-8") == repaired(SCRIPT)
 
 
 def test_fix_all_applies_what_the_settings_allow(project: Path) -> None:

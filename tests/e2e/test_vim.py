@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.editors import block, environment, run, version_of
-from tests.e2e.shared import RULE, SCRIPT
+from tests.e2e.shared import RULE, SCRIPT, repaired
 
 DRIVER = Path(__file__).with_name("drive.vim")
 ALE = (Path("/usr/share/vim-ale"), Path("/usr/share/vim/vimfiles/pack/dist-bundle/opt/ale"))
@@ -53,4 +53,4 @@ def test_ale(tmp_path: Path) -> None:
     assert done.returncode == 0, said.get("failed", done.stdout[-2000:] + done.stderr)
     assert said["diagnostic"]["text"] in ("--attention-backend trtllm_mha", "--speculative-eagle-topk $TOPK")
     assert "**" not in said["hover"], "ALE asks for plain text"
-    assert script.read_text(encoding="utf-8") == SCRIPT.replace("TOPK=8", "TOPK=1")
+    assert script.read_text(encoding="utf-8") == repaired(SCRIPT)

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from spec_lsp.server import server
 from spec_lsp.server.features import half_typed
 from spec_lsp.server.session import settings_table
 from tests.server.fakes import RULES, FakeEngine, LocalClient, range_
@@ -361,6 +362,25 @@ async def test_a_registration_that_is_never_answered_blocks_nothing(tmp_path: Pa
     assert client.methods().count("client/registerCapability") == 2
     assert "workspace/configuration" in client.methods()
     assert client.engine.analysed == ["untitled:warm"], "it is warmed up"
+
+
+async def test_a_refresh_that_is_never_answered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "REFRESH_SECONDS", 0.01)
+    client = LocalClient({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": True}}})
+    await client.start()
+    client.open(URI, "BAD")
+    await client.pull(URI)
+    for count in (1, 2):
+        client.notify(
+            "workspace/didChangeConfiguration", {"settings": {"gpu": f"{count}", "rules": {"unknown-flag": "off"}}}
+        )
+        client.engine.fail = lambda text, count=count: (_ for _ in ()).throw(ValueError(str(count)))  # type: ignore[misc]
+        await client.quiet()
+        await asyncio.sleep(0.05)
+        assert client.methods().count("workspace/diagnostic/refresh") == count
+        client.engine.fail = lambda _: None
+        client.notify("workspace/didChangeConfiguration", {"settings": {}})
+        await client.quiet()
 
 
 async def test_a_folder_that_is_added_is_asked_for_its_settings(tmp_path: Path) -> None:

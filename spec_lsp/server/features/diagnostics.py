@@ -359,7 +359,7 @@ class Diagnostics:
     async def _ask_to_pull(self) -> None:
         while True:
             self._refresh_again = False
-            await self._ls.ask(types.WORKSPACE_DIAGNOSTIC_REFRESH, None)
+            await self._ls.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
             if not self._refresh_again:
                 return
 

@@ -49,7 +49,7 @@ class Refreshing:
     async def _ask(self) -> None:
         while self._again:
             self._again = False
-            await asyncio.gather(*(self._ls.ask(method, None) for method in self._shown))
+            await asyncio.gather(*(self._ls.refresh(method) for method in self._shown))
 
 
 def register(ls: Server) -> dict[str, Any]:
