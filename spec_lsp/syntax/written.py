@@ -77,7 +77,8 @@ def _filled(document: Document, body: Word) -> list[Word]:
     """A here-document as the script fills it in, in each way to that; without what the shell fills in where nobody knows."""
     known = [f for f in document.files if any(body.place.contains(part.place) for part in f.content.fragments)]
     in_files = [f for f in known if not f.name.startswith(READ)]
-    return [f.content._replace(place=body.place) for f in in_files or known] or [body]
+    texts = dict.fromkeys(f.content.fragments for f in in_files or known)
+    return [Word(fragments, body.place) for fragments in texts] or [body]
 
 
 def _told(launches: Sequence[Launch], place: Place) -> bool:
