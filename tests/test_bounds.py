@@ -113,6 +113,25 @@ GROWING: dict[str, Callable[[int], str]] = {
     "keywords.py": lambda n: f"{IMPORT}sgl.Engine(model_path='x', {', '.join(f'pag_siz{i}=1' for i in range(n))})\n",
     "nested calls.py": lambda n: IMPORT + "a = " + "str(" * min(n, 50) + "'x'" + ")" * min(n, 50) + "\n" + ENGINE,
     "methods.py": lambda n: IMPORT + "class A:\n" + "".join(f" def m{i}(self):\n  subprocess.run(['sglang', 'serve', self.x])\n" for i in range(n)),
+    "services.yaml": lambda n: "services:\n" + "".join(f"  s{i}:\n    image: lmsysorg/sglang:v0.5.9\n    command: {RUN} --port {i}\n" for i in range(n)),
+    "steps.yaml": lambda n: "jobs:\n  x:\n    steps:\n" + "".join(f"    - run: {RUN} --port {i}\n" for i in range(n)),
+    "documents.yaml": lambda n: "".join(f"---\ncommand: {RUN} --port {i}\n" for i in range(n)),
+    "aliases.yaml": lambda n: f"a0: &a0 ['{RUN}']\n" + "".join(f"a{i + 1}: &a{i + 1} [*a{i}, *a{i}]\n" for i in range(n)) + f"command: *a{n}\n",
+    "merges.yaml": lambda n: f"a0: &a0 {{command: '{RUN}'}}\n" + "".join(f"a{i + 1}: &a{i + 1}\n  <<: [*a{i}, *a{i}]\n" for i in range(n)) + f"x:\n  <<: *a{n}\n",
+    "extends.gitlab-ci.yml": lambda n: "".join(f".a{i}:\n  extends: [.a{i + 1}, .a{i + 1}]\n" for i in range(n)) + f".a{n}:\n  script: ['{RUN}']\nj:\n  extends: .a0\n",
+    "references.gitlab-ci.yml": lambda n: "".join(f".a{i}:\n  script: [!reference [.a{i + 1}, script], !reference [.a{i + 1}, script]]\n" for i in range(n)) + f".a{n}:\n  script: ['{RUN}']\nj:\n  script: [!reference [.a0, script]]\n",
+    "templates.yaml": lambda n: f"command: {RUN} --x {'{{ x }}' * n}\n",
+    "conditions.yaml": lambda n: f"command:\n- {RUN}\nargs:\n" + "".join(f"{{{{- if .Values.a{i} }}}}\n- --x{i}\n{{{{- end }}}}\n" for i in range(n)),
+    "fences.md": lambda n: "".join(f"```bash\n{RUN} --port {i}\n```\n" for i in range(n)),
+    "runs.Dockerfile": lambda n: "FROM x\n" + "".join(f"RUN {RUN} --port {i}\n" for i in range(n)),
+    "arguments.Dockerfile": lambda n: "FROM x\nARG A0=x\n" + "".join(f"ARG A{i + 1}=$A{i}$A{i}\n" for i in range(n)) + f"CMD {RUN} --x $A{n}\n",
+    "names.justfile": lambda n: "a0 := 'x'\n" + "".join(f"a{i + 1} := a{i} + a{i}\n" for i in range(n)) + f"run:\n  {RUN} --x {{{{a{n}}}}}\n",
+    "names.mk": lambda n: "A0=x\n" + "".join(f"A{i + 1}=$(A{i})$(A{i})\n" for i in range(n)) + f"run:\n\t{RUN} --x $(A{n})\n",
+    "launches.sh": lambda n: "".join(f"{RUN} --port {i}\n" for i in range(n)),
+    "findings.sh": lambda n: "".join(f"{RUN} --bogus {i}\n" for i in range(n)),
+    "flags.sh": lambda n: RUN + "".join(f" --port {i}" for i in range(n)) + "\n",
+    "typos.sh": lambda n: RUN + "".join(f" --pag-siz{i} 1" for i in range(n)) + "\n",
+    "ignores.sh": lambda n: "".join(f"{RUN} --bogus {i}  # spec-lsp: ignore[unknown-flag]\n" for i in range(n)),
 }  # fmt: skip
 """Constructs, each `n` times: the work for twice as many is twice the work, or less."""
 
@@ -146,8 +165,25 @@ HOSTILE: dict[str, str] = {
     "tests.py": IMPORT + "a = " + "(x or (y and " * 28 + "z" + "))" * 28 + "\n" + ENGINE,
     "elifs.py": IMPORT + "if x == 0:\n a = 'x'\n" + "".join(f"elif x == {i}:\n a = '{i}'\n" for i in range(900)) + ENGINE,
     "brackets.py": IMPORT + "a = " + "(" * 3000 + ")" * 3000 + "\n" + ENGINE,
+    "aliases.yaml": f"a0: &a0 ['{RUN}', x]\n" + "".join(f"a{i + 1}: &a{i + 1} [{','.join([f'*a{i}'] * 9)}]\n" for i in range(12)) + "command: *a12\n",
+    "merges.yaml": f"a0: &a0 {{command: ['{RUN}']}}\n" + "".join(f"a{i + 1}: &a{i + 1}\n  <<: [{','.join([f'*a{i}'] * 9)}]\n" for i in range(12)) + "services:\n  x:\n    <<: *a12\n",
+    "references.gitlab-ci.yml": "".join(f".a{i}:\n  script: [{', '.join([f'!reference [.a{i + 1}, script]'] * 9)}]\n" for i in range(12)) + f".a12:\n  script: ['{RUN}']\nj:\n  script:\n  - !reference [.a0, script]\n  - {RUN}\n",
+    "extends.gitlab-ci.yml": "".join(f".a{i}:\n  extends: [{', '.join([f'.a{i + 1}'] * 9)}]\n" for i in range(12)) + f".a12:\n  script: ['{RUN}']\nj:\n  extends: .a0\n",
+    "sexagesimal.yaml": f"page-size: 1{':59' * 2500}\nattention-backend: x\ntp-size: 2\n",
+    "hexadecimal.yaml": f"page-size: 0x{'f' * 100_000}\nattention-backend: x\ntp-size: {'9' * 100_000}\n",
+    "brackets.yaml": f"a: {'[' * 3000}{']' * 3000}\ncommand: {RUN}\n",
+    "holes.yaml": f"command: {RUN} --x {'{{ x }}' * 20_000}\n",
+    "arguments.Dockerfile": "FROM x\nARG A0=x\n" + "".join(f"ARG A{i + 1}=$A{i}$A{i}\n" for i in range(60)) + f"CMD {RUN} --x $A60\n",
+    "names.justfile": "a0 := 'x'\n" + "".join(f"a{i + 1} := a{i} + a{i}\n" for i in range(60)) + f"run:\n  {RUN} --x {{{{a60}}}}\n",
+    "names.mk": "A0=x\n" + "".join(f"A{i + 1}=$(A{i})$(A{i})\n" for i in range(60)) + f"run:\n\t{RUN} --x $(A60)\n",
+    "quotes.md": ("> " * 300 + f"```bash\n{'> ' * 300}{RUN}\n{'> ' * 300}```\n") * 20,
+    "cells.ipynb": '{"cells": [{"cell_type": "code", "source": ["a = \'sglang serve\'\\n", ' + '"a = a + a\\n", ' * 60 + '"import os\\nos.system(a)\\n"]}]}',
     "calls.py": IMPORT + "".join(f"def f{i}(x):\n    subprocess.run(['sglang', 'serve', x])\n" + f"    f{i + 1}(x)\n" * 4 for i in range(12)) + "f0('x')\n",
 }  # fmt: skip
+
+
+SILENT = ("aliases.yaml", "cells.ipynb")
+"""Texts in which no launch is certain."""
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -159,7 +195,7 @@ def test_hostile_texts_are_read_in_bounded_steps(name: str) -> None:
     assert not analysis.faults
     told = [d for d in analysis.diagnostics if d.rule.name == "not-read-whole"]
     assert len(told) <= 1
-    assert analysis.launches or told
+    assert analysis.launches or told or name in SILENT
 
 
 def test_what_was_found_before_a_bound_is_kept() -> None:

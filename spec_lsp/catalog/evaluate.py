@@ -9,15 +9,29 @@ from __future__ import annotations
 import ast
 import functools
 import operator
+import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.files import MAX_SOURCE, Area
+from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
 
 MAX_DEPTH = 60
+MAX_STEPS = 150_000
+"""Expressions, rounds and statements of one tree that are gone through; SGLang's own takes some 3,000."""
+MAX_SIZE = 100_000
+"""Items or characters of a value."""
+MAX_BITS = 4_096
+"""Of a whole number."""
+FAILS = (
+    ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError, OSError,
+)  # fmt: skip
+"""What reading and evaluating anybody's source may end in: then nothing is told."""
+WIDTHS = re.compile(r"\d{4}|\*|\{[^{}]*\{")
+"""What a text to be formatted may have that makes it very long."""
 
 
 class CannotTell(Exception):  # noqa: N818 - an answer, not a failure
@@ -75,6 +89,7 @@ class Class:
         found: list[Member] = []
         for name, value in self.assignments():
             if not name.startswith("_"):
+                self.module.tree.spend(len(found))
                 scope = {m.name: m.value for m in found}
                 found.append(Member(self, name, _enum_value(self.module.evaluate(value, scope), len(found))))
         return found
@@ -135,8 +150,12 @@ class Module:
 
     @functools.cached_property
     def syntax(self) -> ast.Module:
-        text = Area((self.tree.root,)).read(self.path, MAX_SOURCE).decode()
-        return ast.parse(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+        """Raises CannotTell for a source that cannot be read, or lies outside the tree."""
+        try:
+            text = Area((self.tree.root,)).read(self.path, MAX_SOURCE).decode()
+            return ast.parse(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+        except (*FAILS, UnreadableError) as error:
+            raise CannotTell(self.name) from error
 
     @functools.cached_property
     def bindings(self) -> dict[str, ast.AST | tuple[str, str]]:
@@ -217,7 +236,11 @@ class Module:
 
     def evaluate(self, node: ast.expr, scope: Mapping[str, Any] | None = None) -> Any:
         """The value of an expression in this module, with the local names `scope`. Raises CannotTell."""
-        return _Evaluator(self, dict(scope or {})).visit(node)
+        self.tree.spend(1)
+        try:
+            return _bounded(_Evaluator(self, dict(scope or {})).visit(node))
+        except FAILS as error:
+            raise CannotTell(type(node).__name__) from error
 
 
 class Tree:
@@ -228,7 +251,14 @@ class Tree:
         self._modules: dict[str, Module | None] = {}
         self._values: dict[tuple[str, str], Any] = {}
         self._busy: set[tuple[str, str]] = set()
+        self._left = MAX_STEPS
         self.depth = 0
+
+    def spend(self, steps: int) -> None:
+        """Take so many steps. Raises CannotTell when there are none left."""
+        self._left -= steps
+        if self._left < 0:
+            raise CannotTell("it takes more work than any tree should")
 
     def module(self, name: str) -> Module | None:
         """The module `sglang.x.y`, None if it has no source in the tree."""
@@ -313,6 +343,7 @@ def run(
 ) -> Any:
     """Execute simple statements; `on_call` sees each statement that is a call and says whether it took it."""
     for node in body:
+        module.tree.spend(1)
         if isinstance(node, ast.Return):
             raise _Return(None if node.value is None else module.evaluate(node.value, scope))
         if isinstance(node, ast.Expr):
@@ -332,6 +363,7 @@ def run(
             run(module, taken, scope, on_call)
         elif isinstance(node, ast.For) and isinstance(node.target, ast.Name):
             for value in _iterate(module.evaluate(node.iter, scope)):
+                module.tree.spend(1)
                 scope[node.target.id] = value
                 run(module, node.body, scope, on_call)
         elif isinstance(node, ast.Try):
@@ -362,10 +394,45 @@ def _mutate(module: Module, call: ast.Call, scope: dict[str, Any]) -> None:
             "remove",
             "discard",
         ):
-            getattr(container, target.attr)(*[module.evaluate(a, scope) for a in call.args])
+            try:
+                getattr(container, target.attr)(*[module.evaluate(a, scope) for a in call.args])
+            except FAILS as error:
+                raise CannotTell(target.attr) from error
+            _bounded(container)
+
+
+def _bounded(value: Any) -> Any:
+    """The value. Raises CannotTell where it is larger than any that SGLang has."""
+    size = (
+        value.bit_length() * MAX_SIZE // MAX_BITS
+        if isinstance(value, int)
+        else len(value)
+        if isinstance(value, (str, bytes, list, tuple, set, frozenset, dict))
+        else 0
+    )
+    if size > MAX_SIZE:
+        raise CannotTell("it is very large")
+    return value
+
+
+def _would_be(operator_: type, left: Any, right: Any) -> int:
+    """At least how large the result of an operator gets, before it is worked out."""
+    if operator_ in (ast.Pow, ast.LShift):
+        bits = abs(right) if isinstance(right, int) else 1
+        each = max(left.bit_length(), 1) if operator_ is ast.Pow and isinstance(left, int) else 1
+        return bits * each * MAX_SIZE // MAX_BITS
+    if operator_ is ast.Mult:
+        sized, times = (right, left) if isinstance(left, int) else (left, right)
+        if isinstance(times, int) and isinstance(sized, (str, bytes, list, tuple)):
+            return len(sized) * max(times, 0)
+    if operator_ is ast.Mod and isinstance(left, (str, bytes)) and WIDTHS.search(str(left)):
+        return MAX_SIZE + 1
+    return 0
 
 
 def _iterate(value: Any) -> list[Any]:
+    if isinstance(value, range) and len(value) > MAX_SIZE:
+        raise CannotTell("a very long range")
     if isinstance(value, Class) and value.is_enum():
         return list(value.members())
     if isinstance(value, (set, frozenset)):
@@ -443,6 +510,10 @@ class _Evaluator(ast.NodeVisitor):
         self.module = module
         self.scope = scope
 
+    def visit(self, node: ast.AST) -> Any:
+        self.module.tree.spend(1)
+        return super().visit(node)
+
     def generic_visit(self, node: ast.AST) -> Any:
         raise CannotTell(ast.unparse(node))
 
@@ -501,8 +572,10 @@ class _Evaluator(ast.NodeVisitor):
 
     def visit_BinOp(self, node: ast.BinOp) -> Any:
         left, right = self.visit(node.left), self.visit(node.right)
+        if _would_be(type(node.op), left, right) > MAX_SIZE:
+            raise CannotTell("it is very large")
         try:
-            return _BINARY[type(node.op)](left, right)
+            return _bounded(_BINARY[type(node.op)](left, right))
         except (KeyError, TypeError) as error:
             raise CannotTell(ast.unparse(node)) from error
 
@@ -535,13 +608,16 @@ class _Evaluator(ast.NodeVisitor):
         return self.visit(node.body if self.visit(node.test) else node.orelse)
 
     def visit_JoinedStr(self, node: ast.JoinedStr) -> Any:
-        return "".join(str(self.visit(v.value if isinstance(v, ast.FormattedValue) else v)) for v in node.values)
+        parts = [str(self.visit(v.value if isinstance(v, ast.FormattedValue) else v)) for v in node.values]
+        if sum(map(len, parts)) > MAX_SIZE:
+            raise CannotTell("a very long text")
+        return "".join(parts)
 
     def visit_ListComp(self, node: ast.ListComp) -> Any:
-        return list(self._comprehension(node.elt, node.generators))
+        return list(islice(self._comprehension(node.elt, node.generators), MAX_SIZE + 1))
 
     def visit_GeneratorExp(self, node: ast.GeneratorExp) -> Any:
-        return list(self._comprehension(node.elt, node.generators))
+        return list(islice(self._comprehension(node.elt, node.generators), MAX_SIZE + 1))
 
     def visit_SetComp(self, node: ast.SetComp) -> Any:
         return set(self._comprehension(node.elt, node.generators))
@@ -551,6 +627,7 @@ class _Evaluator(ast.NodeVisitor):
         for value in _iterate(self.visit(first.iter)):
             inner = _Evaluator(self.module, {**self.scope, **_unpacked(first.target, value)})
             if all(inner.visit(test) for test in first.ifs):
+                self.module.tree.spend(1)
                 if rest:
                     yield from inner._comprehension(element, rest)
                 else:
@@ -590,11 +667,27 @@ class _Evaluator(ast.NodeVisitor):
                 return owner.args[0]
             raise CannotTell(ast.unparse(node))
         if isinstance(owner, (str, dict, list, set, frozenset, tuple)) and name in _METHODS:
-            result = getattr(owner, name)(*self._items(node.args))
+            given = self._items(node.args)
+            if _makes_long(owner, name, given):
+                raise CannotTell("a very long text")
+            result = _bounded(getattr(owner, name)(*given))
             return list(result) if name in ("keys", "values", "items") else result
         if isinstance(owner, Class) and owner.is_enum() and name == "keys":
             raise CannotTell(ast.unparse(node))
         return _NO_METHOD
+
+
+def _makes_long(owner: Any, name: str, given: list[Any]) -> bool:
+    """Whether a method of a text may make one that is longer than any of SGLang's."""
+    if not isinstance(owner, str):
+        return False
+    if name == "format":
+        return WIDTHS.search(owner) is not None
+    if name == "replace" and len(given) >= 2 and isinstance(given[0], str) and isinstance(given[1], str):
+        return len(owner) + owner.count(given[0]) * len(given[1]) > MAX_SIZE
+    if name == "join" and given and isinstance(given[0], (list, tuple, set)):
+        return len(owner) * len(given[0]) + sum(len(str(i)) for i in given[0]) > MAX_SIZE
+    return False
 
 
 _NO_METHOD = object()

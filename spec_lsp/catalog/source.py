@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.catalog.evaluate import CannotTell, Class, Foreign, Function, Member, Module, Tree, run
+from spec_lsp.catalog.evaluate import FAILS, CannotTell, Class, Foreign, Function, Member, Module, Tree, run
 from spec_lsp.catalog.model import SUPPRESS, Action, Flag
 
 _DEPRECATED = re.compile(r"\W*(deprecated|removed)\b", re.IGNORECASE)
@@ -50,7 +50,10 @@ def read_flags(root: Path) -> Reading:
     module = tree.module(f"{root.name}.srt.server_args")
     if module is None:
         raise CannotTell(f"{root} has no srt/server_args.py")
-    return _Reader(tree, module).read()
+    try:
+        return _Reader(tree, module).read()
+    except (*FAILS, StopIteration) as error:
+        raise CannotTell(f"{root} is not written as SGLang is ({type(error).__name__})") from error
 
 
 class _Reader:

@@ -15,7 +15,7 @@ from spec_lsp.syntax.launch import Clue, Document, Edit, EmbeddedFile, Launch, P
 from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
 from spec_lsp.syntax.source import WordSource, embedded
 from spec_lsp.syntax.strings import json_strings
-from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
 
 Read = Callable[[str], str | None]
 
@@ -486,4 +486,4 @@ def _variable(
         return expanded(source, m.start("word"), m.end("word"), known, reason, False, depth + 1).fragments
     if value is None:
         return (Fragment(None, here, False, reason),)
-    return tuple(f._replace(via=(here, *f.via)) for f in value.fragments)
+    return brought_in(value, here)

@@ -15,7 +15,7 @@ from spec_lsp.syntax.launch import Document, Launch, Problem
 from spec_lsp.syntax.pins import Called, Pins
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
 
 Read = Callable[[str], str | None]
 
@@ -73,6 +73,8 @@ class _Reader:
         self.name = name
         self.text = text
         self.assigned: dict[str, tuple[int, int]] = {}
+        self.worked_out: dict[str, Word] = {}
+        """What assigned names hold."""
         self.written: dict[str, str] = {}
         self.exported: set[str] = set()
         self.exports_all = re.search(r"^set[ \t]+export\b(?![ \t]*:=[ \t]*false)", text, re.M) is not None
@@ -160,7 +162,10 @@ class _Reader:
         span = self.assigned.get(name)
         if span is None or depth > MAX_DEPTH:
             return unknown(Place(self.name, 0, 0), COMPUTED)
-        return self.expression(*span, {}, depth + 1)
+        if name not in self.worked_out:  # once, however often it is named
+            self.worked_out[name] = unknown(Place(self.name, *span), COMPUTED)
+            self.worked_out[name] = self.expression(*span, {}, depth + 1)
+        return self.worked_out[name]
 
     def expression(self, start: int, end: int, own: Mapping[str, Word], depth: int = 0) -> Word:
         """Strings and variables with `+` or `/` between them; anything else is unknown."""
@@ -184,7 +189,7 @@ class _Reader:
                 fragments.extend(self.call(m, depth))
             elif m.group("name"):
                 value = self.variable(m.group("name"), own, depth)
-                fragments.extend(f._replace(via=(here, *f.via)) for f in value.fragments)
+                fragments.extend(brought_in(value, here))
             elif m.group("slash"):
                 fragments.append(Fragment("/", here, False, fixed=True))
             at = m.end()

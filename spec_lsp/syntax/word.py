@@ -203,3 +203,18 @@ def told(word: Word) -> object:
     """What a word is, known or not, apart from where it stands: words of which this is equal run the same."""
     text = word.text
     return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)
+
+
+MAX_FRAGMENTS = 2_000
+MAX_CHARACTERS = 300_000
+"""Of a text that is put together, beyond which it is unknown: no system takes a longer command."""
+MAX_VIA = 12
+"""Names that a text came through, of which the outermost are kept."""
+TOO_LONG = "it is too long to be worked out"
+
+
+def brought_in(value: Word, here: Place) -> tuple[Fragment, ...]:
+    """What a name at `here` brings in; unknown where that is longer than any command: names that hold each other twice grow fast."""
+    if len(value.fragments) > MAX_FRAGMENTS // 4 or sum(len(f.text or "") for f in value.fragments) > MAX_CHARACTERS:
+        return (Fragment(None, here, False, TOO_LONG),)
+    return tuple(f._replace(via=(here, *f.via[: MAX_VIA - 1])) for f in value.fragments)

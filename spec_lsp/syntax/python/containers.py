@@ -10,7 +10,6 @@ from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     FRAGMENTS_A_STEP,
-    TOO_LONG,
     Entry,
     Items,
     Later,
@@ -31,7 +30,7 @@ from spec_lsp.syntax.python.values import (
     text_of,
 )
 from spec_lsp.syntax.python.ways import World
-from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.word import TOO_LONG, Fragment, Place, Word
 
 MAX_ITEMS = 2_000
 """Of a list, beyond which the rest of it is unknown."""

@@ -21,9 +21,7 @@ from spec_lsp.syntax.python.truth import OUTSIDE, identity, is_none, truth_of
 from spec_lsp.syntax.python.values import (
     COMPUTED,
     DEPENDS,
-    MAX_FRAGMENTS,
     SIGN,
-    TOO_LONG,
     Either,
     Entry,
     Items,
@@ -50,7 +48,7 @@ from spec_lsp.syntax.python.values import (
 )
 from spec_lsp.syntax.python.ways import Impossible, Turn, Undecided, World
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
-from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.word import MAX_FRAGMENTS, TOO_LONG, Fragment, Place, Word
 
 ENVIRON = "os.environ"
 MAX_NUMBER = 1 << 53

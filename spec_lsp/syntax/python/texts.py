@@ -11,8 +11,6 @@ from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import MAX_ITEMS, items_made
 from spec_lsp.syntax.python.values import (
     COMPUTED,
-    MAX_CHARACTERS,
-    MAX_FRAGMENTS,
     Items,
     Spread,
     Text,
@@ -23,7 +21,7 @@ from spec_lsp.syntax.python.values import (
     text_of,
 )
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.word import Fragment, Place, Word
+from spec_lsp.syntax.word import MAX_CHARACTERS, MAX_FRAGMENTS, Fragment, Place, Word
 
 TEXT_CHANGES = frozenset(("replace", "removeprefix", "removesuffix", "lower", "upper", "title"))
 QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[^\s\"'\\]+", re.S)

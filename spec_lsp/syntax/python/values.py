@@ -11,7 +11,7 @@ from typing import Any
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.python.ways import Turn, World
-from spec_lsp.syntax.word import Fragment, Place, Word, unknown
+from spec_lsp.syntax.word import MAX_CHARACTERS, MAX_FRAGMENTS, MAX_VIA, TOO_LONG, Fragment, Place, Word, unknown
 
 PARAMETER = "a parameter"
 COMPUTED = "computed by the program"
@@ -144,12 +144,6 @@ class Routine:
 Value = Text | Plain | Items | Table | Opaque | More | Either | Later | Spread | Record | Routine
 MAX_ENTRIES = 2_000
 """Of a dictionary, beyond which any may follow."""
-MAX_FRAGMENTS = 2_000
-MAX_CHARACTERS = 300_000
-"""Of a text, beyond which the rest of it is unknown: no system takes a longer command."""
-MAX_VIA = 12
-"""Names that a text came through, of which the outermost are kept."""
-TOO_LONG = "it is too long to be worked out"
 LAYER = 12
 DEEP = 150
 """Values made of values that a world looks through."""

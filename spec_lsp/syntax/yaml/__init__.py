@@ -14,7 +14,7 @@ from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant
+from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant, not_read_whole
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import embedded
@@ -30,7 +30,7 @@ from spec_lsp.syntax.yaml.config import (
     read_config,
     read_embedded_config,
 )
-from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, items, root_of
+from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, items, root_of, too_much
 from spec_lsp.syntax.yaml.pipelines import argo_parameters
 from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
 from spec_lsp.syntax.yaml.shift import shift
@@ -182,6 +182,9 @@ class _File:
         told = Told()
         for way in self.template.ways(start, end, MATTERS):
             part = self.part(start, end, way)
+            if part.root is None and (why := too_much(part.text)):
+                told.problems.append(not_read_whole(self.name, why))
+                break
             taken = tuple(Choice(Place(self.name, at, at), what) for at, what in way.taken)
             settings, of_settings = self.settings(part)
             for given in settings:

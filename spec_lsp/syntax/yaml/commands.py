@@ -117,6 +117,7 @@ class Reader:
     """The releases that the scripts read so far install."""
     _open: list[int] = field(default_factory=list)
     _visits: dict[int, int] = field(default_factory=dict)
+    _goes_on: dict[tuple[int, int], bool] = field(default_factory=dict)
 
     # --- the document
 
@@ -236,7 +237,9 @@ class Reader:
         inner = self.begun(node, inner)
         done = ("command",) if inner.begun and inner.begun is not frame.begun else self.command(node, inner)
         if id(node) in self.jobs and "script" in self.part.entries(node):
-            self.script(text.joined_lines([self.part.word(n) for n in gitlab_script(self.part, node)]), inner)
+            lines = [self.part.word(n) for n in gitlab_script(self.part, node)]
+            if lines:
+                self.script(text.joined_lines(lines), inner)
             done = (*done, *SCRIPTS)
         if OTHER_SHELLS.match(self.part.text_at(node, "shell") or ""):
             done = (*done, "run")  # a step of a workflow in another language
@@ -295,6 +298,13 @@ class Reader:
         """Whether a mapping in a node has arguments, but no command and no image, of its own."""
         if depth > MAX_BETWEEN:
             return False
+        key = id(node), depth  # aliases lead to the same node again and again
+        if key not in self._goes_on:
+            self._goes_on[key] = self._looks_on(node, depth)
+        return self._goes_on[key]
+
+    def _looks_on(self, node: Node, depth: int) -> bool:
+        checkpoint()
         if is_list(node):
             return any(self.goes_on(item, depth + 1) for item in items(node) if not is_scalar(item))
         entries = self.part.entries(node)

@@ -218,10 +218,23 @@ class _Values:
 
     def constructed(self, node: Any) -> Any:
         try:
-            return self.constructor.construct_document(node)
+            return data_of(self.constructor, node)
         except Exception as problem:
             self.error = self.error or ConfigError(_message(problem), self.place(node))
             return None
+
+
+MAX_DIGITS = 4_300
+"""Of a whole number: Python 3.11 and later write out, and read, no longer one (`sys.get_int_max_str_digits`)."""
+
+
+def data_of(constructor: yaml.constructor.SafeConstructor, node: Any) -> Any:
+    """What a node is as data. Raises as the constructor does, and ValueError for whole numbers that Python does not write out."""
+    digits = len(node.value) if node.tag.endswith(":int") else 0
+    data = constructor.construct_document(node) if digits <= MAX_DIGITS else None
+    if digits > MAX_DIGITS or (isinstance(data, int) and data.bit_length() > MAX_DIGITS * 3):
+        raise ValueError(f"a whole number has more than {MAX_DIGITS:,} digits")
+    return data
 
 
 def nests_too_deep(text: str) -> bool:

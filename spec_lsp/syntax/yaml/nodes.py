@@ -85,9 +85,16 @@ def root_of(text: str) -> Node:
     return root
 
 
+def too_much(text: str) -> str:
+    """Why a document is not read, as what is said of the file; empty where it is."""
+    if len(text) > MAX_LENGTH:
+        return f"has a document of more than {MAX_LENGTH:,} characters"
+    return "is nested too deeply" if nests_too_deep(text) else ""
+
+
 def _read(text: str) -> Node:
     """The root of a text, whose lines are mended until it can be read: quotes and brackets left open first."""
-    if len(text) > MAX_LENGTH or nests_too_deep(text):
+    if too_much(text):
         return None
     closed: list[int] = []
     """Where a bracket was put in."""

@@ -152,7 +152,11 @@ def ways_of(combinations: Sequence[Combination], names: Sequence[str], most: int
 
 NOT_JOBS = frozenset(("default", "variables", "include", "stages", "workflow", "image", "services", "cache"))
 SCRIPTS = ("before_script", "script")
-MAX_EXTENDED = 8
+MAX_EXTENDED = 24
+"""Lists in lists, and references to them, that GitLab goes through (ten) and more."""
+
+
+Entries = Mapping[str, tuple[Node, Node]]
 
 
 def is_gitlab(part: Part) -> bool:
@@ -163,9 +167,10 @@ def is_gitlab(part: Part) -> bool:
 def take_over(part: Part) -> None:
     """Puts what a job takes over (`default`, `extends`) beside its own keys, and takes `!reference` for what it names."""
     part.signs = None
+    extended: dict[int, Entries] = {}
     for name, (_, job) in part.entries(part.root).items():
         if name not in NOT_JOBS and is_mapping(job):
-            part.put(job, {**_default(part), **_job(part, job)})
+            part.put(job, {**_default(part), **_job(part, job, extended)})
 
 
 def _default(part: Part) -> Mapping[str, tuple[Node, Node]]:
@@ -174,16 +179,22 @@ def _default(part: Part) -> Mapping[str, tuple[Node, Node]]:
     return {**{name: own[name] for name in ("image", "before_script") if name in own}, **entries}
 
 
-def _job(part: Part, job: Node, depth: int = 0) -> dict[str, tuple[Node, Node]]:
-    """A job's entries with those of the jobs that it extends; mappings in both are merged, the job's own last."""
-    own = part.entries(job)
+def _job(part: Part, job: Node, extended: dict[int, Entries]) -> Entries:
+    """A job's entries with those of the jobs that it extends; mappings in both are merged, the job's own last. `extended` holds the jobs
+    that were looked at, each once: one may lead back to itself."""
+    known = extended.get(id(job))
+    if known is not None:
+        return known
+    own = extended[id(job)] = part.entries(job)
     extends = part.get(job, "extends")
-    found: dict[str, tuple[Node, Node]] = {}
+    found: Entries = {}
     for base in [extends] if is_scalar(extends) else items(extends):
-        taken = part.get(part.root, base.value) if is_scalar(base) and depth < MAX_EXTENDED else None
+        checkpoint()
+        taken = part.get(part.root, base.value) if is_scalar(base) else None
         if is_mapping(taken) and taken is not job:
-            found = _merged(part, found, _job(part, taken, depth + 1))
-    return _merged(part, found, own)
+            found = _merged(part, found, _job(part, taken, extended))
+    extended[id(job)] = _merged(part, found, own)
+    return extended[id(job)]
 
 
 def _merged(
@@ -199,22 +210,34 @@ def _merged(
 
 def gitlab_script(part: Part, job: Node) -> list[Node]:
     """The lines of a job's script, those that run before it first: one shell runs both."""
-    return [line for key in SCRIPTS for line in _lines(part, part.get(job, key), 0)]
+    known: dict[int, list[Node]] = {}
+    return [line for key in SCRIPTS for line in _lines(part, part.get(job, key), 0, known)]
 
 
-def _lines(part: Part, node: Node, depth: int) -> Iterator[Node]:
-    """The lines of a list, those that `!reference [.job, script]` names in its place."""
+MAX_LINES = 2_000
+"""Lines of a script beyond which no more are brought in."""
+
+
+def _lines(part: Part, node: Node, depth: int, known: dict[int, list[Node]]) -> list[Node]:
+    """The lines of a list, those that `!reference [.job, script]` names in its place. `known` holds those of each list: a reference to
+    references to references … is looked at once."""
     checkpoint()
     if node is None or depth > MAX_EXTENDED:
-        return
+        return []
+    if is_scalar(node):
+        return [] if is_null(node) else [node]
+    if id(node) in known:
+        return known[id(node)]
+    found = known[id(node)] = []
     if node.tag == "!reference":
         path = [n.value for n in items(node) if is_scalar(n)]
-        yield from _lines(part, part.get(part.root, *path), depth + 1)
+        found += _lines(part, part.get(part.root, *path), depth + 1, known)
     elif is_list(node):
         for item in items(node):
-            yield from _lines(part, item, depth + 1)
-    elif is_scalar(node) and not is_null(node):
-        yield node
+            found += _lines(part, item, depth + 1, known)
+            if len(found) > MAX_LINES:
+                break
+    return found
 
 
 # --- Argo --------------------------------------------------------------------------------------------------------------

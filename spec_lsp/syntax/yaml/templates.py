@@ -242,6 +242,8 @@ class _Reader:
         self.found = Template(text)
         self.inlined = 0
         """Where the last stretch that is there or not ends."""
+        self.looked_at = (-1, -1, False)
+        """The last lines that were looked at, and whether they have nothing beside templates."""
         self.blocks: list[_Block] = []
         self.steering: list[tuple[int, int]] = []
         """Templates in lines that print nothing."""
@@ -264,7 +266,7 @@ class _Reader:
         code = (m["comment"] or m["go"] or m["open"] or m["jinja"] or "").strip("-+ \t\r\n")
         word = re.match(r"\w*", code)
         first = word.group() if word else ""
-        alone = not TOKEN.sub("", self.text[start:end]).strip() and m["flow"] is None
+        alone = m["flow"] is None and self.holds_tokens_alone(start, end)
         steers = m["note"] is not None or self.steers(m, first, code)
         if m["flow"] is None:
             self.turn(m, first, code, start, end, alone)
@@ -279,6 +281,12 @@ class _Reader:
             self.found.holes.append(Hole(start, end, code, reason, steers, m.start() + m.group().find(code), dot))
             if steers:
                 self.steering.append(m.span())
+
+    def holds_tokens_alone(self, start: int, end: int) -> bool:
+        """Whether lines have nothing beside templates; looked at once, however many there are."""
+        if self.looked_at[:2] != (start, end):
+            self.looked_at = start, end, not TOKEN.sub("", self.text[start:end]).strip()
+        return self.looked_at[2]
 
     def trimmed(self, m: re.Match[str]) -> tuple[int, int]:
         """A template with the blanks of its line that it takes away (`{{-`, `-}}`)."""

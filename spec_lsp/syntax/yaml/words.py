@@ -11,6 +11,7 @@ import yaml
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
+from spec_lsp.syntax.yaml.config import data_of
 
 KUBERNETES = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
 COMPOSE = re.compile(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
@@ -235,6 +236,6 @@ def joined_lines(words: list[Word]) -> Word:
 def loaded(node: Any) -> Any:
     """A scalar's data as `yaml.safe_load` gives it, None where it fails."""
     try:
-        return yaml.constructor.SafeConstructor().construct_document(node)
+        return data_of(yaml.constructor.SafeConstructor(), node)
     except Exception:
         return None

@@ -1,0 +1,82 @@
+"""Whatever stands where an installed SGLang should: it is read in bounded steps, or said not to be SGLang's."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.catalog import evaluate
+from spec_lsp.catalog.evaluate import CannotTell
+from spec_lsp.catalog.source import read_flags
+
+METHOD = "class ServerArgs:\n    @staticmethod\n    def add_cli_args(parser):\n        parser.add_argument('--first', default=1)\n"
+
+
+def flags(*lines: str, above: str = "") -> str:
+    return above + METHOD + "".join(f"        {line}\n" for line in lines)
+
+
+HOSTILE = {
+    "power": flags("parser.add_argument('--a', default=10**10**10)"),
+    "repeated text": flags("parser.add_argument('--a', default='x' * 10**10)"),
+    "repeated list": flags("parser.add_argument('--a', default=[0] * 10**10)"),
+    "shift": flags("parser.add_argument('--a', default=1 << 10**10)"),
+    "width": flags("parser.add_argument('--a', default='%9999999999s' % 1)"),
+    "width of a format": flags("parser.add_argument('--a', default='{:9999999999}'.format(1))"),
+    "width of a width": flags("parser.add_argument('--a', default='{:{}}'.format(1, 9999999999))"),
+    "range": flags("parser.add_argument('--a', choices=list(range(10**10)))"),
+    "misfit": flags("parser.add_argument('--a', default=1 < 'a')", "parser.add_argument('--b', default=1 / 0)"),
+    "squares": flags("x = 3", *["x = x * x"] * 60, "parser.add_argument('--a', default=x)"),
+    "doubled names": flags(
+        "parser.add_argument('--a', default=A59)",
+        above="A0 = 'xxxx'\n" + "".join(f"A{i + 1} = A{i} + A{i}\n" for i in range(59)),
+    ),
+    "doubled list": flags("x = [1]", *["x.extend(x)"] * 60, "parser.add_argument('--a', default=x)"),
+    "replaced": flags("x = 'xx'", *["x = x.replace('x', 'xxxx')"] * 60, "parser.add_argument('--a', default=x)"),
+    "joined": flags("x = 'xx'", *["x = x.join([x, x])"] * 60, "parser.add_argument('--a', default=x)"),
+    "formatted": flags("x = 'xx'", *["x = f'{x}{x}'"] * 60, "parser.add_argument('--a', default=x)"),
+    "rounds": flags("for a in range(9999):", "    for b in range(9999):", "        pass"),
+    "rounds of a list": flags("parser.add_argument('--a', choices=[1 " + "for x in range(99) " * 9 + "])"),
+    "itself": flags("parser.add_argument('--a', default=f(1))", above="def f(x):\n    return f(x) + f(x)\n"),
+    "attributes": flags(
+        "parser.add_argument('--a', default=C.a50)",
+        above="class C:\n    a0 = 1\n    a1 = 1\n" + "".join(f"    a{i + 2} = a{i + 1} + a{i}\n" for i in range(50)),
+    ),
+    "bases": flags("parser.add_argument('--a', choices=list(P))", above="class P(Q): pass\nclass Q(P): pass\n"),
+    "imports": flags("parser.add_argument('--a', default=nowhere)", above="from sglang.srt.server_args import *\n"),
+    "nested": flags("x = " + "(" * 90 + "1" + ")" * 90, "y = " + "-" * 20_000 + "1"),
+    "members": flags(
+        *[f"parser.add_argument('--a{i}', choices=[e.value for e in E])" for i in range(50)],
+        above="from enum import Enum\nclass E(Enum):\n" + "".join(f"    a{i} = {i}\n" for i in range(3000)),
+    ),
+    "no Python": "def (",
+    "no text": "x = '\0'",
+    "no method": "class ServerArgs: pass",
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_tree_is_read_in_bounded_steps(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = tmp_path / "sglang"
+    (root / "srt").mkdir(parents=True)
+    (root / "srt" / "server_args.py").write_text(HOSTILE[name], "utf-8")
+    monkeypatch.setattr(evaluate, "MAX_STEPS", 20_000)
+    try:
+        reading = read_flags(root)
+    except CannotTell:
+        return
+    assert "--first" in {s for flag in reading.flags for s in flag.spellings}
+    assert all(len(doubt) < 1000 for doubt in reading.doubts)
+
+
+def test_a_tree_that_is_a_folder_or_binary(tmp_path: Path) -> None:
+    root = tmp_path / "sglang"
+    (root / "srt" / "server_args.py").mkdir(parents=True)
+    with pytest.raises(CannotTell):
+        read_flags(root)
+    other = tmp_path / "b" / "sglang"
+    (other / "srt").mkdir(parents=True)
+    (other / "srt" / "server_args.py").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CannotTell):
+        read_flags(other)
