@@ -56,7 +56,7 @@ def _better(known: Variable | None, new: Variable) -> Variable:
 def _in_module(module: Module) -> Iterator[Variable]:
     try:
         nodes = list(ast.walk(module.syntax))
-    except (SyntaxError, ValueError):
+    except CannotTell:
         return
     for node in nodes:
         if isinstance(node, ast.ClassDef) and node.name == "Envs":
