@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache as once
 from functools import partial
+from typing import TypeVar, cast
 
 from spec_lsp.analysis.builds import own_build
 from spec_lsp.analysis.diagnostics import Naming, deprecations_once, diagnostics_of, in_order, told_once, with_names
@@ -39,6 +40,8 @@ from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
 from spec_lsp.syntax.word import Word
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -77,6 +80,7 @@ class Cache:
     def __init__(self, size: int = 512) -> None:
         self._size = size
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
+        self._found: OrderedDict[tuple[int, Hashable], tuple[object, object]] = OrderedDict()
         self.kept: dict[str, Sequence[Kept | None]] = {}
         """By document: a launch that the reader gives back as the very same object needs no look at what it reads. None where a launch
         could not be judged."""
@@ -94,7 +98,18 @@ class Cache:
 
     def clear(self) -> None:
         self._entries.clear()
+        self._found.clear()
         self.kept.clear()
+
+    def found(self, about: object, part: Hashable, find: Callable[[], T]) -> T:
+        """What `find` finds of a part of this very object, looked for once as long as it is remembered."""
+        key = id(about), part
+        known = self._found.get(key)
+        if known is None or known[0] is not about:
+            known = self._found[key] = about, find()
+            if len(self._found) > self._size:
+                self._found.popitem(last=False)
+        return cast(T, known[1])
 
     def keep(self, document: str, launches: Sequence[Kept | None]) -> None:
         self.kept.pop(document, None)

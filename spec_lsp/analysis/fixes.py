@@ -76,7 +76,9 @@ def fixes_for(
     single = [replace(f, preferred=i == 0 and _is_applied(diagnostic, f)) for i, f in enumerate(fixes)]
     if not whole or not _is_refusal(diagnostic) or diagnostic.launch is None:
         return tuple(single)
-    accepted = acceptance(analysis, diagnostic.launch, options, workspace, cache)
+    launch = diagnostic.launch
+    find = partial(acceptance, analysis, launch, options, workspace, cache)
+    accepted = find() if cache is None else cache.found(analysis, launch, find)
     return _with_choice([replace(f, preferred=False) for f in single], accepted)
 
 
@@ -110,7 +112,7 @@ def acceptance(
         return None
     merged = refusals[0].source
     bench = Bench(analysis.document.launches[launch], merged.run, partial(workspace.model, analysis.document.name))
-    solutions = list(least_changes(bench))
+    solutions = (cache or Cache()).found(merged.run, None, lambda: list(least_changes(bench)))
     if likeliest(solutions) is None:
         return None
     for solution in solutions[:MAX_PRINTED]:
