@@ -557,3 +557,42 @@ def vision_backend_off_its_hardware(c: Config) -> Refusal | None:
         "Leave it out.",
         fixes=(dropping("mm_attention_backend"),),
     )
+
+
+OF_ONE_MODEL: dict[str, tuple[str, Callable[[ModelFacts], bool]]] = {
+    "dsv4": ("DeepSeek V4", lambda model: model.is_deepseek_v4),
+    "minicpm_flashattn": ("MiniCPM's sparse attention", lambda model: model.hf("sparse_config") is not None),
+    "minicpm_flashinfer": ("MiniCPM's sparse attention", lambda model: model.hf("sparse_config") is not None),
+}
+"""Backends that one family of models brings: what it is called, and whether a model is of it."""
+
+
+@attention_backends.refuses(
+    "SPC995",
+    "backend-of-one-model-family",
+    raises="ValueError",
+    late=True,
+    since="0.5.12",
+    sglang="layers/attention/minicpm/backend.py:__init__",
+    bad=("--attention-backend minicpm_flashattn", "--attention-backend dsv4"),
+    good="--attention-backend fa3",
+)
+def backend_of_one_model_family(c: Config) -> Refusal | None:
+    """This attention backend belongs to one family of models.
+
+    `dsv4` reads the caches of DeepSeek V4, `minicpm_flashattn` and `minicpm_flashinfer` the sparse attention of MiniCPM. SGLang gives such
+    models their backend by itself.
+    """
+    found = runs(c, tuple(OF_ONE_MODEL))
+    if found is None:
+        return None
+    field, name = found
+    family, fits = OF_ONE_MODEL[name]
+    if fits(c.model):
+        return None
+    return Refusal(
+        at=field,
+        with_=("model_path",),
+        message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: it is for {family}.",
+        fixes=other_backends(c, field, c.model),
+    )

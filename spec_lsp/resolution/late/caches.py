@@ -8,7 +8,7 @@ Left out: names of prefix caches that a plugin registers; sizes that the memory 
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting, setting_env
 
 caches = Handler("mem_cache/kv_cache_configurator.py:_init_pools", when=lambda c: bool(c.device == "cuda"))
 
@@ -182,4 +182,32 @@ def host_cache_of_asymmetric_heads(c: Config) -> Refusal | None:
             setting(hicache_mem_layout="page_first_direct"),
             Change(drop=("enable_hierarchical_cache", "hicache_mem_layout")),
         ),
+    )
+
+
+@caches.refuses(
+    "SPC996", "hicache-of-sliding-window-model", raises="ValueError", late=True, since="0.5.12", until="0.5.13",
+    sglang="mem_cache/hiradix_cache.py:__init__",
+    bad="sglang=0.5.12 model=gpt-oss-120b -- --tp-size 2 --enable-hierarchical-cache",
+    good="sglang=0.5.12 model=gpt-oss-120b SGLANG_ENABLE_UNIFIED_RADIX_TREE=1 -- --tp-size 2 --enable-hierarchical-cache",
+)  # fmt: skip
+def hicache_of_sliding_window_model(c: Config) -> Refusal | None:
+    """In this release the hierarchical cache of gpt-oss and DeepSeek V4 has to be asked for by an environment variable.
+
+    The plain hierarchical cache knows models with one kind of cache. `SGLANG_ENABLE_UNIFIED_RADIX_TREE=1` takes the one that knows
+    sliding windows; from 0.5.13 on SGLang takes it by itself.
+    """
+    variable = "SGLANG_ENABLE_UNIFIED_RADIX_TREE"
+    if not c.enable_hierarchical_cache or c.disable_radix_cache or c.env.flag(variable):
+        return None
+    if c.model.architecture != "GptOssForCausalLM" and not c.model.is_deepseek_v4:
+        return None
+    if c.disable_hybrid_swa_memory or c.env.flag("SGLANG_EXPERIMENTAL_CPP_RADIX_TREE"):
+        return None
+    return Refusal(
+        at="enable_hierarchical_cache",
+        with_=("model_path",),
+        message=f"{c.shown('enable_hierarchical_cache')} is refused for {c.model.architecture} when its cache is built, unless "
+        f"`{variable}=1` takes the cache that knows sliding windows.",
+        fixes=(setting_env(**{variable: "1"}), dropping("enable_hierarchical_cache")),
     )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spec_lsp.facts.methods import needed, requirements
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
 
 quantization_methods = Handler("model_loader/loader.py:_get_quantization_config", when=lambda c: bool(c.gpu.is_cuda))
@@ -424,4 +424,30 @@ def hpc_ops_without_fp8_experts(c: Config) -> Refusal | None:
     why = f"does not run on {c.gpu.title}" if not c.gpu.sm90 else "runs FP8 experts only"
     return _runner(
         c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers. Leave it out."
+    )
+
+
+@quantization_methods.refuses(
+    "SPC997", "awq-of-other-bits", raises="ValueError", late=True,
+    sglang="layers/quantization/awq/awq.py:__init__",
+    earlier=(Earlier("0.5.11", "layers/quantization/awq.py:__init__"),),
+    bad="--dtype half --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "awq", "bits": 8, "group_size": 128, "zero_point": true}}'""",
+    good="--dtype half --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+)  # fmt: skip
+def awq_of_other_bits(c: Config) -> Refusal | None:
+    """AWQ weights have four bits.
+
+    Plain AWQ kernels know nothing else, and Marlin's do not take an AWQ checkpoint of eight. SGLang finds out when it reads the
+    checkpoint's settings.
+    """
+    config = c.model.quantization_config or {}
+    bits = config.get("bits", config.get("w_bit"))
+    if method(c) != "awq" or bits in (None, 4):
+        return None
+    return Refusal(
+        at=_asked(c),
+        with_=("model_path",),
+        message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels take 4 only, so SGLang stops before it loads them.",
     )

@@ -1,0 +1,117 @@
+"""What dies with the weights loaded, row by row: launches that are refused, in the releases that have the refusal, and near misses that run."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.resolution.launching import answer
+
+EAGLE3 = "--speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft"
+TREE = "--speculative-num-steps 5 --speculative-eagle-topk 4 --speculative-num-draft-tokens 8"
+CHAIN = "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4"
+NVFP4 = """--json-model-override-args '{"quantization_config": {"quant_method": "modelopt_fp4", "quant_algo": "NVFP4", "group_size": 16}}'"""
+AWQ = """--json-model-override-args '{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'"""
+PERCHANNEL = (
+    """--json-model-override-args '{"n_routed_experts": 160, "moe_intermediate_size": 1408, "quantization_config": {"quant_method": """
+    """"compressed-tensors", "format": "float-quantized", "config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 8, """
+    """"type": "float", "strategy": "channel"}, "input_activations": {"num_bits": 8, "type": "float", "strategy": "token", "dynamic": true}}}}}'"""
+)
+ALL = ("0.5.6", "0.5.9", "0.5.12", "0.5.15", "0.5.19", "0.5.23")
+
+REFUSED = [
+    # capability and data type of a quantization method
+    ("gpu=a100 -- --quantization w8a8_fp8", "quantization-method-above-gpu", ALL),
+    ("gpu=a100 -- --quantization modelopt_fp8", "quantization-method-above-gpu", ALL),
+    (f"gpu=h100 -- --tp-size 1 {NVFP4}", "quantization-method-above-gpu", ("0.5.6", "0.5.9", "0.5.12")),
+    (f"gpu=a100 -- --quantization awq {AWQ}", "data-type-of-quantization-method", ALL),
+    # widths and blocks
+    ("model=qwen3-235b-fp8 -- --tp-size 8", "expert-width-not-divisible-by-quantization-block", ALL),
+    ("model=minimax-m2 -- --tp-size 8", "expert-width-not-divisible-by-quantization-block", ALL),
+    ("model=deepseek-v3 -- --tp-size 32 --ep-size 32 --nnodes 4", "mlp-width-not-divisible-by-quantization-block", ALL),
+    (f"model=llama-2-7b -- --tp-size 4 {AWQ}", "mlp-width-not-divisible-by-quantization-group", ALL),
+    # heads
+    ("model=qwen2.5-7b -- --tp-size 8", "attention-heads-not-divisible-by-ranks", ALL),
+    ("model=llama-3.1-8b -- --tp-size 3", "attention-heads-not-divisible-by-ranks", ALL),
+    ("model=qwen3-8b -- --tp-size 6", "attention-heads-not-divisible-by-ranks", ALL),
+    ("model=nemotron-h-8b -- --tp-size 16 --nnodes 2", "mamba-heads-not-divisible-by-ranks", ALL),
+    # runners of experts
+    (f"gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {NVFP4}", "nvfp4-experts-before-blackwell", ("0.5.15", "0.5.19", "0.5.23")),
+    ("gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend cutlass", "runner-without-mxfp4-experts", ("0.5.20", "0.5.23")),
+    ("gpu=a100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass", "cutlass-for-fp8-experts", ALL),
+    (
+        "gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep --moe-runner-backend flashinfer_trtllm",
+        "runner-without-exchange",
+        ("0.5.15", "0.5.19", "0.5.23"),
+    ),
+    ("SGLANG_ENABLE_JIT_DEEPGEMM=0 model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep", "low-latency-exchange-without-deepgemm", ALL),
+    ("model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend hpc_ops", "hpc-ops-without-fp8-experts", ("0.5.18", "0.5.23")),
+    # attention
+    (f"model=gpt-oss-120b -- --tp-size 2 {EAGLE3} {TREE} --attention-backend fa3 --page-size 64", "draft-tree-over-sliding-window-pages", ("0.5.19", "0.5.23")),
+    ("model=deepseek-v3 -- --tp-size 8 --attention-backend dsa", "sparse-backend-for-dense-model", ("0.5.19", "0.5.23")),
+    ("model=gemma-2-9b -- --tp-size 8 --dcp-size 2 --attention-backend triton", "shared-context-on-triton-with-window", ("0.5.23",)),
+    ("gpu=b200 -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend fa3", "vision-backend-off-its-hardware", ALL),
+    # caches, schedulers, transfers
+    ("--enable-unified-memory", "unified-memory-of-plain-model", ("0.5.19", "0.5.23")),
+    ("model=deepseek-v3 -- --tp-size 8 --enable-hierarchical-cache --hicache-mem-layout page_head", "hicache-layout-of-another-attention", ("0.5.12", "0.5.19", "0.5.23")),
+    ("--enable-deterministic-inference --attention-backend flashinfer --chunked-prefill-size 2048", "chunk-smaller-than-deterministic-tile", ("0.5.22", "0.5.23")),
+    ("SGLANG_MEMORY_SAVER_CUDA_GRAPH=1 -- --enable-memory-saver", "memory-saver-with-breakable-graph", ("0.5.19", "0.5.23")),
+    ("SGLANG_DISAGGREGATION_THREAD_POOL_SIZE=2 -- --disaggregation-mode prefill", "fewer-transfer-threads-than-queues", ALL),
+    ("--schedule-policy shortest-prefill-first --disable-radix-cache", "shortest-prefill-first-without-prefix-cache", ("0.5.23",)),
+    # memory
+    ("--mem-fraction-static 1.5", "memory-fraction-no-gpu-has", ALL),
+    ("--context-length -5", "negative-context-length", ALL),
+    ("gpu=l40s model=llama-3.3-70b -- --tp-size 2", "weights-above-gpu-memory", ALL),
+]  # fmt: skip
+
+RUNS = [
+    "gpu=h100 -- --quantization w8a8_fp8",
+    "gpu=a100 -- --quantization fp8",
+    f"gpu=a100 -- {AWQ}",
+    f"gpu=a100 -- --quantization awq --dtype half {AWQ}",
+    "model=qwen3-235b-fp8 -- --tp-size 8 --ep-size 8",
+    "model=qwen3-235b-fp8 -- --tp-size 4",
+    "model=minimax-m2 -- --tp-size 4",
+    f"model=glm-4.5-air -- --tp-size 8 {PERCHANNEL}",
+    "model=deepseek-v3 -- --tp-size 16 --nnodes 2",
+    "model=deepseek-v3 -- --tp-size 8 --ep-size 8",
+    f"model=llama-2-7b -- --tp-size 2 {AWQ}",
+    "model=qwen2.5-7b -- --tp-size 4",
+    "model=qwen3-8b -- --tp-size 6 --dp-size 3 --enable-dp-attention",
+    "model=nemotron-h-8b -- --tp-size 8",
+    "gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend triton_kernel",
+    "gpu=h100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
+    "model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep",
+    "SGLANG_ENABLE_JIT_DEEPGEMM=0 model=deepseek-v3 -- --tp-size 8",
+    f"model=gpt-oss-120b -- --tp-size 2 {EAGLE3} {TREE} --attention-backend fa3 --page-size 1",
+    f"model=gpt-oss-120b -- --tp-size 2 {EAGLE3} {CHAIN} --attention-backend fa3 --page-size 64",
+    "gpu=h100 -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend fa3",
+    "gpu=b200 -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend triton_attn",
+    "model=deepseek-v3 -- --tp-size 8 --enable-hierarchical-cache --hicache-mem-layout page_first",
+    "--enable-hierarchical-cache --hicache-mem-layout page_first_direct",
+    "--enable-deterministic-inference --attention-backend flashinfer --chunked-prefill-size 4096",
+    "--enable-memory-saver",
+    "SGLANG_DISAGGREGATION_THREAD_POOL_SIZE=8 -- --disaggregation-mode prefill",
+    "--mem-fraction-static 0.9",
+    "--context-length 4096",
+]  # fmt: skip
+
+
+def late_errors(launch: str) -> list[str]:
+    said = answer(launch).findings
+    return [s.merged.found.rule.name for s in said if s.merged.found.rule.late and s.merged.severity == "error"]
+
+
+def in_release(launch: str, release: str) -> str:
+    return f"sglang={release} " + (launch if " -- " in launch else f"-- {launch}")
+
+
+@pytest.mark.parametrize(
+    ("launch", "rule"), [(in_release(launch, r), rule) for launch, rule, releases in REFUSED for r in releases]
+)
+def test_is_told(launch: str, rule: str) -> None:
+    assert rule in late_errors(launch)
+
+
+@pytest.mark.parametrize("launch", [in_release(launch, release) for launch in RUNS for release in ALL])
+def test_near_miss_is_silent(launch: str) -> None:
+    assert late_errors(launch) == []
