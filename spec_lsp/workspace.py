@@ -268,8 +268,10 @@ def _own_path(key: str, path: Any, written: Any, file: SettingsFile, area: Area,
 def _package_in(environment: str, area: Area) -> Path | None:
     """The SGLang that is installed in a virtual environment."""
     try:
-        for package in Path(environment).glob("lib/python3*/site-packages/sglang"):
-            if os.path.isfile(area.real_path(package / "srt" / "server_args.py")):
+        lib = area.real_path(os.path.join(environment, "lib"))
+        for python in sorted(os.listdir(lib)):
+            package = Path(lib, python, "site-packages", "sglang")
+            if python.startswith("python3") and os.path.isfile(area.real_path(package / "srt" / "server_args.py")):
                 return package
     except (OSError, ValueError, UnreadableError):
         pass

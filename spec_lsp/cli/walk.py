@@ -104,6 +104,6 @@ def _skipped(name: str, lies: str, ignored: Ignored | None) -> bool:
 
 
 def _may_be_launched_from(entry: os.DirEntry[str]) -> bool:
-    if os.path.splitext(entry.name)[1].lower() in SKIPPED_ENDINGS:
+    if entry.name == ".git" or os.path.splitext(entry.name)[1].lower() in SKIPPED_ENDINGS:
         return False
     return entry.is_file(follow_symlinks=False) or (entry.is_symlink() and os.path.isfile(entry.path))

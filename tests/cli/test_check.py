@@ -422,3 +422,17 @@ def test_ctrl_c_ends_it_quietly(jobs: str, folder: Path) -> None:
     _, errors = process.communicate(timeout=30)
     assert process.returncode == 130
     assert errors == b""
+
+
+def test_fix_changes_what_is_named_or_was_found_and_nothing_else(run: Run, folder: Path) -> None:
+    (folder / ".git").mkdir()
+    (folder / "common").mkdir()
+    (folder / "jobs").mkdir()
+    shared = "TOPK=4\n"
+    (folder / "common" / "env.sh").write_text(shared)
+    (folder / "jobs" / "a.sh").write_text(REFUSED.replace("./", "../").replace("TOPK=4", "source ../common/env.sh"))
+    ran = run("check", "jobs", "--fix", "--unsafe-fixes")
+    assert (folder / "common" / "env.sh").read_text() == shared
+    assert "common/env.sh is not among the files to check: it is not changed" in ran.err
+    run("check", "jobs", "common", "--fix", "--unsafe-fixes")
+    assert (folder / "common" / "env.sh").read_text() == "TOPK=1\n"

@@ -106,3 +106,38 @@ def test_a_report_into_a_missing_folder_says_so(tmp_path: Path) -> None:
 )
 def test_inserted_lines_end_as_the_file_s_do(text: str, insertion: str, expected: str) -> None:
     assert with_line_ends_of(text, insertion) == expected
+
+
+# --- fix writes only what it may ------------------------------------------------------------------------------------------
+
+
+def test_a_link_that_leads_out_is_not_written_and_nothing_else_is(tmp_path: Path) -> None:
+    inside = tmp_path / "w"
+    inside.mkdir()
+    (tmp_path / "out.sh").write_text("a=1\n")
+    (inside / "link.sh").symlink_to("../out.sh")
+    (inside / "own.sh").write_text("b=1\n")
+    texts = {str(inside / "own.sh"): Rewritten("b=1\n", "b=2\n"), str(inside / "link.sh"): Rewritten("a=1\n", "a=2\n")}
+    with pytest.raises(UnreadableError, match="lies outside the workspace: it is not changed"):
+        rewrite(texts, Area((inside,)))
+    assert (tmp_path / "out.sh").read_text() == "a=1\n"
+    assert (inside / "own.sh").read_text() == "b=1\n"
+    assert sorted(os.listdir(inside)) == ["link.sh", "own.sh"]
+
+
+def test_the_other_names_of_a_file_keep_what_they_had(tmp_path: Path) -> None:
+    inside = tmp_path / "w"
+    inside.mkdir()
+    (tmp_path / "out.sh").write_text("a=1\n")
+    os.link(tmp_path / "out.sh", inside / "same.sh")
+    write(inside / "same.sh", "a=1\n", "a=2\n")
+    assert (inside / "same.sh").read_text() == "a=2\n"
+    assert (tmp_path / "out.sh").read_text() == "a=1\n"
+
+
+def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "a.sh"
+    path.write_text("a=3\n")
+    with pytest.raises(UnreadableError, match="changed by somebody else"):
+        write(path, "a=1\n", "a=2\n")
+    assert path.read_text() == "a=3\n"

@@ -11,6 +11,8 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from spec_lsp.cli.check import may_be_launched_from
 from spec_lsp.cli.errors import UsageError
@@ -144,3 +146,81 @@ def refusing(closed: str) -> Callable[[str], AbstractContextManager[Iterator[os.
 def test_a_path_that_does_not_exist_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="does not exist"):
         found(tmp_path / "gone.sh")
+
+
+# --- git is the oracle -------------------------------------------------------------------------------------------------
+
+TREE = (
+    "a.sh",
+    "b.log",
+    "build/a.sh",
+    "sub/a.sh",
+    "sub/build/b.sh",
+    "sub/deep/b.log",
+    "sub/deep/c.sh",
+    "x y/a.sh",
+    "out/keep.sh",
+)
+LINES = (
+    "*.log",
+    "build/",
+    "/build",
+    "sub/*",
+    "!c.sh",
+    "deep",
+    "!sub/deep/",
+    "**/a.sh",
+    "out/*",
+    "!out/keep.sh",
+    "x y",
+    "/sub/**/b.*",
+    "*",
+    "!*/",
+)
+
+
+@needs_git
+@settings(max_examples=25, deadline=None)
+@given(
+    st.dictionaries(
+        st.sampled_from(["", "sub/", "sub/deep/", "out/"]),
+        st.lists(st.sampled_from(LINES), min_size=1, max_size=4),
+        max_size=3,
+    ),
+    st.lists(st.sampled_from(LINES), max_size=2),
+    st.lists(st.sampled_from(LINES), max_size=2),
+)
+def test_a_walk_finds_what_git_finds(
+    tmp_path_factory: pytest.TempPathFactory, own: dict[str, list[str]], of_checkout: list[str], of_user: list[str]
+) -> None:
+    root, home = tmp_path_factory.mktemp("tree"), tmp_path_factory.mktemp("home")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("HOME", str(home))
+        patch.setenv("XDG_CONFIG_HOME", str(home / "xdg"))
+        patch.delenv("GIT_CONFIG_GLOBAL", raising=False)
+        (home / ".gitconfig").write_text("[core]\n\texcludesFile = ~/mine  # a comment\n")
+        (home / "mine").write_text("\n".join(of_user))
+        git(root, "init", "-q")
+        git(root, "config", "core.excludesFile", "/nowhere") if not of_user else None
+        tree(root, *TREE)
+        for folder, lines in own.items():
+            (root / folder / ".gitignore").write_text("\n".join(lines) + "\n")
+        (root / ".git" / "info" / "exclude").write_text("\n".join(of_checkout) + "\n")
+        listed = subprocess.run(
+            ["git", "-C", str(root), "ls-files", "-z", "--others", "--exclude-standard"],
+            check=True,
+            capture_output=True,
+        )
+        expected = sorted(name for name in listed.stdout.decode().split("\0") if name)
+        assert sorted(relative(root)) == expected
+
+
+@needs_git
+def test_a_linked_worktree_has_the_excludes_of_its_repository(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "main")
+    main = tmp_path / "main"
+    git(main, "-c", "user.name=x", "-c", "user.email=x@y", "commit", "-q", "--allow-empty", "-m", "x")
+    git(main, "worktree", "add", "-q", "../tree")
+    (main / ".git" / "info" / "exclude").write_text("no.sh\n")
+    tree(tmp_path / "tree", "a.sh", "no.sh")
+    assert relative(tmp_path / "tree") == ["a.sh"]
