@@ -14,7 +14,7 @@ from spec_lsp.syntax.jenkinsfile import read_jenkinsfile
 from spec_lsp.syntax.jsonc import read_json
 from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
-from spec_lsp.syntax.launch import Document, not_read_whole
+from spec_lsp.syntax.launch import TOO_MUCH, Document, not_read_whole
 from spec_lsp.syntax.makefile import read_makefile
 from spec_lsp.syntax.markdown import read_markdown
 from spec_lsp.syntax.notebook import read_notebook
@@ -88,7 +88,7 @@ def parse(
     except RecursionError:
         why = "is nested too deeply"
     except Exhausted:
-        why = "takes more work to read than any file should"
+        why = TOO_MUCH
     except UnicodeError:  # half a surrogate pair
         pass
     return Document(name, text, problems=(not_read_whole(name, why),) if why else ())

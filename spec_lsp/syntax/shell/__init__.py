@@ -54,7 +54,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         name,
         text,
         tuple(one.launch for one in told.values()),
-        broken_continuations(run.starting, {**files.texts, name: text}),
+        (*broken_continuations(run.starting, {**files.texts, name: text}), *run.problems()),
         _directives(name, text, located),
         frozenset(run.sourced),
         files=tuple(written_files(reading.written)),

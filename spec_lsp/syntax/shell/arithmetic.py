@@ -20,6 +20,7 @@ LEVELS: tuple[frozenset[str], ...] = (
 )
 MAX_LENGTH = 300
 MAX_NESTING = 20
+MAX_LOOKUPS = 500
 
 
 class NotKnown(Exception):  # noqa: N818 - control flow
@@ -29,9 +30,23 @@ class NotKnown(Exception):  # noqa: N818 - control flow
 def evaluate(expression: str, lookup: Callable[[str], str | None]) -> int | None:
     """The value of an arithmetic expression, None if unknown. `lookup` gives a variable's text, "" if it is unset."""
     try:
-        return _Evaluation(_tokens(expression), lookup, 0).whole()
+        return _Evaluation(_tokens(expression), _counted(lookup), 0).whole()
     except (NotKnown, RecursionError):
         return None
+
+
+def _counted(lookup: Callable[[str], str | None]) -> Callable[[str], str | None]:
+    """The same, for so many variables: each may be an expression of others."""
+    left = MAX_LOOKUPS
+
+    def counted(name: str) -> str | None:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise NotKnown
+        return lookup(name)
+
+    return counted
 
 
 def _tokens(expression: str) -> list[str]:

@@ -130,7 +130,7 @@ def _regex(text: str | None, pattern: str | None) -> bool | None:
         return None
     if backtracking(pattern, len(text)) > MAX_BACKTRACKING:
         return None
-    if "[:" in pattern or re.search(r"[)\]*+?][*+?]|\([^)]*[*+][^)]*\)[*+]", pattern):
+    if "[:" in pattern or re.search(r"[)*+?][*+?]|\([^)]*[*+][^)]*\)[*+]", pattern):
         return None
     try:
         return re.search(pattern, text) is not None

@@ -115,7 +115,7 @@ class _Run:
         clues = (*self.clues, *ran.clues)
         return Found(
             tuple(tell(one, clues, None).launch for one in ran.launches.values()),
-            broken_continuations(ran.starting, self.sourced.texts),
+            (*broken_continuations(ran.starting, self.sourced.texts), *ran.problems()),
             frozenset(ran.sourced),
             tuple(written_files(ran.state.vars)),
             tuple(ran.clues),

@@ -39,6 +39,8 @@ from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 
 MAX_FRAGMENTS = 2_000
 MAX_TEXT = 1_500_000
+MAX_VIA = 12
+"""Expansions that a text came through, of which the outermost are kept."""
 MAX_WORDS = 2000
 """Words of one command that we look at."""
 
@@ -197,7 +199,7 @@ def written_at(fragments: Sequence[Fragment], otherwise: Place) -> Place:
 
 def through(fragments: Sequence[Fragment], via: Place) -> tuple[Fragment, ...]:
     """The fragments as seen through the expansion at `via`."""
-    return tuple([_new(Fragment, (f[0], f[1], f[2], f[3], (via, *f[4]), f[5])) for f in fragments])
+    return tuple([_new(Fragment, (f[0], f[1], f[2], f[3], (via, *f[4][:MAX_VIA]), f[5])) for f in fragments])
 
 
 def _starts_a_flag(fragments: Sequence[Fragment]) -> bool:

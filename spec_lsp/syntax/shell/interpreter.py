@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from spec_lsp.syntax.covering import Ways, fewest
-from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile
+from spec_lsp.syntax.launch import TOO_MUCH, Choice, Clue, EmbeddedFile, Problem, not_read_whole
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.control import ControlFlow
@@ -341,6 +341,10 @@ class Interpreter(ControlFlow):
                 carrier, fewest((ways, self.looked_at)),
             )
         )  # fmt: skip
+
+    def problems(self) -> tuple[Problem, ...]:
+        """What is told of a script that was not looked at whole."""
+        return (not_read_whole(self.document, TOO_MUCH),) if self.exhausted else ()
 
     @property
     def launches(self) -> dict[Key, Found]:

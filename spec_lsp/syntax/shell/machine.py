@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, TypeVar
 
 from spec_lsp.syntax.covering import Ways
@@ -16,7 +16,6 @@ from spec_lsp.syntax.shell.questions import asked, name_of
 from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State, origin_in
 from spec_lsp.syntax.shell.values import (
     FROM_ENVIRONMENT,
-    MAX_NODES,
     MAX_VARIANTS,
     NOWHERE,
     TREES,
@@ -33,6 +32,7 @@ from spec_lsp.syntax.shell.values import (
     Tree,
     Value,
     World,
+    are_many,
     changed_later,
     cover,
     explore,
@@ -41,7 +41,6 @@ from spec_lsp.syntax.shell.values import (
     leaves,
     order_of,
     outcomes,
-    parts,
     points_of,
     pruned,
     transform,
@@ -52,6 +51,8 @@ from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 MAX_STEPS = 12_000
 VARIABLES_OF_A_STEP = 500
 """How many variables may be copied at the cost of a command: what bounds a script that sets thousands."""
+SIZE_OF_A_STEP = 20
+"""How many words, or pieces of a text, may be made at the cost of a command: what bounds values that are copied again and again."""
 MAX_CALLS = 24
 MAX_EVALUATIONS = 12_000
 MAX_ASSIGNED_WAYS = 32
@@ -394,11 +395,10 @@ class Machine(ABC):
 
     def decide(self, what: Callable[[Expander], Any], possible: frozenset[Any], defaults: bool, plain: bool) -> Any:
         """The tree of what a question comes to in each world; `possible` is all that it can come to."""
-        if self.evaluations <= MAX_EVALUATIONS:
-            try:
-                return explore(self.inside(what), MAX_VARIANTS, self.eager(defaults, plain))
-            except TooMany:
-                pass
+        try:
+            return explore(self.inside(what), self.room(MAX_VARIANTS), self.eager(defaults, plain))
+        except TooMany:
+            pass
         return self.later(lambda x: x.world.asking(lambda: what(x), defaults, plain), lambda: possible)
 
     def later(self, what: Callable[[Expander], Any], possible: Callable[[], frozenset[Any]] = frozenset) -> Later[Any]:
@@ -424,6 +424,15 @@ class Machine(ABC):
         finally:
             self.state, self.reads, self.printed = now, reads, printed
 
+    def room(self, ways: int, otherwise: int = 1) -> int:
+        """How many ways are looked at: so many, until there were too many evaluations."""
+        return ways if self.evaluations <= MAX_EVALUATIONS else otherwise
+
+    @property
+    def exhausted(self) -> bool:
+        """Some of the script was not looked at, because it takes more steps than any should."""
+        return self.steps > MAX_STEPS
+
     def in_common(self, what: Callable[[Expander], Any]) -> Any:
         """What comes out on every way; where that differs, what all have in common, or None."""
         inside = self.inside(what)
@@ -439,15 +448,14 @@ class Machine(ABC):
 
     def ways(self, what: Callable[[Expander], T]) -> tuple[list[tuple[dict[Point, int], T]], Ways, Any]:
         """What comes out on each way, or on enough of them; and the tree of all ways, where they are all."""
-        if self.evaluations <= MAX_EVALUATIONS and not any(is_later(tree) for tree, _ in self.state.constraints):
+        if not any(is_later(tree) for tree, _ in self.state.constraints):
             try:
-                tree = explore(self.inside(what), MAX_VARIANTS, self.eager())
+                tree = explore(self.inside(what), self.room(MAX_VARIANTS), self.eager())
                 return ([] if tree is NOWHERE else leaves(tree)), "all", tree
             except TooMany:
                 pass
-        most = MAX_VARIANTS if self.evaluations <= MAX_EVALUATIONS else 2
         try:
-            found, ways, steps = cover(self.inside(what), most, self.world())
+            found, ways, steps = cover(self.inside(what), self.room(MAX_VARIANTS, 2), self.world())
         except TooDeep:
             common = self.in_common(what)
             return ([] if common in (None, NOWHERE) else [({}, common)]), "some", None
@@ -466,12 +474,12 @@ class Machine(ABC):
 
     def value_of(self, what: Callable[[Expander], Value]) -> Any:
         """The value of an assignment, with the ways its parts depend on."""
-        if self.evaluations <= MAX_EVALUATIONS:
-            try:
-                return explore(self.inside(what), MAX_ASSIGNED_WAYS, self.eager(True))
-            except TooMany:
-                pass
-        return self.later(what)
+        try:
+            value = explore(self.inside(what), self.room(MAX_ASSIGNED_WAYS), self.eager(True))
+            self.steps += length_of(value) // SIZE_OF_A_STEP
+            return value
+        except TooMany:
+            return self.later(what)
 
     def tested(self, what: Callable[[Expander], bool | None], emptiness: bool = False) -> Any:
         """The outcomes of a test in each world; None where it is unknown. A test for emptiness tells apart whether variables are set."""
@@ -538,8 +546,7 @@ class Machine(ABC):
         def chosen(arm: int) -> Any:
             return values.get(arm, NOWHERE)
 
-        nodes = sum(1 for value in (decision, *values.values()) for _ in islice(parts(value), MAX_NODES))
-        if nodes < MAX_NODES:
+        if not are_many(decision, *values.values()):
             return pruned(transform(decision, chosen, harden=True))
         some = next(iter(values.values()))
         whole: Later[Any] = Later(lambda world: world.asking(lambda: world.follow(decision), True, world.split_plain))
@@ -554,7 +561,8 @@ class Machine(ABC):
             return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
         reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
         value = Scalar((Fragment(None, place, False, reason),))
-        return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, 0)
+        default = 0 if self.sets(name) else 1  # as an expansion takes what nothing has set
+        return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, default)
 
     def decided(self, node: ast.Command | None, source: Source, place: Place, labels: Sequence[str]) -> Any:
         """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown.
@@ -623,6 +631,11 @@ class Machine(ABC):
                 self.state.vars[name] = value
 
 
+def length_of(value: Any) -> int:
+    """Of how many parts a value is made."""
+    return len(value.fragments) if isinstance(value, Scalar) else len(value.words) if isinstance(value, Array) else 1
+
+
 def still_open(
     decision: Any, taken: Sequence[int], ends: dict[int, State], depth: int
 ) -> tuple[tuple[Any, frozenset[int]], ...]:
@@ -638,10 +651,7 @@ def still_open(
             through = transform(tree, lambda leaf, a=allowed, t=through: t if leaf in a else 0)  # type: ignore[misc]
         return through
 
-    if (
-        sum(1 for tree, _ in ((decision, 0), *chain(*within.values())) for _ in islice(parts(tree), MAX_NODES))
-        > MAX_NODES
-    ):
+    if are_many(decision, *(tree for tree, _ in chain(*within.values()))):
         whole: Later[Any] = Later(lambda world: world.follow(decision), lambda: frozenset(outcomes(decision)))
         return ((changed_later(whole, came_through, False), frozenset({1})),)
     return ((pruned(transform(decision, came_through)), frozenset({1})),)

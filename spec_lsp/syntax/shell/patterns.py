@@ -6,7 +6,8 @@ import re
 from functools import lru_cache
 
 MAX_PATTERN = 400
-MAX_WORK = 2_000_000
+MAX_WORK = 500_000
+MAX_REPEATED = 16
 EXTENDED = {"?": "?", "*": "*", "+": "+", "@": ""}
 CLASSES = {
     "alnum": "0-9A-Za-z", "alpha": "A-Za-z", "digit": "0-9", "lower": "a-z", "upper": "A-Z",
@@ -22,6 +23,8 @@ def matches(text: str, pattern: str) -> bool | None:
 
 def affordable(pattern: str, length: int, tries: int) -> bool:
     """Whether matching a text of that length so many times ends soon, however the pattern backtracks."""
+    if re.search(r"[*+]\(", pattern):  # each character may end one round of it
+        return length <= MAX_REPEATED
     stars = len(re.findall(r"(?<!\\)\*", pattern)) + pattern.count("(")
     work: int = tries * (length + 1) ** max(stars, 1) << pattern.count("|")
     return work <= MAX_WORK

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, Protocol, TypeVar, Union
+from itertools import islice
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Union
 
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax import covering
@@ -23,6 +24,7 @@ MAX_VARIANTS = 64
 MAX_WAYS = 4096
 MAX_DEPTH = 40
 """Values made from values that are made from values, and so on: what lies deeper is not looked for."""
+MAX_SIZE = 1_000_000
 MAX_NODES = 600
 """Turns in one value, beyond which it is made in the world that asks."""
 
@@ -95,6 +97,16 @@ class Fork(Generic[T]):
     arms: tuple[Tree[T], ...]
     soft: bool = False
     default: int = 0
+    shape: Shape | None = None
+
+
+class Shape(NamedTuple):
+    """`points` are all that a fork depends on; `size` counts its turns, those that its ways share for each of them, up to MAX_SIZE;
+    `once` says that no point is asked about twice on the way to a leaf."""
+
+    points: frozenset[Point]
+    size: int
+    once: bool
 
 
 @dataclass(slots=True, eq=False)
@@ -227,7 +239,7 @@ class World:
             if self.eager:
                 raise TooMany({})
             if self.depth >= MAX_DEPTH:
-                raise TooDeep
+                return self.too_deep()
             self.depth += 1
             self.steps += 1
             try:
@@ -237,13 +249,18 @@ class World:
         self.turned = True
         return known[1]
 
+    def too_deep(self) -> None:
+        """What is not looked for is not known, where that may be said."""
+        if not self.blurred:
+            raise TooDeep
+
     def grown(self, grown: Grown) -> Any:
         """What a value comes to that was added to, however often."""
         if self.eager:
             raise TooMany({})
         known = self.made.get(id(grown))
         if known is None and self.depth >= MAX_DEPTH:
-            raise TooDeep
+            return self.too_deep()
         if known is None:
             added: list[Grown] = []
             tree: Any = grown
@@ -376,7 +393,8 @@ def cover(
         return covering.led(row, go, lambda point: len(point.labels))
 
     found, complete = covering.rows(run, most, cover)
-    return found, "pairs" if complete else "some", cover.steps
+    ways: covering.Ways = "all" if not cover.ways else "pairs" if complete else "some"
+    return found, ways, cover.steps
 
 
 def join(point: Point, arms: list[Any], soft: bool = False, default: int = 0) -> Any:
@@ -441,28 +459,32 @@ def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
     return found
 
 
+def shape_of(fork: Fork[Any]) -> Shape:
+    """What a fork depends on, and how large it is; found once."""
+    if fork.shape is None:
+        below = [shape_of(arm) for arm in fork.arms if isinstance(arm, Fork)]
+        points = frozenset().union(*(one.points for one in below))
+        once = fork.point not in points and all(one.once for one in below)
+        fork.shape = Shape(points | {fork.point}, 1 + min(sum(one.size for one in below), MAX_SIZE), once)
+    return fork.shape
+
+
+def size_of(tree: Any) -> int:
+    """How many turns a value has, at most; those that its ways share are counted for each."""
+    return shape_of(tree).size if isinstance(tree, Fork) else 1
+
+
 def pruned(tree: Any) -> Any:
     """The same tree, in which no point is asked about twice on the way to a leaf."""
-    if not isinstance(tree, Fork):
+    if not isinstance(tree, Fork) or shape_of(tree).once:
         return tree
-    points: dict[int, frozenset[Point]] = {}
     done: dict[tuple[int, frozenset[tuple[Point, int]]], Any] = {}
-    repeated = False
-
-    def look(part: Any) -> frozenset[Point]:
-        nonlocal repeated
-        if not isinstance(part, Fork):
-            return frozenset()
-        if id(part) not in points:
-            below = frozenset().union(*map(look, part.arms))
-            repeated |= part.point in below
-            points[id(part)] = below | {part.point}
-        return points[id(part)]
 
     def prune(part: Any, pins: dict[Point, int]) -> Any:
         if not isinstance(part, Fork):
             return part
-        key = id(part), frozenset((p, w) for p, w in pins.items() if p in points[id(part)])
+        points = shape_of(part).points
+        key = id(part), frozenset((p, w) for p, w in pins.items() if p in points)
         if key not in done:
             way = pins.get(part.point)
             if way is not None:
@@ -475,8 +497,17 @@ def pruned(tree: Any) -> Any:
                 done[key] = part if same else join(part.point, arms, part.soft, part.default)
         return done[key]
 
-    look(tree)
-    return prune(tree, {}) if repeated else tree
+    return prune(tree, {})
+
+
+def are_many(*trees: Any) -> bool:
+    """Whether values have more turns together than are listed, each counted once."""
+    if sum(map(size_of, trees)) <= MAX_NODES:
+        return False
+    left = MAX_NODES
+    for tree in trees:
+        left -= sum(1 for _ in islice(parts(tree), max(left, 0) + 1))
+    return left < 0
 
 
 def first_leaf(tree: Any, holds: Holds | None = None) -> Any:
@@ -581,6 +612,6 @@ def order_of(point: Point) -> Any:
     return point.place, point.labels, point.number
 
 
-def points_of(tree: Any) -> set[Point]:
+def points_of(tree: Any) -> frozenset[Point]:
     """The points that a value depends on."""
-    return {part.point for part in parts(tree) if isinstance(part, Fork)}
+    return shape_of(tree).points if isinstance(tree, Fork) else frozenset()
