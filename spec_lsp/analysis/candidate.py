@@ -19,5 +19,7 @@ class Candidate:
     """None: decided by what verification sees."""
     guess: bool = False
     """Whether nothing says that it was meant: fix-all leaves it."""
+    drops: bool = False
+    """Whether it takes out or turns off something that was typed."""
     spelling: bool = False
     """Whether it puts right how a value is written: what SGLang says of the right value it would have said before."""

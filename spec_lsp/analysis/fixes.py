@@ -72,7 +72,9 @@ def fixes_for(
         if not any(f.edits == candidate.edits for f in fixes):
             applicability = _verified(analysis, diagnostic, candidate, options, workspace, cache)
             if applicability is not None:
-                fixes.append(Fix(candidate.title, applicability, candidate.edits, guess=candidate.guess))
+                fixes.append(
+                    Fix(candidate.title, applicability, candidate.edits, guess=candidate.guess, drops=candidate.drops)
+                )
     single = [replace(f, preferred=i == 0 and _is_applied(diagnostic, f)) for i, f in enumerate(fixes)]
     if not whole or not _is_refusal(diagnostic) or diagnostic.launch is None:
         return tuple(single)
@@ -98,8 +100,9 @@ def _is_refusal(diagnostic: Diagnostic) -> bool:
 
 
 def _is_applied(diagnostic: Diagnostic, fix: Fix) -> bool:
-    """Whether fix-all applies a fix where it is the first: a launch that SGLang takes keeps what was typed, even if that is overridden."""
-    return diagnostic.rule is not OVERRIDDEN_VALUE and not fix.guess and not holds_in_part(diagnostic)
+    """Whether fix-all applies a fix where it is the first. What is overridden keeps its flag: it is written as what SGLang uses anyway."""
+    kept = diagnostic.rule is OVERRIDDEN_VALUE and (fix.drops or fix.applicability != "safe")
+    return not kept and not fix.guess and not holds_in_part(diagnostic)
 
 
 def acceptance(
@@ -232,7 +235,8 @@ def _printed(
     for change in sorted(changes, key=lambda c: c.size):
         edits = printer.print(change, near)
         if edits is not None:
-            yield Candidate(title_of(change, printer.binding), edits, change.size, guess=guess)
+            drops = bool(change.drop) or any(v is None or v is False for v in change.set.values())
+            yield Candidate(title_of(change, printer.binding), edits, change.size, guess=guess, drops=drops)
 
 
 def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspace) -> Iterator[Candidate]:

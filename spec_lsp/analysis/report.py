@@ -185,3 +185,5 @@ class Fix:
     edits: tuple[Edit, ...]
     preferred: bool = False
     guess: bool = False
+    drops: bool = False
+    """Whether it takes out or turns off something that was typed."""
