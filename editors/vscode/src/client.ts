@@ -96,9 +96,9 @@ class Abilities implements StaticFeature {
   clear(): void {}
 }
 
-/** The code of a problem leads to its rule. */
+/** The code of a problem leads to its rule, shown as a page: the server's own link is for editors that only open files. */
 function linkCode(diagnostic: vscode.Diagnostic): void {
-  const name = diagnostic.code;
+  const name = typeof diagnostic.code === "object" ? diagnostic.code.value : diagnostic.code;
   if (typeof name !== "string") return;
   const target = vscode.Uri.parse(`command:spec-lsp.explainRule?${encodeURIComponent(JSON.stringify([name]))}`);
   diagnostic.code = { value: name, target };
