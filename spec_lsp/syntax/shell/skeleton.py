@@ -1,8 +1,8 @@
 """Reads the words of one statement of a shell script, and leaves its skeleton to tree-sitter-bash.
 
-In the skeleton each command stands as one word, `www`, of its own length, and all that the grammar reads otherwise than bash is made
-something of the same length that it reads so; a few characters are inserted. So the tree of the skeleton (`structure.py`) is that of the
-statement, and its bytes are our characters. What is lifted out or mended, all of it here:
+The skeleton of `if [ "$1" = a ]; then b > f & fi` is `if w ; then w & fi`: each command is one word, and all that the grammar reads otherwise
+than bash is written so that it reads the same. Each word of it knows what it stands for, so the tree of the skeleton (`structure.py`) is that
+of the statement, in characters whatever the encoding. What is lifted out or mended, all of it here:
 
 | written | bash | the grammar alone |
 | --- | --- | --- |
@@ -12,8 +12,8 @@ statement, and its bytes are our characters. What is lifted out or mended, all o
 | `f() for …`, `f() { a; } > g` | any compound command is a body | only some are |
 | `for x in; do`, `for x; { a; }` | no words; braces instead of `do` | an error |
 | `case x in a\\|b) … ;;& … esac\\|c` | patterns are words, `esac` is none | extended globs; takes `;;&` apart and `esac\\|c` together |
-| `{ { a; } }`, `if (a) then` | nothing need stand between a compound command and a reserved word | an error: it gets its `;` |
-| `((a); b)` | a subshell in a subshell | an arithmetic command: they get a blank |
+| `{ { a; } }`, `if (a) then` | nothing need stand between a compound command and a reserved word | an error: there is a `;` between them |
+| `((a); b)` | a subshell in a subshell | an arithmetic command: there is a blank between them |
 | `a \\| b \\| c`, newline, `d` | two pipelines | may be one command: a newline that ends a command becomes `;` |
 | `fi`, `done`, `}`, `; ;` | an error | commands: refused here |
 
@@ -78,6 +78,8 @@ def parse_statement(text: str, start: int, end: int, *, tolerant: bool = False) 
 class _Level:
     """Where reading is in one list of commands."""
 
+    words: list[tuple[bytes, int, int]] = field(default_factory=list)
+    """Those of the skeleton, with the characters that each stands for."""
     open: list[tuple[str, ...]] = field(default_factory=list)
     """For each construct that is open, what goes on with it or closes it."""
     ready: bool = True
@@ -85,10 +87,6 @@ class _Level:
     needed: bool = False
     """A command must begin here."""
     piped: bool = False
-    token: int = 0
-    """What stands before it is in the skeleton."""
-    inserted: list[tuple[int, bytes]] = field(default_factory=list)
-    """What goes before a character, in order: it has no place in the text."""
     closed: int = -1
     """Where a compound command ended, if only redirects have followed."""
     negated: int | None = None
@@ -97,14 +95,14 @@ class _Level:
     """Those whose body begins here, the innermost last."""
 
 
+NO_LEVEL = _Level()
+
+
 @dataclass(slots=True, eq=False)
 class SkeletonReader(WordParser):
     """Reads the commands of a text and writes their skeleton; all positions are those of the text."""
 
-    skeleton: bytearray = field(default_factory=bytearray)
-    base: int = 0
-    """The character that stands first in the skeleton."""
-    level: _Level = field(default_factory=_Level)
+    level: _Level = NO_LEVEL
     built: dict[int, Any] = field(default_factory=dict)
     """What the tree takes as it is or fills in, by where its word starts: commands, comparisons, loops, `case` and its arms."""
     negated: dict[int, int] = field(default_factory=dict)
@@ -120,16 +118,12 @@ class SkeletonReader(WordParser):
         """Commands up to `stop`: through a newline that ends a statement, up to a `)` that is not theirs, or "" to the end."""
         outer, self.level = self.level, _Level()
         start = self.pos
-        if not self.skeleton:
-            self.base = start
-            self.skeleton += b" " * (self.end - start)
         self.depth += 1
         try:
             self.read(stop)
         except ShellSyntaxError:
             if not self.tolerant:
                 raise
-            self.write(self.level.token, self.end, b"")
             self.pos = self.end
         script = self.structured(start)
         self.depth -= 1
@@ -140,7 +134,6 @@ class SkeletonReader(WordParser):
         level = self.level
         while True:
             self.blanks()
-            level.token = self.pos
             if self.pos >= self.end:
                 if not self.tolerant and (level.open or level.needed or stop == ")" or (stop and self.heredocs)):
                     self.fail()
@@ -166,7 +159,8 @@ class SkeletonReader(WordParser):
     def end_of_line(self) -> None:
         start, level = self.pos, self.level
         self.newline()
-        self.write(start, self.pos, b"" if level.ready else b";")  # no word of what here-documents hold
+        if not level.ready:
+            self.put(b";", start, start)
         level.negated = level.negated if level.needed else None
         level.piped &= level.needed
         level.ready, level.closed = True, -1
@@ -179,11 +173,10 @@ class SkeletonReader(WordParser):
         if op in (";;", ";&", ";;&"):
             if level.needed or not level.open or level.open[-1] is not ARM:
                 self.fail()
-            level.inserted.append((start, b" "))  # a newline before it may be a `;`
             op, level.open[-1] = ";;", PATTERNS
         elif level.ready:
             self.fail()
-        self.write(start, self.pos, op.encode())
+        self.put(op.encode(), start, self.pos)
         level.needed = op in ("&&", "||", "|", "|&")
         level.piped = op in ("|", "|&")
         level.ready, level.closed = True, -1
@@ -194,16 +187,14 @@ class SkeletonReader(WordParser):
         if level.needed or not level.open or word not in level.open[-1]:
             self.fail()
         if level.closed >= 0:
-            level.inserted.append((self.pos, b";"))
+            self.put(b";", self.pos, self.pos)
         level.open.pop()
-        self.write(self.pos, self.pos + len(word), word.encode())
         self.pos += len(word)
+        self.put(word.encode(), self.pos - len(word), self.pos)
         if word in FOLLOWING:
             self.go_into(word)
         else:
             self.compound_ends()
-        if word == "esac":
-            level.inserted.append((self.pos, b" "))
 
     def go_into(self, word: str) -> None:
         level = self.level
@@ -227,30 +218,26 @@ class SkeletonReader(WordParser):
         level.negated, level.lifted = None, []
         level.ready = level.needed = False
 
-    def write(self, start: int, end: int, word: bytes, behind: bytes = b"", fill: bytes = b" ") -> None:
-        """Makes [start, end) of the skeleton a word, and what ends it; between them it is filled."""
-        between = fill * (end - start - len(word) - len(behind))
-        self.skeleton[start - self.base : end - self.base] = word + between + behind
+    def put(self, word: bytes, start: int, end: int) -> None:
+        """A word of the skeleton, and what it stands for."""
+        self.level.words.append((word, start, end))
 
     def structured(self, start: int) -> ast.Script:
-        """The commands of the skeleton [start, pos); what is open is closed behind it."""
+        """The commands from there; what is open is closed behind them."""
         from spec_lsp.syntax.shell.structure import Structure  # tree-sitter takes a while to import
 
         level = self.level
-        skeleton = bytes(self.skeleton[start - self.base : self.pos - self.base])
-        if skeleton.isspace() or not skeleton:
-            return ast.Script(start, self.pos, ())
-        for at, inserted in reversed(level.inserted):
-            skeleton = skeleton[: at - start] + inserted + skeleton[at - start :]
         if level.needed:
-            skeleton += b" w"
+            self.put(b"w", self.pos, self.pos)
         ready = level.ready and not level.needed
         for following in reversed(level.open):
             while following:
                 word = following[-1]
-                skeleton += (b"\n" if ready or word in ("]]", ")") else b";") + word.encode()
+                if not ready and word not in ("]]", ")"):
+                    self.put(b";", self.pos, self.pos)
+                self.put(word.encode(), self.pos, self.pos)
                 ready, following = word in FOLLOWING, FOLLOWING.get(word, ())
-        return Structure(self, start, [at for at, _ in level.inserted]).script(skeleton, self.pos)
+        return Structure(self, level.words).script(start, self.pos)
 
     # Commands.
 
@@ -288,7 +275,7 @@ class SkeletonReader(WordParser):
         start = self.pos
         self.begins(start)
         self.pos += len(word)
-        self.write(start, self.pos, word.encode())
+        self.put(word.encode(), start, self.pos)
         self.go_into(word)
 
     def parenthesis(self) -> None:
@@ -296,14 +283,12 @@ class SkeletonReader(WordParser):
         close = self.balanced(start + 2) if self.at("((") else None
         if close is None:
             self.opens("(")
-            if self.at("("):
-                self.level.inserted.append((self.pos, b" "))
             return
         expression = self.inner_text(start + 2, close)
         self.pos = close + 2
         self.built[start] = ast.ArithmeticCommand(start, self.pos, expression)
         self.begins(start)
-        self.write(start, self.pos, b"", fill=b"w")
+        self.put(b"w", start, self.pos)
         self.compound_ends()
 
     def loop(self, word: str) -> None:
@@ -340,11 +325,10 @@ class SkeletonReader(WordParser):
         self.newlines()
         if self.reserved() == "{":
             self.level.lifted.append(loop)
-            self.write(start, self.pos, b"")
             return
         self.built[start] = loop
         self.begins(start)
-        self.write(start, self.pos, b"for ", b";", b"w")
+        self.put(b"for w;", start, self.pos)
         self.go_into("for")
 
     def for_header(self, start: int, end: int) -> tuple[ast.WordNode, ...]:
@@ -365,7 +349,7 @@ class SkeletonReader(WordParser):
         self.newlines()
         self.take("in")
         self.begins(start)
-        self.write(start, self.pos, b"case ", b" in", b"w")
+        self.put(b"case w in", start, self.pos)
         self.go_into("case")
 
     def case_arm(self) -> None:
@@ -384,7 +368,7 @@ class SkeletonReader(WordParser):
             self.blanks()
         self.take(")")
         self.built[start] = ast.CaseArm(tuple(patterns), NOTHING, False)
-        self.write(start, self.pos, b"", b")", b"w")
+        self.put(b"w)", start, self.pos)
         level.open[-1] = ARM
         level.piped = False
 
@@ -419,14 +403,13 @@ class SkeletonReader(WordParser):
         except ShellSyntaxError:
             if not self.tolerant:
                 raise
-            self.write(last, self.end, b"")
             self.pos = self.end
         if last == start:
             self.fail()
         self.built[start] = ast.Simple(start, last, tuple(assigns), tuple(words), tuple(redirects), self.assigning)
         self.assigning |= outer
         self.begins(start)
-        self.write(start, last, b"", fill=b"w")
+        self.put(b"w", start, last)
 
     # Redirects and assignments.
 
@@ -434,13 +417,12 @@ class SkeletonReader(WordParser):
         m = REDIRECT.match(self.text, self.pos, self.end)
         if not m:
             return False
-        start, op = self.pos, m.group(2) or m.group(3)
+        op = m.group(2) or m.group(3)
         self.pos = m.end()
         self.blanks()
         target = self.word()
         redirect = ast.Redirect(op, target, target if op == "<<<" else None, m.group(1) or "")
         found.append(redirect)
-        self.write(start, self.pos, b"")
         if op in ("<<", "<<-"):
             self.heredocs.append(Heredoc(redirect, _unquoted(target), target.quoted, op == "<<-"))
         return True
@@ -511,24 +493,24 @@ class SkeletonReader(WordParser):
                 if not self.tolerant:
                     self.fail()
                 return
-            here = level.token = self.pos
+            here = self.pos
             if level.needed and self.at("!") and self.text[here + 1 : here + 2] in (" ", "\t", "("):
                 self.pos += 1
-                self.write(here, self.pos, b"!")
+                self.put(b"!", here, self.pos)
             elif level.needed and self.at("("):
                 self.opens("(")
                 level.needed = True
             elif level.needed:
-                comparison = self.built[here] = self.comparison()
-                self.write(here, comparison.right.end, b"", fill=b"w")
+                self.built[here] = self.comparison()
+                self.put(b"w", here, self.pos)
                 level.needed = False
             elif self.at("&&") or self.at("||"):
                 self.pos += 2
-                self.write(here, self.pos, self.text[here : self.pos].encode())
+                self.put(self.text[here : self.pos].encode(), here, self.pos)
                 level.needed = True
             elif self.at(")") and len(level.open) > outside:
                 self.pos += 1
-                self.write(here, self.pos, b")")
+                self.put(b")", here, self.pos)
                 level.open.pop()
             else:
                 break

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -48,18 +47,24 @@ def parse(skeleton: bytes) -> Node:
 
 
 class Structure:
-    """Reads the tree of a skeleton that starts at character `offset` of the text; one more was inserted before each of `inserted`."""
+    """Reads the tree of a skeleton, whose words stand for characters [start, end) of the text."""
 
-    def __init__(self, reader: SkeletonReader, offset: int, inserted: Sequence[int]) -> None:
+    def __init__(self, reader: SkeletonReader, words: Sequence[tuple[bytes, int, int]]) -> None:
         self.reader = reader
-        self.offset = offset
-        self.inserted = [at - offset + i for i, at in enumerate(inserted)]
+        self.skeleton = b" ".join([word for word, _, _ in words])
+        self.starts: dict[int, int] = {}
+        self.ends: dict[int, int] = {}
+        """Of the characters, by those of the skeleton."""
+        at = 0
+        for word, start, end in words:
+            self.starts[at] = start
+            at += len(word) + 1
+            self.ends[at - 1] = end
 
-    def script(self, skeleton: bytes, end: int) -> ast.Script:
+    def script(self, start: int, end: int) -> ast.Script:
         """The commands up to `end`; one after the other where the grammar knows nothing better and the reader is tolerant."""
-        start = self.offset
         try:
-            return ast.Script(start, end, self.commands(parse(skeleton).children))
+            return ast.Script(start, end, self.commands(parse(self.skeleton).children) if self.skeleton else ())
         except ShellSyntaxError:
             if not self.reader.tolerant:
                 raise
@@ -71,13 +76,10 @@ class Structure:
         return ast.Script(start, end, tuple(found))
 
     def start(self, node: Node) -> int:
-        return self.place(node.start_byte)
+        return self.starts[node.start_byte]
 
     def end(self, node: Node) -> int:
-        return self.place(node.end_byte)
-
-    def place(self, byte: int) -> int:
-        return min(byte - bisect_left(self.inserted, byte) + self.offset, self.reader.pos)
+        return self.ends[node.end_byte]
 
     # Lists.
 
