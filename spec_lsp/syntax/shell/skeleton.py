@@ -1,8 +1,8 @@
 """Reads the words of one statement of a shell script, and leaves its skeleton to tree-sitter-bash.
 
-The skeleton of `if [ "$1" = a ]; then b > f & fi` is `if w ; then w & fi`: each command is one word, and all that the grammar reads otherwise
-than bash is written so that it reads the same. Each word of it knows what it stands for, so the tree of the skeleton (`structure.py`) is that
-of the statement, in characters whatever the encoding. What is lifted out or mended, all of it here:
+The skeleton of `if [ "$1" = a ]; then b > f & fi` is `if w ; then w & fi`: each command is one word, and all that the grammar reads
+otherwise than bash is written so that it reads the same. Each word of it knows what it stands for, so the tree of the skeleton
+(`structure.py`) is that of the statement, in characters whatever the encoding. What is lifted out or mended, all of it here:
 
 | written | bash | the grammar alone |
 | --- | --- | --- |
