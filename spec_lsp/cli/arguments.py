@@ -143,9 +143,6 @@ spec-lsp resolve --json --all -- --model-path ./my-model
     )
     _worlds(p, "", once=True)
     p.add_argument(
-        "--models", metavar="DIR", action="append", default=[], help="folder of model folders (DIR/NAME/config.json)"
-    )
-    p.add_argument(
         "--env", metavar="NAME=VALUE", action="append", default=[], help="an environment variable of the launch"
     )
     p.add_argument("--all", action="store_true", help="also the fields that stay at their default")
@@ -341,6 +338,9 @@ def _worlds(p: argparse.ArgumentParser, more: str, *, once: bool = False) -> Non
     kind: dict[str, object] = {} if once else {"action": "append", "default": []}
     p.add_argument("--sglang", metavar="V", help=f"the SGLang release that will run, such as 0.5.19{more}", **kind)  # type: ignore[arg-type]
     p.add_argument("--gpu", metavar="NAME", help=f"the GPU it will run on, such as h200{more}", **kind)  # type: ignore[arg-type]
+    p.add_argument(
+        "--models", metavar="DIR", action="append", default=[], help="folder of model folders (DIR/NAME/config.json)"
+    )
 
 
 def _which_files(p: argparse.ArgumentParser) -> argparse._ArgumentGroup:

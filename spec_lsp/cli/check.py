@@ -86,6 +86,7 @@ def _task(arguments: argparse.Namespace) -> Task:
     return Task(
         here=str(Path.cwd()),
         paths=named_paths(arguments),
+        models=tuple(arguments.models),
         sglang=tuple(arguments.sglang),
         gpu=tuple(arguments.gpu),
         honour_ignores=not arguments.ignore_directives,

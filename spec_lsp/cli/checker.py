@@ -43,6 +43,7 @@ class Task:
 
     here: str
     paths: tuple[str, ...] = ()
+    models: tuple[str, ...] = ()
     sglang: tuple[str, ...] = ()
     gpu: tuple[str, ...] = ()
     honour_ignores: bool = True
@@ -87,7 +88,12 @@ class Checker:
     def __init__(self, task: Task) -> None:
         self.task = task
         self.folders = Folders(
-            Path(task.here), task.sglang, task.gpu, paths=task.paths, honour_ignores=task.honour_ignores
+            Path(task.here),
+            task.sglang,
+            task.gpu,
+            paths=task.paths,
+            honour_ignores=task.honour_ignores,
+            models=task.models,
         )
         self._cache = Cache()
         self._named = frozenset(task.paths)

@@ -47,7 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
         read_release(release)
     for gpu in arguments.gpu:
         read_gpu(gpu)
-    task = Task(str(Path.cwd()), named_paths(arguments), tuple(arguments.sglang), tuple(arguments.gpu))
+    task = Task(
+        str(Path.cwd()), named_paths(arguments), tuple(arguments.models), tuple(arguments.sglang), tuple(arguments.gpu)
+    )
     checker = Checker(task)
     progress = Progress()
     style = style_for(sys.stdout, arguments.color)

@@ -436,3 +436,16 @@ def test_fix_changes_what_is_named_or_was_found_and_nothing_else(run: Run, folde
     assert "common/env.sh is not among the files to check: it is not changed" in ran.err
     run("check", "jobs", "common", "--fix", "--unsafe-fixes")
     assert (folder / "common" / "env.sh").read_text() == "TOPK=1\n"
+
+
+def test_model_folders_outside_are_read_when_the_command_line_names_them(
+    run: Run, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    shelf = tmp_path_factory.mktemp("models")
+    (shelf / "mine").mkdir()
+    (shelf / "mine" / "config.json").write_text('{"architectures": ["LlamaForCausalLM"], "num_attention_heads": 30}')
+    (folder / "a.sh").write_text("python3 -m sglang.launch_server --model-path mine --tp-size 7\n")
+    (folder / "spec-lsp.toml").write_text(f'models = ["{shelf}"]\n')
+    assert "lies outside the workspace" in run("check", "a.sh").out
+    assert "30" not in run("check", "a.sh").out
+    assert run("check", "a.sh", "--models", shelf).code == 1
