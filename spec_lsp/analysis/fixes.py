@@ -7,6 +7,7 @@ actions are asked for, never while somebody types.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -36,6 +37,7 @@ from spec_lsp.catalog.binding import BindError, Binding, Note
 from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.suggest import is_certain, suggest_value
+from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.resolution.engine import Change, Refusal
 from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Document, Edit, Problem
@@ -43,6 +45,9 @@ from spec_lsp.syntax.word import Place
 
 MAX_CANDIDATES = 3
 """Names offered for an abbreviation that fits several flags."""
+
+MAX_STEPS = 400_000
+"""Steps after which fix-all makes do with what it has found: each fix is tried on the whole document."""
 
 MAX_ROUNDS = 100
 """Rounds after which fix-all gives up: fixes that undo one another would go on forever."""
@@ -628,20 +633,21 @@ def repair(
     cache = Cache()
     tried: set[tuple[str, str]] = set()
     applied: list[Applied] = []
-    for _ in range(MAX_ROUNDS):
-        edited = Edited(workspace, texts)
-        analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
-        found = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache, may_edit)
-        if found is None:
-            break
-        diagnostic, fix = found
-        place = diagnostic.place
-        before = texts.get(place.document) or _text_of(place.document, edited) or ""
-        applied.append(Applied(diagnostic, fix, before.count("\n", 0, place.start)))
-        changed = _texts_after(analysis.document, fix.edits, edited)
-        for document, new in (changed or {}).items():
-            originals.setdefault(document, _text_of(document, workspace) or "")
-            texts[document] = new
+    with bounded(MAX_STEPS), suppress(Exhausted):  # what was mended by then stays mended
+        for _ in range(MAX_ROUNDS):
+            edited = Edited(workspace, texts)
+            analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
+            found = _next_fix(analysis, options, edited, unsafe, tried, texts[name], cache, may_edit)
+            if found is None:
+                break
+            diagnostic, fix = found
+            place = diagnostic.place
+            before = texts.get(place.document) or _text_of(place.document, edited) or ""
+            applied.append(Applied(diagnostic, fix, before.count("\n", 0, place.start)))
+            changed = _texts_after(analysis.document, fix.edits, edited)
+            for document, new in (changed or {}).items():
+                originals.setdefault(document, _text_of(document, workspace) or "")
+                texts[document] = new
     edits = tuple(e for d in sorted(texts) if (e := _minimal(d, originals[d], texts[d])) is not None)
     return edits, tuple(applied)
 
