@@ -198,3 +198,10 @@ def test_what_is_found_is_what_bash_can_do(tmp_path: Path, drawn: list[tuple[str
     ):  # what is only there on three turns may not come up
         assert {w.text for v in found for w in v.words} == {word for way in there_are for word in way}
     assert bool(found) == bool(there_are)
+
+
+@pytest.mark.parametrize("run", ["", "bash run.sh\n", "cat run.sh | bash\n", "chmod +x run.sh; ./run.sh\n"])
+def test_a_file_that_a_script_writes_keeps_its_ways(run: str) -> None:
+    lines = "".join(f'[ -n "$S{i}" ] && X="$X --flag{i} {i}"\n' for i in range(12))
+    launch = only_launch(f"X=\n{lines}cat > run.sh <<EOF\n{START} $X\nEOF\n{run}")
+    assert not missing_pairs(flags_on(launch), 12)

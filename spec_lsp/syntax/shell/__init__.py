@@ -57,7 +57,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         (*broken_continuations(run.starting, {**files.texts, name: text}), *run.problems()),
         _directives(name, text, located),
         frozenset(run.sourced),
-        files=tuple(written_files(reading.written)),
+        files=tuple(written_files(reading.written, run)),
     )
 
 

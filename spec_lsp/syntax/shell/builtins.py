@@ -13,7 +13,7 @@ from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_CALLS, without_last_newlines
 from spec_lsp.syntax.shell.printing import PRINTED, formatted
 from spec_lsp.syntax.shell.questions import name_of
-from spec_lsp.syntax.shell.state import ARGUMENTS, STATUS, UNREAD, Frame
+from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, STATUS, UNREAD, Frame
 from spec_lsp.syntax.shell.streams import plain_path
 from spec_lsp.syntax.shell.values import NOWHERE, TREES, UNSET, Array, Reference, Scalar, Table, Value, transform
 from spec_lsp.syntax.source import Source, embedded
@@ -339,8 +339,8 @@ def run_cat(run: Interpreter, node: ast.Simple, source: Source) -> None:
     if is_tee or not named:
         text = run.standard_input(node.redirects, source)
     else:
-        text = run.written_text(run.path_of(named[0], source) or "", place) if len(named) == 1 else None
-        text = None if text is None else Scalar(text.fragments)
+        path = run.path_of(named[0], source) if len(named) == 1 else None
+        text = run.variable(FILE + path) if path else None
     if is_tee and text is not None:
         for word in named:
             run.write_file(run.path_of(word, source) or "", text, any(w.literal == "-a" for w in node.words))

@@ -117,6 +117,6 @@ class _Run:
             tuple(tell(one, clues, None).launch for one in ran.launches.values()),
             (*broken_continuations(ran.starting, self.sourced.texts), *ran.problems()),
             frozenset(ran.sourced),
-            tuple(written_files(ran.state.vars)),
+            tuple(written_files(ran.state.vars, ran)),
             tuple(ran.clues),
         )

@@ -424,6 +424,13 @@ class Machine(ABC):
         finally:
             self.state, self.reads, self.printed = now, reads, printed
 
+    def some_ways(self, tree: Any) -> list[Any]:
+        """What a value comes to in ways that cover those there are."""
+        try:
+            return [value for _, value in cover(lambda world: world.follow(tree), MAX_VARIANTS, self.world())[0]]
+        except TooDeep:
+            return []
+
     def room(self, ways: int, otherwise: int = 1) -> int:
         """How many ways are looked at: so many, until there were too many evaluations."""
         return ways if self.evaluations <= MAX_EVALUATIONS else otherwise

@@ -11,9 +11,20 @@ from spec_lsp.syntax.launch import EmbeddedFile
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.assignments import Assignments
 from spec_lsp.syntax.shell.expand import Expander, bounded, written_at
-from spec_lsp.syntax.shell.machine import MAX_ASSIGNED_WAYS
+from spec_lsp.syntax.shell.machine import MAX_ASSIGNED_WAYS, Machine
 from spec_lsp.syntax.shell.state import FILE, INPUT, MISSING, OUTPUT
-from spec_lsp.syntax.shell.values import NOWHERE, Fork, Grown, Scalar, first_leaf, parts, paths, transform
+from spec_lsp.syntax.shell.values import (
+    MAX_VARIANTS,
+    NOWHERE,
+    Fork,
+    Grown,
+    Scalar,
+    first_leaf,
+    is_later,
+    parts,
+    paths,
+    transform,
+)
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -166,12 +177,15 @@ def by_default(tree: Any) -> Any:
     return Fork(tree.point, tuple(map(by_default, tree.arms))) if isinstance(tree, Fork) else tree
 
 
-def written_files(variables: Mapping[str, Any]) -> Iterator[EmbeddedFile]:
-    """The files that a script has written, each in the ways that it may have."""
+def written_files(variables: Mapping[str, Any], machine: Machine) -> Iterator[EmbeddedFile]:
+    """The files that a script has written, each in the ways that it may have; of too many ways, in some that cover them."""
     for name, tree in variables.items():
-        ways = parts(by_default(tree)) if name.startswith(FILE) else ()
+        if not name.startswith(FILE):
+            continue
+        many = is_later(tree)
+        ways = machine.some_ways(tree) if many else parts(by_default(tree))
         known = (v for v in ways if isinstance(v, Scalar) and v.fragments)
-        for value in islice(known, MAX_WAYS_OF_A_FILE):
+        for value in islice(known, MAX_VARIANTS if many else MAX_WAYS_OF_A_FILE):
             yield EmbeddedFile(
                 UNKNOWN_IN_PATH.sub("?", name[len(FILE) :]), Word(value.fragments, value.fragments[0].place)
             )
