@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from types import MappingProxyType
+from types import CodeType, MappingProxyType
 from typing import Any
 
 from spec_lsp.analysis.hints import written
-from spec_lsp.analysis.hover import _readers as readers
 from spec_lsp.analysis.judge import Judged, ModelSource, Values, device_of, is_open, run
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Binding, Setting
-from spec_lsp.catalog.model import SUPPRESS, Flag
+from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import load
 from spec_lsp.resolution.engine import Finding
+from spec_lsp.resolution.late.experts import BALANCERS
+from spec_lsp.resolution.model.config import CONFIG_PARSERS
+from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, literal
 
@@ -56,17 +61,36 @@ SIZES: Mapping[str, Sequence[Any]] = MappingProxyType(
 )
 """Common values of fields that have no choices."""
 
+NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
+    {
+        "eplb_algorithm": BALANCERS,
+        "model_config_parser": CONFIG_PARSERS,
+        "model_impl": ("auto", "sglang", "transformers"),
+        "device": ("cuda", "cpu", "xpu", "hpu", "npu", "musa"),
+    }
+)
+"""Names that SGLang looks up itself where argparse takes any text."""
 
-def values_of(flag: Flag) -> tuple[Any, ...]:
-    """The choices of a flag, else common values and its default."""
+SAME_CHOICES: Mapping[str, str] = MappingProxyType({"speculative_draft_attention_backend": "attention_backend"})
+"""Fields of any text that are looked up where another is whose choices argparse knows."""
+
+NO_NAME = "?"
+"""What no registry of SGLang has: a rule that knows the names says them when it is given this."""
+
+
+def values_of(flag: Flag, catalog: Catalog | None = None) -> tuple[Any, ...]:
+    """The choices of a flag (of the field in `catalog` that is looked up where it is), else common values and its default."""
     if flag.choices:
         return flag.choices
+    same = catalog.by_field.get(SAME_CHOICES.get(flag.field, "")) if catalog is not None else None
+    if same is not None and same.choices:
+        return same.choices
     default = (
         ()
         if flag.default in (None, SUPPRESS, "") or not isinstance(flag.default, (int, float, str))
         else (flag.default,)
     )
-    sizes = SIZES.get(flag.field, ())
+    sizes = SIZES.get(flag.field) or NAMES.get(flag.field, ())
     return tuple(dict.fromkeys((*sizes, *(d for d in default if d not in sizes)))) if flag.takes_value else ()
 
 
@@ -96,10 +120,22 @@ class Trial:
 
     def fits(self, flag: Flag, values: Sequence[Any]) -> Mapping[Any, Fit]:
         """What comes of each value; nothing is said of those of a field that no rule reads, and where there are too many."""
-        read = flag.field in readers(self.binding.catalog.release)
+        read = flag.field in read_by_rules(self._release)
         if not read or flag.nargs is not None or len(values) + 1 > self.left:
             return {}
         return {value: self._fit(flag, value) for value in values}
+
+    def named_by_rules(self, flag: Flag) -> tuple[str, ...]:
+        """The values that a rule knows for a flag of any text: those it says when the launch is given none of them."""
+        if flag.type not in (None, "str") or flag.nargs is not None or flag.field not in read_by_rules(self._release):
+            return ()
+        judged = self._run({**self.binding.settings, flag.field: trial_setting(flag, NO_NAME)}, self.world)
+        said = (f.said for f in _refusals(judged))
+        return next((s.choices for s in said if s.at == flag.field and s.choices), ())
+
+    @property
+    def _release(self) -> Release:
+        return self.binding.catalog.release
 
     def _fit(self, flag: Flag, value: Any) -> Fit:
         judged, refusal = self._tried(flag, value, self.world)
@@ -156,3 +192,36 @@ def _replaced(judged: Judged, name: str, value: Any) -> str:
     history = judged.resolution.config.history.get(name, ())
     used = getattr(judged.resolution.config, name)
     return written(used) if used != value and any(not d.step.spelling for d in history) else ""
+
+
+# --- which fields rules read --------------------------------------------------------------------------------------------
+
+
+@functools.lru_cache(maxsize=4)
+def read_by_rules(release: Release) -> frozenset[str]:
+    """The fields of a shipped release that the code of some rule reads: seen in the names its functions use, helpers included."""
+    fields = load(release).by_field.keys()
+    steps = (step for handler in pipeline(release) for step in handler.steps if step.rule is not None)
+    return frozenset(name for step in steps for name in _names_used(step.run, HELPERS) & fields)
+
+
+HELPERS = 3
+"""How deep functions that a rule calls are looked into."""
+
+
+def _names_used(function: Any, depth: int) -> set[str]:
+    """Attribute names in a function's code, and in the functions of this project that it calls."""
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType):
+        return set()
+    names: set[str] = set()
+    for part in (code, *(c for c in code.co_consts if isinstance(c, CodeType))):
+        names.update(part.co_names)
+        names.update(c for c in part.co_consts if isinstance(c, str))  # c.given("page_size")
+    if depth:
+        module = getattr(function, "__globals__", {})
+        for name in list(names):
+            called = module.get(name)
+            if str(getattr(called, "__module__", "")).startswith("spec_lsp.resolution"):
+                names |= _names_used(called, depth - 1)
+    return names

@@ -15,8 +15,7 @@ import yaml
 
 from spec_lsp.analysis.candidates import Fit, Trial, values_of
 from spec_lsp.analysis.cursor import LinePart, LineSpot, Spot, WordSpot, line_part, spot
-from spec_lsp.analysis.hover import _flag_text as flag_text
-from spec_lsp.analysis.hover import _type_of as type_of
+from spec_lsp.analysis.hover import flag_text, rule_text, type_of
 from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.navigation import MODEL_FIELDS
 from spec_lsp.analysis.report import Analysis, Options, Workspace, World
@@ -27,8 +26,10 @@ from spec_lsp.catalog.history import choice_span, replacement
 from spec_lsp.catalog.keywords import fields_of
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import load
+from spec_lsp.catalog.store import load, releases
+from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.facts.well_known import ids
+from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.edit import yaml_text
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, Word
@@ -101,7 +102,11 @@ class _Known:
 
 
 def complete(analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
-    """What may be typed at character `offset` of the document; None outside of launches, and where nothing is known to fit."""
+    """What may be typed at character `offset` of the document; None outside of launches and of comments to spec-lsp, and where nothing
+    is known to fit."""
+    directive = _in_directive(analysis, offset)
+    if directive is not None:
+        return directive
     at = spot(analysis.document, offset, workspace)
     if at is None:
         return None
@@ -133,6 +138,67 @@ def _known(
     configs = partial(workspace.read, document)
     binding = bind_variant(launch, at.variant, world.release, configs)
     return _Known(launch, at.variant, world, worlds, binding, workspace, document)
+
+
+# --- in a comment to spec-lsp ------------------------------------------------------------------------------------------
+
+_DIRECTIVE = re.compile(r"(?:#|//)\s*spec-lsp:(?P<said>[^\"\\]*)\Z")
+_NAMES = re.compile(r"\s*ignore(?:-file)?\s*\[(?:[^\]]*,)?\s*(?P<typed>[\w-]*)\Z")
+_SETTING = re.compile(r"(?:.*[\s,])?(?P<name>sglang|gpu)=(?P<typed>[\w.-]*)\Z")
+_START = re.compile(r"(?:.*[\s,])?(?P<typed>[\w-]*)\Z")
+
+
+def _in_directive(analysis: Analysis, offset: int) -> Completion | None:
+    """What may be typed in `# spec-lsp: …`: rules, releases, GPUs, and what it may start with."""
+    text = analysis.document.text
+    line = re.split(r"[\r\n]", text[max(offset - LONGEST_LINE, 0) : offset])[-1]
+    directive = _DIRECTIVE.search(line)
+    if directive is None:
+        return None
+    said = directive["said"]
+    names, setting, start = (form.match(said) for form in (_NAMES, _SETTING, _START))
+    found = names or setting or (None if "]" in said or "[" in said else start)
+    if found is None:
+        return None
+    rest = re.compile(r"[\w.-]*").match(text, offset)
+    place = Place(analysis.document.name, offset - len(found["typed"]), rest.end() if rest else offset)
+    if names is not None:
+        return Completion(place, tuple(_rules(analysis)))
+    return Completion(place, tuple(_settings_of(setting["name"] if setting is not None else "")))
+
+
+LONGEST_LINE = 1000
+"""Characters of a line before the cursor that are looked at for a comment."""
+
+
+def _rules(analysis: Analysis) -> Iterator[Item]:
+    """All rules, those that speak in this document first."""
+    here = {d.rule.name for d in analysis.diagnostics if d.place.document == analysis.document.name}
+    for rule in RULES.values():
+        yield Item(rule.name, "value", rule.name, int(rule.name not in here), rule.summary, about=(RULE, rule.name))
+
+
+def _settings_of(name: str) -> Iterator[Item]:
+    """The values of a setting of `# spec-lsp:`, the newest release first; all that may be said, where none is named."""
+    if name == "sglang":
+        yield from (Item(str(release), "value", str(release), 0) for release in reversed(releases()))
+    elif name == "gpu":
+        for hardware in {**DEVICES, **FAMILIES}.values():
+            yield Item(hardware.name, "value", hardware.name, int(hardware.name in FAMILIES), hardware.title)
+    else:
+        for word, detail in DIRECTIVES.items():
+            yield Item(word, "value", word, 0, detail)
+
+
+DIRECTIVES = {
+    "sglang=": "the release that the launches below run with",
+    "gpu=": "the GPU that the launches below run on",
+    "ignore[": "silence rules in the next command, or on this line",
+    "ignore-file[": "silence rules in this file",
+}
+
+RULE = "rule"
+"""What stands first in the `about` of a rule."""
 
 
 # --- in words ----------------------------------------------------------------------------------------------------------
@@ -348,9 +414,9 @@ def _value_items(flag: Flag, around: _Known, spelling: str) -> Iterator[Item]:
     if flag.field in MODEL_FIELDS:
         yield from (Item(name, "value", name, 0, "a model spec-lsp knows") for name in ids())
         return
-    values = values_of(flag)
     models = cache(partial(around.workspace.model, around.document))
     trial = Trial(around.launch, around.variant, around.world, around.worlds, around.binding, models)
+    values = values_of(flag, around.catalog) or trial.named_by_rules(flag)
     fits = trial.fits(flag, values)
     for value in values:
         fit = fits.get(value, Fit())
@@ -463,6 +529,8 @@ def document(about: Sequence[str]) -> str:
     if len(about) < 2:
         return ""
     spelling, named, *value = about
+    if spelling == RULE:
+        return rule_text(RULES[named]) if named in RULES else ""
     release = Release.read(named)
     catalog = load(catalog_release(release)) if release is not None else None
     flag = _flag_of(catalog, spelling) if catalog is not None else None

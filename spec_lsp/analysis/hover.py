@@ -5,11 +5,9 @@ Plain Markdown over character offsets; the server turns it into the protocol's.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
-from types import CodeType
 from typing import Any
 
 from spec_lsp.analysis import memory
@@ -25,15 +23,11 @@ from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.methods import NOTHING_KNOWN, needed, requirements
 from spec_lsp.resolution.engine import RULES, Config, Rule
-from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place, Word
 
 MAX_CHOICES = 24
 """Choices that are listed one by one; of more, these and how many there are."""
-
-MAX_RULES = 6
-"""Rules that are listed one by one."""
 
 MAX_COLUMN = 40
 """Characters of a table's cell beyond which others are not padded to its width."""
@@ -116,7 +110,7 @@ def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> 
         flag = run.binding.catalog.flag(spelling)
         if word is not None and flag is not None:
             return HoverText(
-                "\n\n".join([*_flag_text(flag, spelling, run.world.release), _world_text(run.world)]),
+                "\n\n".join([*flag_text(flag, spelling, run.world.release), _world_text(run.world)]),
                 word.place,
                 flag.name,
             )
@@ -135,7 +129,7 @@ def _of_unknown_flag(spelling: str, word: Word, release: Release) -> HoverText |
     if flag is None:
         return None
     return HoverText(
-        "\n\n".join([f"**SGLang {release} has no `{spelling}`.**", *_flag_text(flag, spelling, release)]), word.place
+        "\n\n".join([f"**SGLang {release} has no `{spelling}`.**", *flag_text(flag, spelling, release)]), word.place
     )
 
 
@@ -147,19 +141,16 @@ def _last_before(release: Release) -> Release:
 
 
 def _setting_text(shown: Setting, winner: Setting, run: Run) -> str:
-    """A flag that the launch gives: what it is, what it becomes here and why, and who reads it."""
-    parts = list(_flag_text(shown.definition, shown.spelling, run.world.release))
+    """A flag that the launch gives: what it is, what it becomes here and why."""
+    parts = list(flag_text(shown.definition, shown.spelling, run.world.release))
     if shown is not winner:
         parts.append(f"Given again later: `{winner.spelled}` is what counts.")
     parts += _resolved_text(winner, run)
-    readers = _readers(nearest(run.world.release)).get(winner.field, ())
-    if readers:
-        parts.append(_readers_text(readers, run))
     parts.append(_world_text(run.world))
     return "\n\n".join(parts)
 
 
-def _flag_text(flag: Flag, spelling: str, release: Release) -> Iterator[str]:
+def flag_text(flag: Flag, spelling: str, release: Release) -> Iterator[str]:
     others = [s for s in flag.spellings if s != spelling]
     yield f"**`{spelling}`**" + (f" (also {_listed(others)})" if others else "")
     described = describe(flag)
@@ -179,7 +170,7 @@ def _deprecated_text(name: str, release: Release) -> str:
 
 
 def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
-    yield "type", _type_of(flag)
+    yield "type", type_of(flag)
     if flag.default != SUPPRESS and flag.takes_value:
         yield "default", "unset (SGLang decides)" if flag.default is None else _value(flag.default)
     if flag.choices:
@@ -191,7 +182,7 @@ def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
         yield "releases", str(span)
 
 
-def _type_of(flag: Flag) -> str:
+def type_of(flag: Flag) -> str:
     """What the flag takes, in a word or two."""
     if not flag.takes_value:
         return "switch"
@@ -215,15 +206,6 @@ def describe(flag: Flag) -> str:
     except ModuleNotFoundError:
         return ""
     return str(described.describe(flag.dest) or "")
-
-
-def _readers_text(names: Sequence[str], run: Run) -> str:
-    """The rules that read a field: those that speak of this launch first, then those that read it themselves."""
-    said = {finding.rule.name for finding in run.resolution.findings} if run.resolution else set()
-    ordered = sorted(names, key=lambda name: name not in said)
-    lines = [f"- `{name}`: {RULES[name].summary}" for name in ordered[:MAX_RULES]]
-    more = len(ordered) - MAX_RULES
-    return "\n".join(["**Rules that read it**", *lines, *([f"- and {more} more"] if more > 0 else [])])
 
 
 # --- what it becomes ---------------------------------------------------------------------------------------------------
@@ -394,41 +376,6 @@ def rule_text(rule: Rule) -> str:
             + "*"
         )
     return "\n\n".join(filter(None, parts))
-
-
-# --- who reads a field -------------------------------------------------------------------------------------------------
-
-
-@functools.lru_cache(maxsize=4)
-def _readers(release: Release) -> Mapping[str, tuple[str, ...]]:
-    """For each field the rules of a release whose code reads it: seen in the names their functions use, helpers included."""
-    readers: dict[str, dict[str, None]] = {}
-    fields = load(release).by_field.keys()
-    for depth in (0, 3):  # those that read it themselves come first
-        for handler in pipeline(release):
-            for step in handler.steps:
-                if step.rule is not None:
-                    for name in _names_used(step.run, depth) & fields:
-                        readers.setdefault(name, {})[step.rule.name] = None
-    return {name: tuple(rules) for name, rules in readers.items()}
-
-
-def _names_used(function: Any, depth: int) -> set[str]:
-    """Attribute names in a function's code, and in the functions of this project that it calls."""
-    code = getattr(function, "__code__", None)
-    if not isinstance(code, CodeType):
-        return set()
-    names: set[str] = set()
-    for part in (code, *(c for c in code.co_consts if isinstance(c, CodeType))):
-        names.update(part.co_names)
-        names.update(c for c in part.co_consts if isinstance(c, str))  # c.given("page_size")
-    if depth:
-        module = getattr(function, "__globals__", {})
-        for name in list(names):
-            called = module.get(name)
-            if str(getattr(called, "__module__", "")).startswith("spec_lsp.resolution"):
-                names |= _names_used(called, depth - 1)
-    return names
 
 
 # --- words -------------------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ def unknown_diffusion_algorithm(c: Config) -> Refusal | None:
         at="dllm_algorithm",
         message=f"{c.shown('dllm_algorithm')} names no diffusion algorithm: SGLang knows {', '.join(known)}.",
         fixes=(*(setting(dllm_algorithm=name) for name in known), dropping("dllm_algorithm")),
+        choices=tuple(known),
     )
 
 

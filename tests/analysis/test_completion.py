@@ -228,6 +228,68 @@ def test_values_that_cannot_run_say_why(gpu: str, rest: str, says: dict[str, str
         assert (offered[label].rank > 0) == detail.startswith("refused")
 
 
+@pytest.mark.parametrize(
+    ("release", "rest", "offered", "others"),
+    [
+        ("0.5.23", "--speculative-algorithm ‸", {"EAGLE3", "NEXTN", "NGRAM", "DSPARK", "UNO"}, {"NONE"}),
+        ("0.5.14", "--speculative-algorithm ‸", {"EAGLE3", "NGRAM", "DFLASH"}, {"DSPARK", "UNO"}),
+        ("0.5.23", "--speculative-algorithm EAGLE3 --speculative-draft-attention-backend ‸", {"fa3", "triton"}, set()),
+        ("0.5.23", "--model-config-parser ‸", {"auto", "hf", "mistral"}, set()),
+        ("0.5.23", "--eplb-algorithm ‸", {"deepseek", "elasticity_aware"}, set()),
+        ("0.5.23", "--dllm-algorithm=‸", {"LowConfidence", "Gemma4Renoise"}, set()),
+        ("0.5.23", "--reasoning-parser ‸", {"qwen3"}, set()),
+        ("0.5.23", "--quantization ‸", {"fp8"}, set()),
+        ("0.5.23", "--device ‸", {"cuda", "npu"}, set()),
+    ],
+)
+def test_values_that_only_rules_know(release: str, rest: str, offered: set[str], others: set[str]) -> None:
+    found = items(f"{HEAD.replace('0.5.23', release)}{RUN}{rest}")
+    assert offered <= found.keys()
+    assert not others & found.keys()
+
+
+def test_a_draft_backend_that_cannot_run_here_comes_last_and_says_why() -> None:
+    draft = f"--speculative-algorithm EAGLE3 --speculative-draft-model-path {MODELS}/eagle3-draft"
+    found = items(f"{HEAD}{RUN}{draft} --speculative-draft-attention-backend ‸")
+    assert found["fa3"].rank == 0
+    assert found["torch_native"].rank == 2
+    assert "has no draft implementation" in found["torch_native"].detail
+
+
+@pytest.mark.parametrize(
+    ("comment", "replaced", "first", "documented"),
+    [
+        ("# spec-lsp: ‸", "", "sglang=", False),
+        ("# spec-lsp: ig‸", "ig", "sglang=", False),
+        ("# spec-lsp: sglang=‸", "", "0.5.23", False),
+        ("# spec-lsp: sglang=0.5.2‸1 gpu=b200", "0.5.21", "0.5.23", False),
+        ("# spec-lsp: sglang=0.5.21 gp‸", "gp", "sglang=", False),
+        ("# spec-lsp: sglang=0.5.21 gpu=‸", "", "h100", False),
+        ("# spec-lsp: ignore[‸]", "", "unknown-speculative-algorithm", True),
+        ("# spec-lsp: ignore[unknown-flag, page-‸", "page-", "unknown-speculative-algorithm", True),
+        ("# spec-lsp: ignore-file[‸", "", "unknown-speculative-algorithm", True),
+    ],
+)
+@pytest.mark.parametrize("name", ["/w/run.sh", "/w/pod.yaml"])
+def test_in_comments_to_spec_lsp(name: str, comment: str, replaced: str, first: str, documented: bool) -> None:
+    launch = f"{RUN}--speculative-algorithm NO\n"
+    rest = launch if name.endswith(".sh") else f"run: {launch}"
+    found, covered = at_caret(f"{comment}\n{rest}", name)
+    assert found is not None
+    assert covered == replaced
+    best = [item for item in found.items if item.rank == 0]
+    assert first in [item.label for item in best]
+    assert all(item.detail for item in best if "sglang=" not in comment or item.label[0].isalpha())
+    assert bool(document(best[0].about)) == documented
+
+
+@pytest.mark.parametrize(
+    "comment", ["# spec-lsp: ignore[unknown-flag] becau‸", "# see spec-lsp‸", "# spec-lsp: sglang=0.5.9\n# fo‸"]
+)
+def test_nothing_elsewhere_in_comments(comment: str) -> None:
+    assert at_caret(f"{comment}\n{RUN}\n")[0] is None
+
+
 def test_hardware_that_nobody_named() -> None:
     text = f"# spec-lsp: sglang=0.5.23\npython -m sglang.launch_server --model-path {MODELS}/deepseek-v3 --attention-backend ‸"
     offered = items(text)

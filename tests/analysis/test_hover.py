@@ -65,14 +65,6 @@ def test_the_chain_of_reasons() -> None:
     assert second.startswith("2. `64`: ")
 
 
-def test_rules_that_read_it_and_the_refusal() -> None:
-    text = f"{HEAD}{LAUNCH}--speculative-algorithm EAGLE3 --speculative-draft-model-path {MODELS}/eagle3-draft --speculative-num-steps 5 --speculative-num-draft-tokens 32 --attention-backend flashmla --page-size 64 --speculative-eagle-‸topk 8\n"
-    found, _ = at_caret(text)
-    assert found is not None
-    assert "**Rules that read it**" in found.markdown
-    assert "tree-drafting" in found.markdown
-
-
 def test_a_flag_of_another_release_only() -> None:
     found, _ = at_caret(f"{HEAD.replace('0.5.23', '0.5.9')}{LAUNCH}--speculative-use-rejection-‸sampling\n")
     assert found is not None

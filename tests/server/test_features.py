@@ -94,7 +94,7 @@ def folder(tmp_path: Path) -> Path:
 async def test_what_is_offered(folder: Path) -> None:
     client = LocalClient(ALL)
     offered = (await client.start())["capabilities"]
-    assert offered["completionProvider"] == {"triggerCharacters": ["-", "=", " "], "resolveProvider": True}
+    assert offered["completionProvider"] == {"triggerCharacters": ["-", "=", " ", "["], "resolveProvider": True}
     assert offered["inlayHintProvider"] is True
     assert offered["definitionProvider"] is True
     assert offered["codeLensProvider"] == {"resolveProvider": False}

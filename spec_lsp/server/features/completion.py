@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spec_lsp.server.session import Session
     from spec_lsp.server.text import OpenText
 
-TRIGGERS = ["-", "=", " "]
+TRIGGERS = ["-", "=", " ", "["]
 KINDS = {"flag": 10, "key": 10, "value": 12}
 """CompletionItemKind: Property, Value."""
 
