@@ -275,6 +275,7 @@ LONG = {
     "arrays in arrays": lambda n: "x=(" * n + "\n",
     "groups": lambda n: "{ " * n + "a" + "; }" * n + "\n",
     "subshells": lambda n: "(" * n + "a" + ")" * n + "\n",
+    "substitutions": lambda n: "a " + "$(" * n + "b" + ")" * n + "\n",
     "conditions": lambda n: "[[ " + "( a && " * n + "b" + " )" * n + " ]]\n",
     "negated": lambda n: "[[ " + "! " * n + "a ]]\n",
     "branches": lambda n: "if a; then\n" * n,

@@ -119,6 +119,8 @@ class SkeletonReader(WordParser):
         outer, self.level = self.level, _Level()
         start = self.pos
         self.depth += 1
+        if self.depth > MAX_DEPTH:
+            self.fail()
         try:
             self.read(stop)
         except ShellSyntaxError:
