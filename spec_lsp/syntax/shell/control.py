@@ -98,7 +98,7 @@ class ControlFlow(Streams):
         self.execute(node.first, source)
         previous = node.first
         for op, command in node.rest:
-            if not self.state.alive:
+            if not self.state.alive or self.exhausted:
                 return
             wanted = 0 if op == "&&" else 1
             status = self.state.vars.get(STATUS)

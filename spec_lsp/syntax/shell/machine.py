@@ -16,6 +16,7 @@ from spec_lsp.syntax.shell.questions import asked, name_of
 from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, MISSING, ORIGIN, OUTPUT, STATUS, Frame, State, origin_in
 from spec_lsp.syntax.shell.values import (
     FROM_ENVIRONMENT,
+    MAX_NODES,
     MAX_VARIANTS,
     NOWHERE,
     TREES,
@@ -43,6 +44,7 @@ from spec_lsp.syntax.shell.values import (
     outcomes,
     points_of,
     pruned,
+    size_of,
     transform,
 )
 from spec_lsp.syntax.source import FileSource, Source
@@ -53,6 +55,8 @@ VARIABLES_OF_A_STEP = 500
 """How many variables may be copied at the cost of a command: what bounds a script that sets thousands."""
 SIZE_OF_A_STEP = 20
 """How many words, or pieces of a text, may be made at the cost of a command: what bounds values that are copied again and again."""
+TURNS_OF_A_STEP = 150
+"""How many turns the values that arms leave may have together at the cost of a command."""
 MAX_CALLS = 24
 MAX_EVALUATIONS = 12_000
 MAX_ASSIGNED_WAYS = 32
@@ -350,10 +354,11 @@ class Machine(ABC):
 
     def hold(self, tree: Any, allowed: frozenset[int], world: World) -> None:
         """Pins the ways that the constraint leaves no choice about."""
+        known: dict[int, bool] = {}
         while isinstance(tree, Fork):
             way = world.pins.get(tree.point)
             if way is None:
-                possible = [i for i, arm in enumerate(tree.arms) if leads(arm, allowed, world.pins)]
+                possible = [i for i, arm in enumerate(tree.arms) if leads(arm, allowed, world.pins, known)]
                 if not possible:
                     raise Impossible
                 if len(possible) > 1:
@@ -533,6 +538,7 @@ class Machine(ABC):
             if end is not first:
                 names.update(n for n, v in end.vars.items() if first.vars.get(n) is not v)
                 names.update(n for n in first.vars if n not in end.vars)
+        turns = 0
         told = {name for name in names if name.startswith(ORIGIN)}
         for name in told:
             state.vars.pop(name, None)
@@ -541,10 +547,12 @@ class Machine(ABC):
             origins = [origin_in(end, name) for end in ends.values()]
             values = {way: self.outside(name) if v is MISSING else v for way, v in values.items()}
             tree = self.chosen_by(decision, values)
+            turns += min(size_of(tree), MAX_NODES)
             if tree is not NOWHERE:
                 state.vars[name] = tree
                 if all(o is origins[0] or o == origins[0] == f"${name}" for o in origins):
                     state.vars[ORIGIN + name] = (tree, origins[0])
+        self.steps += turns // TURNS_OF_A_STEP
         return state
 
     def chosen_by(self, decision: Any, values: dict[int, Any]) -> Any:
@@ -604,7 +612,9 @@ class Machine(ABC):
                 unknown.append(told_apart())
             return unknown[0]
 
-        return pruned(transform(status, index))
+        decision = pruned(transform(status, index))
+        self.steps += max(size_of(decision) - MAX_VARIANTS, 0) // 2
+        return decision
 
     def settle(self, frame: Frame, kinds: Sequence[str]) -> None:
         """Joins the states in which a frame was left early with the present one."""

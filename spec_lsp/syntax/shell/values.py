@@ -587,22 +587,20 @@ def possible_leaves(decision: Any) -> set[int]:
     return found
 
 
-def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int]) -> bool:
-    """Whether a decision can come to one of the arms."""
-    failed: set[int] = set()
+def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int], known: dict[int, bool] | None = None) -> bool:
+    """Whether a decision can come to one of the arms. `known` is what was found out of its parts, by their identity."""
+    found = {} if known is None else known
 
     def comes(part: Any) -> bool:
         if isinstance(part, Later):
             return not allowed.isdisjoint(part.possible())
         if not isinstance(part, Fork):
             return part in allowed
-        if id(part) in failed:
-            return False
+        if id(part) in found:
+            return found[id(part)]
         way = pins.get(part.point)
-        if any(map(comes, part.arms if way is None else part.arms[way : way + 1])):
-            return True
-        failed.add(id(part))
-        return False
+        found[id(part)] = any(map(comes, part.arms if way is None else part.arms[way : way + 1]))
+        return found[id(part)]
 
     return comes(tree)
 
