@@ -15,14 +15,15 @@ import yaml
 
 from spec_lsp.analysis.candidates import Fit, Trial, values_of
 from spec_lsp.analysis.cursor import LinePart, LineSpot, Spot, WordSpot, line_part, spot
-from spec_lsp.analysis.hover import flag_text, rule_text, type_of
+from spec_lsp.analysis.hover import flag_text, rule_text, type_of, value_text
 from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.navigation import MODEL_FIELDS
 from spec_lsp.analysis.report import Analysis, Options, Workspace, World
 from spec_lsp.analysis.worlds import assume, catalog_release
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.config_file import refused_keys, switches
-from spec_lsp.catalog.history import choice_span, replacement
+from spec_lsp.catalog.descriptions import describe
+from spec_lsp.catalog.history import replacement
 from spec_lsp.catalog.keywords import fields_of
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
@@ -536,14 +537,8 @@ def document(about: Sequence[str]) -> str:
     flag = _flag_of(catalog, spelling) if catalog is not None else None
     if release is None or flag is None:
         return ""
-    parts = list(_value_text(flag, value)) if value else []
-    return "\n\n".join([*parts, *flag_text(flag, spelling, release)])
-
-
-def _value_text(flag: Flag, value: Sequence[str]) -> Iterator[str]:
-    """What is said of a value before its flag."""
+    if not value:
+        return "\n\n".join(flag_text(flag, spelling, release))
     text, *detail = value
-    span = choice_span(flag.field, text)
-    since = f" · since {span.since}" if span is not None and not span.from_the_start else ""
-    yield f"**`{text}`**{since}"
-    yield from filter(None, detail)
+    about = value_text(flag, text, release) or f"**`{text}`** · value of `{spelling}`"
+    return "\n\n".join(filter(None, (about, *detail, describe(flag))))

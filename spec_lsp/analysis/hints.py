@@ -6,6 +6,7 @@ shown of a launch that SGLang refuses.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -220,15 +221,47 @@ def likeliest(report: LaunchReport) -> World:
     return report.verdict.main.world if report.verdict else report.main().world
 
 
-def assumed(report: LaunchReport) -> str:
-    """What a launch's resolved configuration is worked out for, and who says so: `SGLang 0.5.23 · H100 (image tag)`."""
+def any_gpu(report: LaunchReport) -> str:
+    """What to say of the hardware where nobody names it and several kinds are judged: "any NVIDIA GPU"; empty where it is one."""
     world = likeliest(report)
-    release, hardware = _source(world.release_from, "newest"), _source(world.hardware_from, "an example")
+    if world.hardware is None or world.hardware_from != NOT_NAMED:
+        return ""
+    judged = {w.hardware for w in report.worlds if w.hardware is not None}
+    makers = {h.platform for h in judged}
+    if len(judged) < 2:
+        return ""
+    return f"any {MAKERS[makers.pop()]} GPU" if len(makers) == 1 and makers <= MAKERS.keys() else "any GPU"
+
+
+MAKERS = {"cuda": "NVIDIA", "hip": "AMD"}
+
+
+def assumed(report: LaunchReport) -> str:
+    """What a launch is judged for, and who says so: `SGLang 0.5.23 · H100 (image tag)`, `SGLang 0.5.23 (newest) · any GPU`."""
+    world = likeliest(report)
+    release = _source(world.release_from, "newest")
     if world.hardware is None:
         return f"SGLang {world.release} ({release})"
+    if gpu := any_gpu(report):
+        return f"SGLang {world.release} ({release}) · {gpu}"
+    hardware = _source(world.hardware_from, "the only one possible")
     if release == hardware:
         return f"SGLang {world.release} · {world.hardware.title} ({release})"
     return f"SGLang {world.release} ({release}) · {world.hardware.title} ({hardware})"
+
+
+def lens(report: LaunchReport) -> str:
+    """A lens's title, of at most LENS characters: what is assumed, without who named it."""
+    world = likeliest(report)
+    hardware = any_gpu(report) or (re.sub(r" \(.*\)$", "", world.hardware.title) if world.hardware else "")
+    newest = " (newest)" if world.release_from == NOT_NAMED else ""
+    behind = f" · {hardware}" if hardware else ""
+    titles = [f"Show: SGLang {world.release}{more}{behind}" for more in (newest, "")]
+    return next((t for t in titles if len(t) <= LENS), titles[-1][: LENS - 1] + "…")
+
+
+LENS = 40
+"""Characters of a lens's title at most: it stands above the code."""
 
 
 def _source(where: str, otherwise: str) -> str:

@@ -5,29 +5,32 @@ Plain Markdown over character offsets; the server turns it into the protocol's.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from importlib import import_module
 from typing import Any
 
 from spec_lsp.analysis import memory
 from spec_lsp.analysis.explained import variable_facts
+from spec_lsp.analysis.hints import any_gpu
 from spec_lsp.analysis.ignores import IGNORE
+from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
 from spec_lsp.catalog.binding import Setting
-from spec_lsp.catalog.history import flag_span, replacement, variable_span
+from spec_lsp.catalog.descriptions import describe, describe_value
+from spec_lsp.catalog.history import Span, choice_span, flag_span, replacement, variable_span
 from spec_lsp.catalog.model import SUPPRESS, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.facts.methods import NOTHING_KNOWN, needed, requirements
+from spec_lsp.facts.methods import needed, requirements
 from spec_lsp.resolution.engine import RULES, Config, Rule
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place, Word
 
 MAX_CHOICES = 24
-"""Choices that are listed one by one; of more, these and how many there are."""
+"""Choices that are listed; of more, none is: completion offers them."""
 
 MAX_COLUMN = 40
 """Characters of a table's cell beyond which others are not padded to its width."""
@@ -78,8 +81,11 @@ def _of_launch(report: LaunchReport, offset: int, name: str) -> HoverText | None
         for candidate in (setting, *setting.losers):
             place = _place_in(candidate, offset, name)
             if place is not None:
-                return HoverText(_setting_text(candidate, setting, run), place, candidate.definition.name)
-    return _of_other_branch(report, run, offset, name)
+                value = _value_at(candidate, offset, name)
+                return HoverText(
+                    _setting_text(candidate, setting, value, run, report), place, candidate.definition.name
+                )
+    return _of_refused_words(report, run, offset, name) or _of_other_branch(report, run, offset, name)
 
 
 def _word_at(words: Iterable[Word], offset: int, name: str) -> Word | None:
@@ -102,6 +108,28 @@ def _place_in(setting: Setting, offset: int, name: str) -> Place | None:
     return None
 
 
+def _of_refused_words(report: LaunchReport, run: Run, offset: int, name: str) -> HoverText | None:
+    """A flag's words that SGLang's argparse does not take."""
+    for error in run.binding.errors:
+        if error.definition is not None and error.place is not None and _holds(error.place, offset, name):
+            flag = error.definition
+            head, *facts = flag_text(flag, flag.name, run.world.release)
+            refused = f"**Here** `{_short(error.text or error.typed)}`, as typed: SGLang does not take it."
+            parts = [head, refused, *facts, _world_text(run.world, any_gpu(report))]
+            return HoverText("\n\n".join(parts), error.place, flag.name)
+    return None
+
+
+def _value_at(setting: Setting, offset: int, name: str) -> str:
+    """The text of the value at the offset; empty on the flag, and where the text is not known."""
+    at_flag = _holds(setting.flag.place, offset, name)
+    for word in setting.values:
+        own = word.place != setting.flag.place and _holds(word.place, offset, name)
+        if own or (not at_flag and _word_at((word,), offset, name) is not None):
+            return word.text or ""
+    return ""
+
+
 def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> HoverText | None:
     """A word of a branch that the likeliest run does not take, or one that SGLang does not know: what the catalog says."""
     for variant in report.launch.variants:
@@ -110,7 +138,7 @@ def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> 
         flag = run.binding.catalog.flag(spelling)
         if word is not None and flag is not None:
             return HoverText(
-                "\n\n".join([*flag_text(flag, spelling, run.world.release), _world_text(run.world)]),
+                "\n\n".join([*flag_text(flag, spelling, run.world.release), _world_text(run.world, any_gpu(report))]),
                 word.place,
                 flag.name,
             )
@@ -140,25 +168,48 @@ def _last_before(release: Release) -> Release:
 # --- a flag ------------------------------------------------------------------------------------------------------------
 
 
-def _setting_text(shown: Setting, winner: Setting, run: Run) -> str:
-    """A flag that the launch gives: what it is, what it becomes here and why."""
-    parts = list(flag_text(shown.definition, shown.spelling, run.world.release))
+def _setting_text(shown: Setting, winner: Setting, value: str, run: Run, report: LaunchReport) -> str:
+    """A flag that the launch gives, or a value of it: what it is, what it becomes here and why, and what SGLang would choose."""
+    flag, release = shown.definition, run.world.release
+    about_value = value_text(flag, value, release) if value and shown is winner else ""
+    parts = [about_value] if about_value else [_head(flag, shown.spelling, release)]
     if shown is not winner:
         parts.append(f"Given again later: `{winner.spelled}` is what counts.")
     parts += _resolved_text(winner, run)
-    parts.append(_world_text(run.world))
+    parts += _without_text(winner, run, report)
+    facts = [] if about_value else list(_facts(flag, shown.spelling))
+    if facts:
+        parts.append(_fact_list(facts))
+    parts.append(_world_text(run.world, any_gpu(report)))
     return "\n\n".join(parts)
 
 
+def value_text(flag: Flag, value: str, release: Release) -> str:
+    """What a value of a flag means; empty where nothing is known of it but that it is one."""
+    meaning = describe_value(flag.field, value)
+    span = choice_span(flag.field, value) if flag.choices else None
+    if not meaning and span is None:
+        return ""
+    since = f" · since {span.since}" if span is not None and not span.from_the_start else ""
+    head = f"**`{value}`** · value of `{flag.name}`{since}"
+    asks = _method_text(value, release) if flag.field == "quantization" else ""
+    return "\n\n".join(filter(None, (head, meaning or describe(flag), asks)))
+
+
 def flag_text(flag: Flag, spelling: str, release: Release) -> Iterator[str]:
+    """A flag by itself: what it does and takes."""
+    yield _head(flag, spelling, release)
+    facts = list(_facts(flag, spelling))
+    if facts:
+        yield _fact_list(facts)
+
+
+def _head(flag: Flag, spelling: str, release: Release) -> str:
     others = [s for s in flag.spellings if s != spelling]
-    yield f"**`{spelling}`**" + (f" (also {_listed(others)})" if others else "")
-    described = describe(flag)
-    if described:
-        yield described
-    if flag.deprecated:
-        yield _deprecated_text(spelling, release)
-    yield _fact_list(_facts(flag, spelling))
+    name = f"**`{spelling}`** · {type_of(flag)}" + (f" · also {_listed(others)}" if others else "")
+    return "\n\n".join(
+        filter(None, (name, describe(flag), _deprecated_text(spelling, release) if flag.deprecated else ""))
+    )
 
 
 def _deprecated_text(name: str, release: Release) -> str:
@@ -170,16 +221,20 @@ def _deprecated_text(name: str, release: Release) -> str:
 
 
 def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
-    yield "type", type_of(flag)
+    """What there is to say of a flag beside what it does: its choices are all told or not at all."""
     if flag.default != SUPPRESS and flag.takes_value:
-        yield "default", "unset (SGLang decides)" if flag.default is None else _value(flag.default)
-    if flag.choices:
-        shown = ", ".join(_value(c) for c in flag.choices[:MAX_CHOICES])
-        more = len(flag.choices) - MAX_CHOICES
-        yield "choices", shown + (f" and {more} more" if more > 0 else "")
+        yield "default", _value(flag.default)
+    if flag.choices and len(flag.choices) <= MAX_CHOICES:
+        yield "choices", ", ".join(_value(c) for c in flag.choices)
     span = flag_span(spelling) or flag_span(flag.name)
-    if span is not None:
-        yield "releases", str(span)
+    if span is not None and (when := in_words(span)):
+        yield "releases", when
+
+
+def in_words(span: Span) -> str:
+    """The releases that have something, as a person says it; empty where all have it."""
+    since = "" if span.from_the_start else f"since {span.since}"
+    return ", ".join(filter(None, (since, f"gone in {span.until}" if span.until else "")))
 
 
 def type_of(flag: Flag) -> str:
@@ -199,44 +254,95 @@ def type_of(flag: Flag) -> str:
     )
 
 
-def describe(flag: Flag) -> str:
-    """Our own description of a flag, in one or two sentences; empty where there is none."""
-    try:
-        described: Any = import_module("spec_lsp.catalog.descriptions")
-    except ModuleNotFoundError:
-        return ""
-    return str(described.describe(flag.dest) or "")
-
-
 # --- what it becomes ---------------------------------------------------------------------------------------------------
 
 
 def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
-    """The value SGLang will use, and the chain of reasons where it is not simply what was typed."""
+    """The value SGLang will use and, where it is not simply what was typed, why."""
     if run.resolution is None:
         yield "SGLang does not take these words, so nothing is resolved."
         return
     config = run.resolution.config
+    typed = _typed(setting)
+    refusal = next(
+        (f.rule for f in run.resolution.findings if f.rule.severity == "error" and f.said.at == setting.field), None
+    )
+    if refusal is not None:
+        yield f"**Here** {typed}, as typed: SGLang refuses it (`{refusal.name}`)."
+        return
     try:
         value = getattr(config, setting.field)
     except NotKnown as lacking:
-        yield f"**Resolved** not known: {lacking.why or f'depends on {lacking.what}'}"
+        known = not isinstance(setting.value, Unknown)
+        yield f"**Here** {f'{typed}, as typed. ' if known else ''}{_lacking(lacking, setting)}"
         return
     except AttributeError:
         return
-    yield f"**Resolved** {_value(value)}" + _model_text(setting, config)
-    chain = list(_chain(setting, config))
-    if len(chain) > 1:
-        yield "\n".join(f"{i}. {line}" for i, line in enumerate(chain, 1))
-    if setting.field == "quantization" and (asks := _method_text(value, config)):
-        yield asks
+    if isinstance(setting.value, Unknown):
+        yield " ".join((f"**Here** {_value(value)}:", *_reasons(config, setting.field)))
+    elif _same(value, setting.value):
+        yield f"**Here** {_value(value)}, as typed{_model_text(setting, config)}."
+    else:
+        yield " ".join((f"**Here** {_value(value)} instead of {typed}:", *_reasons(config, setting.field)))
     if setting.field in MEMORY_FIELDS and (taken := list(memory.lines(config))):
         yield "**Memory** " + " ".join(taken)
 
 
-def _method_text(name: object, config: Config) -> str:
+def _typed(setting: Setting) -> str:
+    """A setting's value as it was typed."""
+    return "unknown" if isinstance(setting.value, Unknown) else _value(setting.value)
+
+
+def _same(value: Any, typed: Any) -> bool:
+    return type(value) is type(typed) and bool(value == typed)
+
+
+def _reasons(config: Config, field: str) -> list[str]:
+    """Why a field has its value, as whole sentences, each once."""
+    return list(dict.fromkeys(sentence(d.step.reason) for d in config.history.get(field, ())))
+
+
+def sentence(reason: str) -> str:
+    """A reason with its full stop."""
+    return reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
+
+
+def _lacking(lacking: NotKnown, setting: Setting | None = None) -> str:
+    """Why nobody can tell a value, in a sentence: what it depends on at last, not the chain to that."""
+    if setting is not None and isinstance(setting.value, Unknown):
+        return f"Unknown: {sentence(setting.value.reason)}"
+    *chain, why = (lacking.why or f"depends on {lacking.what}").split(": ")
+    on = [link.removeprefix("depends on ") for link in chain if link.startswith("depends on ")]
+    subject = "What SGLang makes of it" if setting is not None else "It"
+    if not on:
+        return f"{subject} {why}." if why.startswith("depends on ") else f"{subject} is unknown: {sentence(why)}"
+    what = f"`{on[-1].replace('_', '-')}`" if "_" in on[-1] else f"the {on[-1]}"
+    return f"{subject} depends on {what}: {sentence(why)}"
+
+
+def _without_text(setting: Setting, run: Run, report: LaunchReport) -> Iterator[str]:
+    """What SGLang would choose if the flag were not given; nothing where that is its default."""
+    if report.resolve is None or run.resolution is None or setting.definition.required:
+        return
+    variant = next((n for n, v in enumerate(report.launch.variants) if v is run.variant), None)
+    if variant is None:
+        return
+    settings = {field: one for field, one in run.binding.settings.items() if field != setting.field}
+    judged = report.resolve(variant, run.world, replace(run.binding, settings=settings))
+    config = judged.resolution.config if judged.resolution is not None else None
+    if config is None or not config.known(setting.field):
+        return
+    chosen = getattr(config, setting.field)
+    reasons = _reasons(config, setting.field)
+    if reasons and not _same(chosen, setting.definition.default):
+        here = run.resolution.config
+        same = here.known(setting.field) and _same(chosen, getattr(here, setting.field))
+        yield "**Without it** the same." if same else " ".join((f"**Without it** {_value(chosen)}:", *reasons))
+
+
+def _method_text(name: str, release: Release) -> str:
     """What a quantization method asks of the GPU and of the data type, in this release."""
-    asks = requirements(name, config.release) if isinstance(name, str) else NOTHING_KNOWN
+    asks = requirements(name, release)
     parts = []
     if asks.capability:
         parts.append(f"NVIDIA GPUs from {needed(asks.capability)} on")
@@ -254,24 +360,19 @@ def _model_text(setting: Setting, config: Config) -> str:
     if setting.field != "model_path":
         return ""
     try:
-        return f" · {', '.join(config.model.architectures)}"
+        return f": a {', '.join(config.model.architectures)}"
     except (NotKnown, AttributeError):
-        return " · its config.json is not at hand, so what depends on the architecture is left open"
+        return ": its config.json is not at hand, so what depends on the architecture is left open"
 
 
-def _chain(setting: Setting, config: Config) -> Iterator[str]:
-    typed = "not known: " + setting.value.reason if isinstance(setting.value, Unknown) else _value(setting.value)
-    yield f"{typed}: as typed (`{_short(setting.spelled)}`)"
-    for decision in config.history.get(setting.field, ()):
-        yield f"{_value(decision.value)}: {decision.step.reason}"
-
-
-def _world_text(world: World) -> str:
-    """The release and hardware this was worked out for, and who named them."""
+def _world_text(world: World, any_gpu: str = "") -> str:
+    """The release and hardware this was worked out for, and who named them; `any_gpu`: what it is judged for where nobody did."""
     release = f"SGLang {world.release} ({_source(world.release_from, 'the newest: nothing names one')})"
     if world.hardware is None:
         return f"*{release}, no GPU*"
-    return f"*{release} on {world.hardware.title} ({_source(world.hardware_from, 'taken as an example: nothing names the GPU')})*"
+    if any_gpu:
+        return f"*{release} on {any_gpu}: nothing names it. Values are those on {world.hardware.title}.*"
+    return f"*{release} on {world.hardware.title} ({_source(world.hardware_from, 'the only one possible')})*"
 
 
 def _source(where: str, otherwise: str) -> str:
@@ -282,38 +383,95 @@ def _source(where: str, otherwise: str) -> str:
 
 
 def resolved_text(report: LaunchReport) -> str:
-    """The configuration a launch will run with, as Markdown: every field that was typed or that SGLang decides, and why."""
+    """The configuration a launch will run with, as Markdown: the verdict, what was typed, and what SGLang decides, each with why."""
     run = report.main()
-    head = f"# What SGLang will run\n\n{_world_text(run.world)}"
-    if run.resolution is None:
-        problems = "\n".join(f"- {error.message}" for error in run.binding.errors if error.fatal)
-        return f"{head}\n\nNothing: SGLang does not take these words.\n\n{problems}\n"
-    rows = resolved_rows(run)
-    refused = [f"- **{f.rule.name}**: {f.said.message}" for f in run.resolution.findings if f.rule.severity == "error"]
-    parts = [head, *(["SGLang refuses it:\n\n" + "\n".join(refused)] if refused else [])]
-    return "\n\n".join([*parts, _table(("setting", "value", "why"), rows)]) + "\n"
+    parts = ["# What SGLang will run", _verdict_text(report, run), _world_text(run.world, any_gpu(report))]
+    if run.resolution is not None:
+        given, decided = typed_rows(run), decided_rows(run)
+        if given:
+            parts += ["## What you typed", _table(("setting", "value", "why"), _folded(given))]
+        if decided:
+            parts += ["## What SGLang decides for this launch", _table(("setting", "value", "why"), _folded(decided))]
+        parts += (
+            f"`{name}`:\n\n```json\n{value[1:-1]}\n```" for name, value, _ in (*given, *decided) if _is_long(value)
+        )
+    return "\n\n".join(parts) + "\n"
+
+
+def _verdict_text(report: LaunchReport, run: Run) -> str:
+    """Whether SGLang takes the launch, and what speaks against it."""
+    verdict = report.verdict
+    outcome = verdict.outcome if verdict is not None else "unknown"
+    against = [m for m in (verdict.findings if verdict is not None else ()) if m.severity == "error"]
+    said = [f"- **{m.found.rule.name}**: {message_of(m, report.launch)}" for m in against]
+    if run.resolution is None and not said:
+        said = [f"- {error.message}" for error in run.binding.errors if error.fatal]
+    return "\n\n".join(filter(None, (f"**{VERDICTS[outcome]}**", "\n".join(said))))
+
+
+VERDICTS = {
+    "accepted": "SGLang takes this launch.",
+    "refused": "SGLang refuses this launch.",
+    "bad-arguments": "SGLang does not take these words.",
+    "depends": "It depends on the release, the hardware or the branch whether SGLang takes this launch.",
+    "unknown": "Nothing that is known speaks against this launch.",
+}
 
 
 def resolved_rows(run: Run) -> list[tuple[str, str, str]]:
-    """The fields that were typed or that SGLang decides, by name: each with its value and why, in Markdown."""
+    """The settings that were typed, then those that SGLang decides: each with its value and why, in Markdown."""
+    return [*typed_rows(run), *decided_rows(run)]
+
+
+def typed_rows(run: Run) -> list[tuple[str, str, str]]:
+    """The settings that were typed, in that order."""
     if run.resolution is None:
         return []
-    config = run.resolution.config
-    fields = sorted({*run.binding.settings, *config.history} & set(run.binding.catalog.by_field))
-    return [_row(name, run.binding.settings.get(name), config) for name in fields]
+    known = run.binding.catalog.by_field
+    return [_row(n, s, run.resolution.config) for n, s in run.binding.settings.items() if n in known]
+
+
+def decided_rows(run: Run) -> list[tuple[str, str, str]]:
+    """The settings that nobody typed and that SGLang gives another value than their default, by name."""
+    if run.resolution is None:
+        return []
+    config, known = run.resolution.config, run.binding.catalog.by_field
+    fields = sorted((config.history.keys() & known.keys()) - run.binding.settings.keys())
+    return [_row(name, None, config) for name in fields if not _stays(config, name, known[name])]
+
+
+def _stays(config: Config, name: str, flag: Flag) -> bool:
+    """Whether a field is as if nobody had decided anything: at its default, or off where the default is to decide."""
+    if not config.known(name):
+        return False
+    value = getattr(config, name)
+    return _same(value, flag.default) or (flag.default in (None, SUPPRESS) and value in (None, False, "", [], {}))
 
 
 def _row(name: str, setting: Setting | None, config: Config) -> tuple[str, str, str]:
-    decisions = config.history.get(name, ())
+    typed = f"As typed: `{_short(setting.spelled)}`." if setting else ""
     try:
-        value = _value(getattr(config, name))
+        value = getattr(config, name)
     except NotKnown as lacking:
-        value = "not known"
-        why = lacking.why or f"depends on {lacking.what}"
-    else:
-        typed = f"`{_short(setting.spelled)}`" if setting else ""
-        why = "; ".join(filter(None, (typed, " ".join(d.step.reason for d in decisions))))
-    return name.replace("_", "-"), value, why
+        shown = _typed(setting) if setting else "not known"
+        return name.replace("_", "-"), shown, _lacking(lacking, setting)
+    if setting and not isinstance(setting.value, Unknown) and not _same(value, setting.value):
+        typed = f"Instead of {_typed(setting)}, which was typed."
+    return name.replace("_", "-"), _value(value), " ".join(filter(None, (typed, *_reasons(config, name))))
+
+
+def _folded(rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
+    """The rows, with what is too long for a cell left to stand below the table."""
+    for name, value, why in rows:
+        yield name, "see below" if _is_long(value) else value, why
+
+
+def _is_long(value: str) -> bool:
+    return len(value) > MAX_CELL and value.startswith("`{")
+
+
+MAX_CELL = 80
+"""Characters of JSON that stand in a table."""
 
 
 # --- environment variables ---------------------------------------------------------------------------------------------
@@ -408,6 +566,10 @@ def _value(value: Any) -> str:
         return "on" if value else "off"
     if value is None:
         return "unset"
+    if isinstance(value, dict) or (
+        isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list)) for v in value)
+    ):
+        return f"`{json.dumps(value, ensure_ascii=False, default=str)}`"
     if isinstance(value, (list, tuple)):
         return f"`{_short(' '.join(map(str, value)))}`" if value else "none"
     return f"`{_short(str(value))}`" if value != "" else "empty"

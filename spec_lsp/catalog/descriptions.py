@@ -1,4 +1,4 @@
-"""What each flag does, in plain sentences: the files of `descriptions/`, for a person to edit."""
+"""What each flag does, and what its values mean, in plain sentences: `descriptions/` and `values.toml`, for a person to edit."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ else:  # pragma: no cover
     import tomli as tomllib
 
 FOLDER = Path(__file__).with_name("descriptions")
+VALUES = Path(__file__).with_name("values.toml")
 
 
 def describe(flag: Flag | str) -> str:
@@ -37,3 +38,24 @@ def descriptions() -> Mapping[str, str]:
     for path in sorted(FOLDER.glob("*.toml")):
         found.update(tomllib.loads(path.read_text(encoding="utf-8")))
     return MappingProxyType(found)
+
+
+def describe_value(field: str, value: str) -> str:
+    """A sentence about a value of a field; empty if nobody wrote any."""
+    return described_values().get(ALIKE.get(field, field), {}).get(value, "")
+
+
+ALIKE = {
+    "prefill_attention_backend": "attention_backend",
+    "decode_attention_backend": "attention_backend",
+    "speculative_draft_attention_backend": "attention_backend",
+    "speculative_draft_model_quantization": "quantization",
+    "speculative_draft_kv_cache_dtype": "kv_cache_dtype",
+}
+"""Fields whose values mean what they mean in another."""
+
+
+@functools.cache
+def described_values() -> Mapping[str, Mapping[str, str]]:
+    """All descriptions of values, by field."""
+    return MappingProxyType(tomllib.loads(VALUES.read_text(encoding="utf-8")))

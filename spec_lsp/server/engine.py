@@ -46,7 +46,13 @@ class Engine(Protocol):
         """The configuration a launch will run with, as Markdown."""
 
     def assumed(self, report: LaunchReport) -> str:
-        """The release and hardware that configuration is worked out for, in a few words."""
+        """The release and hardware that a launch is judged for, in a few words."""
+
+    def any_gpu(self, report: LaunchReport) -> str:
+        """What to say of the hardware where it is every one that is possible ("any GPU"); empty where it is one."""
+
+    def lens(self, report: LaunchReport) -> str:
+        """A lens's title."""
 
     def likeliest(self, report: LaunchReport) -> World:
         """The world that configuration is worked out for."""
@@ -124,6 +130,16 @@ class RealEngine:
         from spec_lsp.analysis.hints import assumed
 
         return assumed(report)
+
+    def any_gpu(self, report: LaunchReport) -> str:
+        from spec_lsp.analysis.hints import any_gpu
+
+        return any_gpu(report)
+
+    def lens(self, report: LaunchReport) -> str:
+        from spec_lsp.analysis.hints import lens
+
+        return lens(report)
 
     def likeliest(self, report: LaunchReport) -> World:
         from spec_lsp.analysis.hints import likeliest

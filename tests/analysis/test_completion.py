@@ -306,11 +306,11 @@ def test_a_refusal_that_has_nothing_to_do_with_the_value_does_not_count() -> Non
 @pytest.mark.parametrize(
     ("about", "says"),
     [
-        (("--page-size", "0.5.23"), ["**`--page-size`**", "- type: integer\n", "- default: ", "- releases: "]),
+        (("--page-size", "0.5.23"), ["**`--page-size`** · integer\n", "- default: "]),
         (("--tensor-parallel-size", "0.5.23"), ["**`--tensor-parallel-size`**", "also `--tp-size`"]),
         (
             ("--attention-backend", "0.5.23", "dsa", "why"),
-            ["**`dsa`** · since 0.5.", "why", "**`--attention-backend`**"],
+            ["**`dsa`** · value of `--attention-backend` · since 0.5.", "sparse attention", "why"],
         ),
     ],
 )

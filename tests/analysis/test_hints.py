@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from spec_lsp.analysis import analyse, read_document
-from spec_lsp.analysis.hints import Hint, Kind, assumed, hints
+from spec_lsp.analysis.hints import LENS, Hint, Kind, assumed, hints, lens
 from spec_lsp.analysis.report import Analysis, Options, Target
 from spec_lsp.catalog.release import Release
-from spec_lsp.facts.hardware import DEVICES
+from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware
 from spec_lsp.workspace import DiskWorkspace
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -121,8 +121,8 @@ def test_config_files() -> None:
     [
         (B200, Options(), "SGLang 0.5.23 · B200 (directive)"),
         ("# spec-lsp: gpu=b200\n", Options(), "SGLang 0.5.23 (newest) · B200 (directive)"),
-        (NO_GPU, Options(), "SGLang 0.5.23 (directive) · Hopper (H100, H200) (an example)"),
-        ("", Options(), "SGLang 0.5.23 (newest) · Hopper (H100, H200) (an example)"),
+        (NO_GPU, Options(), "SGLang 0.5.23 (directive) · any GPU"),
+        ("", Options(), "SGLang 0.5.23 (newest) · any GPU"),
         (
             "",
             Options(otherwise=Target(Release.parse("0.5.19"), DEVICES["h200"])),
@@ -133,3 +133,25 @@ def test_config_files() -> None:
 def test_what_is_assumed(head: str, options: Options, expected: str) -> None:
     (report,) = analysed(f"{head}{RUN}\n", options=options).launches
     assert assumed(report) == expected
+
+
+@pytest.mark.parametrize(
+    ("head", "expected"),
+    [
+        (B200, "Show: SGLang 0.5.23 · B200"),
+        ("", "Show: SGLang 0.5.23 (newest) · any GPU"),
+        ("# spec-lsp: gpu=hopper\n", "Show: SGLang 0.5.23 (newest) · Hopper"),
+        ("export CUDA_VISIBLE_DEVICES=0\n", "Show: SGLang 0.5.23 · any NVIDIA GPU"),
+    ],
+)
+def test_the_lens(head: str, expected: str) -> None:
+    (report,) = analysed(f"{head}{RUN}\n").launches
+    assert lens(report) == expected
+
+
+@pytest.mark.parametrize("hardware", [*DEVICES.values(), *FAMILIES.values()], ids=lambda h: h.name)
+def test_no_lens_is_long(hardware: Hardware) -> None:
+    for release in ("0.5.23", "0.5.13.post1"):
+        options = Options(otherwise=Target(Release.parse(release), hardware))
+        (report,) = analysed(f"{RUN}\n", options=options).launches
+        assert len(lens(report)) <= LENS

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
@@ -29,12 +30,23 @@ def at_caret(text: str, name: str = "/w/run.sh") -> tuple[HoverText | None, str]
 @pytest.mark.parametrize(
     ("rest", "about", "says"),
     [
-        ("--page-‸size 16", "--page-size", ["**`--page-size`**", "- type: integer\n", "- releases: ", "**Resolved**"]),
+        (
+            "--page-‸size 16",
+            "--page-size",
+            ["**`--page-size`** · integer\n", "- default: unset", "**Here** `16`, as typed."],
+        ),
         ("--page-size 1‸6", "16", ["**`--page-size`**"]),
         ("--page-size=‸16", "--page-size=16", ["**`--page-size`**"]),
         ("--sampling-back‸end pytorch", "--sampling-backend", ["- choices: ", "`flashinfer`", "`pytorch`"]),
-        ("--enable-metri‸cs", "--enable-metrics", ["- type: switch\n", "**Resolved** on"]),
-        ("--t‸p 2", "--tp", ["`--tp-size`", "**Resolved** `2`"]),
+        (
+            "--sampling-backend pyt‸orch",
+            "pytorch",
+            ["**`pytorch`** · value of `--sampling-backend`\n\nPyTorch samples"],
+        ),
+        ("--sampling-backend=pyt‸orch", "--sampling-backend=pytorch", ["**Here** `pytorch`, as typed."]),
+        ("--sampling-backend no‸pe", "nope", ["**Here** `nope`, as typed: SGLang does not take it."]),
+        ("--enable-metri‸cs", "--enable-metrics", ["**`--enable-metrics`** · switch\n", "**Here** on, as typed."]),
+        ("--t‸p 2", "--tp", ["also `--tp-size`", "**Here** `2`, as typed."]),
         ("--page-size 1‸6 --page-size 32", "16", ["Given again later: `--page-size 32` is what counts."]),
         ("--page-size 16", "", []),
     ],
@@ -57,12 +69,52 @@ def test_the_assignment_a_value_comes_from() -> None:
     assert "**`--page-size`**" in found.markdown
 
 
-def test_the_chain_of_reasons() -> None:
+def test_a_changed_value_and_what_sglang_would_choose() -> None:
     found, _ = at_caret(f"{HEAD.replace('h100', 'b200')}{LAUNCH}--attention-backend trtllm_mha --page-‸size 1\n")
     assert found is not None
-    first, second = [line for line in found.markdown.split("\n") if line[:2] in ("1.", "2.")]
-    assert first == "1. `1`: as typed (`--page-size 1`)"
-    assert second.startswith("2. `64`: ")
+    assert "**Here** `64` instead of `1`: TensorRT-LLM" in found.markdown
+    assert "**Without it** the same." in found.markdown
+    found, _ = at_caret(f"{HEAD.replace('h100', 'b200')}{LAUNCH}--attention-ba‸ckend triton\n")
+    assert found is not None
+    assert "**Without it** `trtllm_mha`: The fastest backend" in found.markdown
+
+
+def test_a_refused_value_is_shown_as_typed() -> None:
+    found, _ = at_caret(f"{HEAD}{LAUNCH}--attention-ba‸ckend trtllm_mla\n")
+    assert found is not None
+    assert "**Here** `trtllm_mla`, as typed: SGLang refuses it (`" in found.markdown
+
+
+@pytest.mark.parametrize("flag", ["--attention-backend", "--page-size", "--tp", "--quantization", "--dtype"])
+def test_what_nobody_can_tell_is_told_once(flag: str) -> None:
+    found, _ = at_caret(f"{HEAD}{LAUNCH}{flag[:3]}‸{flag[3:]} $X\n")
+    assert found is not None
+    assert "**Here** Unknown: from the environment." in found.markdown
+    assert "depends on" not in found.markdown
+
+
+def test_choices_are_told_whole_or_not_at_all() -> None:
+    found, _ = at_caret(f"{HEAD}{LAUNCH}--quanti‸zation fp8\n")
+    assert found is not None
+    assert "choices" not in found.markdown
+    assert "Rules that read it" not in found.markdown
+
+
+@pytest.mark.parametrize(
+    ("flag", "releases"),
+    [("--tp-size 2", ""), ("--speculative-use-rejection-sampling", "- releases: since 0.5.1")],
+)
+def test_releases_are_told_where_not_all_have_it(flag: str, releases: str) -> None:
+    found, _ = at_caret(f"{HEAD}{LAUNCH}{flag[:3]}‸{flag[3:]}\n")
+    assert found is not None
+    assert ("- releases: " in found.markdown) == bool(releases)
+    assert releases in found.markdown
+
+
+def test_hardware_that_nobody_named() -> None:
+    found, _ = at_caret(f"# spec-lsp: sglang=0.5.23\n{LAUNCH}--page-‸size 16\n")
+    assert found is not None
+    assert "on any GPU: nothing names it. Values are those on Hopper (H100, H200).*" in found.markdown
 
 
 def test_a_flag_of_another_release_only() -> None:
@@ -88,23 +140,64 @@ def test_an_environment_variable() -> None:
 def test_a_key_of_a_config_file() -> None:
     found, _ = at_caret("page-si‸ze: 16\nmem-fraction-static: 0.8\nchunked-prefill-size: 2048\n", "/w/config.yaml")
     assert found is not None
-    assert "- type: integer\n" in found.markdown
+    assert "**`--page-size`** · integer\n" in found.markdown
+
+
+def resolved(rest: str, head: str = HEAD) -> str:
+    text = f"{head}{LAUNCH}{rest}\n"
+    return resolved_text(
+        analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace()).launches[0]
+    )
 
 
 def test_the_resolved_configuration() -> None:
-    text = f"{HEAD}{LAUNCH}--page-size 16\n"
-    analysis = analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace())
-    table = resolved_text(analysis.launches[0])
-    assert re.search(r"^\| page-size +\| `16` +\| `--page-size 16` \|$", table, re.MULTILINE)
-    assert re.search(r"^\| attention-backend +\| ", table, re.MULTILINE)
+    view = resolved("--page-size 16")
+    title, verdict, typed, decided = (
+        view.index(part)
+        for part in (
+            "# What SGLang will run",
+            "**Nothing that is known speaks against this launch.**",
+            "## What you typed",
+            "## What SGLang decides",
+        )
+    )
+    assert title < verdict < typed < decided
+    row = re.search(r"^\| page-size +\| `16` +\| As typed: `--page-size 16`. \|$", view, re.MULTILINE)
+    assert row is not None
+    assert typed < row.start() < decided
+    row = re.search(r"^\| attention-backend +\| `\w+` +\| [A-Z].*\. \|$", view, re.MULTILINE)
+    assert row is not None
+    assert row.start() > decided
+    assert "enable-tf32-matmul" not in view, "what stays off"
+
+
+def test_long_values_are_json_below_the_table() -> None:
+    view = resolved("--page-size 16")
+    assert re.search(r"^\| cuda-graph-config +\| see below", view, re.MULTILINE)
+    block = re.search(r"^`cuda-graph-config`:\n\n```json\n(.*)\n```$", view, re.MULTILINE)
+    assert block is not None
+    assert json.loads(block[1])["decode"]["backend"] == "full"
+
+
+@pytest.mark.parametrize(
+    ("rest", "head", "verdict"),
+    [
+        ("--attention-backend trtllm_mla", HEAD, "**SGLang refuses this launch.**\n\n- **trtllm-mla-off-blackwell**: "),
+        ("--no-such-flag", HEAD, "**SGLang does not take these words.**\n\n- **unknown-flag**: "),
+        ("--attention-backend trtllm_mha", "# spec-lsp: sglang=0.5.23\n", "**It depends on"),
+    ],
+)
+def test_the_view_starts_with_the_verdict(rest: str, head: str, verdict: str) -> None:
+    assert resolved(rest, head).startswith(f"# What SGLang will run\n\n{verdict}")
 
 
 def test_the_table_reads_well_as_text_and_no_hover_has_a_table_without_a_head() -> None:
     """Terminal editors show Markdown as it is written."""
     text = f"{HEAD}{LAUNCH}--page-size 16\n"
     analysis = analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace())
-    rows = [line for line in resolved_text(analysis.launches[0]).split("\n") if line.startswith("|")]
-    assert len({row.index("|", 1) for row in rows}) == 1, "the first column is as wide in every row"
+    for table in resolved_text(analysis.launches[0]).split("\n\n"):
+        rows = [line for line in table.split("\n") if line.startswith("|")]
+        assert len({row.index("|", 1) for row in rows}) <= 1, "the first column is as wide in every row"
     for flag in ("--page-size", "--model-path"):
         found = hover(analysis, text.index(flag), "/w/a.sh")
         assert found is not None

@@ -2,7 +2,7 @@ import re
 
 import pytest
 
-from spec_lsp.catalog.descriptions import FOLDER, describe, descriptions
+from spec_lsp.catalog.descriptions import FOLDER, describe, describe_value, described_values, descriptions
 from spec_lsp.catalog.store import load, releases
 
 
@@ -37,3 +37,16 @@ def test_flags_that_descriptions_name_exist() -> None:
 def test_by_name(name: str) -> None:
     assert describe(name) == describe(load(releases()[0]).by_spelling["--tp-size"])
     assert describe("no_such_field") == ""
+
+
+def test_values_that_are_described_exist() -> None:
+    for field, values in described_values().items():
+        flags = [flag for release in releases() if (flag := load(release).by_field.get(field)) is not None]
+        choices = {str(choice) for flag in flags for choice in flag.choices or ()}
+        assert not values.keys() - choices, field
+
+
+def test_values_are_described_for_every_field_that_takes_them() -> None:
+    assert describe_value("attention_backend", "fa3")
+    assert describe_value("speculative_draft_attention_backend", "fa3") == describe_value("attention_backend", "fa3")
+    assert describe_value("attention_backend", "no-such") == ""

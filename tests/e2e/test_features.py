@@ -124,7 +124,7 @@ async def test_the_lens_shows_the_configuration(session: Session) -> None:
     assert len(lenses) == 2
     command = lenses[1].command
     assert command is not None
-    assert command.title == "Show resolved configuration: SGLang 0.5.23 · B200 (directive)"
+    assert command.title == "Show: SGLang 0.5.23 · B200"
     assert session.under(lenses[1].range).startswith("python")
     run = types.ExecuteCommandParams(command=command.command, arguments=command.arguments)
     shown = await session.client.workspace_execute_command_async(run)

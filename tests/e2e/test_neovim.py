@@ -109,7 +109,7 @@ def test_hints_and_the_lens_that_opens_the_configuration(project: Path) -> None:
     script = script_in(project, text=SCRIPT.replace("TOPK=8", "TOPK=1"))
     said = drive(script, "attach hints lens change_and_see", plugin=True)
     assert any("page" in hint for hint in said["hints"])
-    assert "Show resolved configuration" in said["lens"]
+    assert "Show: SGLang" in said["lens"]
     assert re.search(r"\| speculative-num-steps +\| `5` +\|", said["resolved"])
     assert re.search(r"\| speculative-num-steps +\| `4` +\|", said["updated"])
 

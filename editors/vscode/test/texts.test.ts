@@ -10,13 +10,14 @@ const ASSUMED: Assumed = {
   text: "",
   release: "0.5.23",
   releaseFrom: "image tag",
-  hardware: "hopper",
-  hardwareTitle: "Hopper (H100, H200)",
+  hardware: "",
+  hardwareTitle: "any GPU",
   hardwareFrom: "not named",
 };
 
 test("the status bar has room for a family's name, not for its members", () => {
-  assert.equal(label(ASSUMED), "SGLang 0.5.23 · Hopper");
+  assert.equal(label(ASSUMED), "SGLang 0.5.23 · any GPU");
+  assert.equal(label({ ...ASSUMED, hardwareTitle: "Hopper (H100, H200)" }), "SGLang 0.5.23 · Hopper");
   assert.equal(label({ ...ASSUMED, hardwareTitle: "A100 80 GB" }), "SGLang 0.5.23 · A100 80 GB");
   assert.equal(label({ ...ASSUMED, hardware: "", hardwareTitle: "" }), "SGLang 0.5.23");
 });
@@ -24,17 +25,17 @@ test("the status bar has room for a family's name, not for its members", () => {
 test("the tooltip says who named what", () => {
   const text = tooltip(ASSUMED, "spec-lsp 1.0");
   assert.match(text, /SGLang 0\.5\.23\*\*: from the image tag/);
-  assert.match(text, /Hopper \(H100, H200\)\*\*: an example; nothing names the GPU/);
+  assert.match(text, /any GPU\*\*: nothing names the GPU, so every one is considered/);
   assert.match(text, /spec-lsp 1\.0/);
   assert.match(tooltip({ ...ASSUMED, releaseFrom: "directive" }, ""), /from a `# spec-lsp:` comment/);
 });
 
 test("a choice that changes nothing is explained, one that does is not", () => {
-  assert.equal(withoutEffect({ release: "0.5.23", hardware: "hopper" }, ASSUMED), "");
+  assert.equal(withoutEffect({ release: "0.5.23", hardware: "hopper" }, { ...ASSUMED, hardware: "hopper" }), "");
   assert.equal(withoutEffect({ release: "", hardware: "" }, ASSUMED), "");
   assert.equal(withoutEffect({ release: "0.5.9" }, null), "");
   assert.match(withoutEffect({ release: "0.5.9" }, ASSUMED), /still checked for SGLang 0\.5\.23 \(image tag\), which/);
-  assert.match(withoutEffect({ release: "0.5.9", hardware: "b200" }, ASSUMED), /0\.5\.23 .* and Hopper/);
+  assert.match(withoutEffect({ release: "0.5.9", hardware: "b200" }, ASSUMED), /0\.5\.23 .* and any GPU/);
 });
 
 for (const [language, text, concerned] of [

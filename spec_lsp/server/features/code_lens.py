@@ -38,9 +38,8 @@ def register(ls: Server) -> dict[str, Any]:
             place = report.launch.place
             if place.document == name:
                 span = text.lines.range(place.start, place.end)
-                title = f"Show resolved configuration: {session.engine.assumed(report)}"
                 arguments = [text.uri, span["start"]["line"]]
-                command = {"title": title, "command": SHOW_RESOLVED, "arguments": arguments}
+                command = {"title": session.engine.lens(report), "command": SHOW_RESOLVED, "arguments": arguments}
                 lenses.append({"range": span, "command": command})
         return lenses
 

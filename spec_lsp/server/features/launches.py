@@ -65,18 +65,19 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.command(ASSUMED)
     async def assumed(uri: str, line: int) -> dict[str, str] | None:
-        """The release and hardware that configuration is worked out for, and who named them."""
+        """The release and hardware that the launch is judged for, and who named them; `hardware` is empty where any is possible."""
         await session.ready()
         report = launch_at(uri, line)
         if report is None:
             return None
-        world = session.engine.likeliest(report)
+        world, any_gpu = session.engine.likeliest(report), session.engine.any_gpu(report)
+        hardware = world.hardware if not any_gpu else None
         return {
             "text": session.engine.assumed(report),
             "release": str(world.release),
             "releaseFrom": world.release_from,
-            "hardware": world.hardware.name if world.hardware else "",
-            "hardwareTitle": world.hardware.title if world.hardware else "",
+            "hardware": hardware.name if hardware else "",
+            "hardwareTitle": hardware.title if hardware else any_gpu,
             "hardwareFrom": world.hardware_from,
         }
 
