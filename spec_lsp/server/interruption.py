@@ -45,6 +45,9 @@ class InterruptibleCache:
         """See analysis.check.Cache."""
         return self._verdicts.kept
 
+    def found(self, about: object, part: Any, find: Callable[[], Any]) -> Any:
+        return self._verdicts.found(about, part, find)
+
     def keep(self, document: str, launches: Any) -> None:
         self._verdicts.keep(document, launches)
 

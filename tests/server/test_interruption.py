@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from spec_lsp.analysis.check import Cache
 from spec_lsp.server.interruption import Interrupted, InterruptibleCache
 
 
@@ -36,3 +37,12 @@ def test_nothing_is_interrupted_elsewhere_or_when_nobody_waits() -> None:
     cache = InterruptibleCache(Verdicts(), lambda: False)
     with cache.interruptible():
         assert judge(cache, "abc") == ["a", "b", "c"]
+
+
+def test_what_a_cache_can_do_an_interruptible_one_can() -> None:
+    cache = Cache()
+    interruptible = InterruptibleCache(cache, lambda: False)
+    for name in (name for name in dir(cache) if not name.startswith("_")):
+        assert hasattr(interruptible, name), name
+    assert interruptible.found(cache, 1, lambda: "found") == "found"
+    assert interruptible.found(cache, 1, lambda: "again") == "found"
