@@ -129,6 +129,10 @@ end
 function steps.complete()
   cursor_behind("trtllm_mha")
   type_keys("a --page-siz<C-x><C-o>")
+  wait("the menu", function()
+    return vim.fn.pumvisible() == 1
+  end)
+  type_keys("<C-n><C-y>")
   wait("the completion", function()
     return vim.api.nvim_get_current_line():find("--page-size", 1, true) ~= nil
   end)

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import re
 import shutil
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.e2e.editors import EDITORS, block, environment, run, version_of
-from tests.e2e.shared import CONFIG, RULE, SCRIPT, repaired
+from tests.e2e.shared import CONFIG, PATIENCE, RULE, SCRIPT, repaired
 
 DRIVER = Path(__file__).with_name("drive.lua")
 PLUGIN = EDITORS / "neovim"
@@ -95,6 +97,83 @@ def test_the_settings_of_the_page_are_taken(project: Path) -> None:
     settings = block(PAGE, "lua", "settings = ").replace("0.5.19", "0.5.23").replace("h200", "b200")
     said = drive(script, "attach diagnostics hover", plugin=False, settings=settings, HOVER="(from the settings)")
     assert "SGLang 0.5.23 (from the settings) on B200 (from the settings)" in said["hover"]
+
+
+class Typing:
+    """A Neovim that is typed in as people do, with pauses: keys come through its socket while its own loop runs."""
+
+    def __init__(self, script: Path, init: str, path: str = "") -> None:
+        home = script.parent.parent / "home"
+        config = home / "config" / "nvim"
+        (config / "lsp").mkdir(parents=True, exist_ok=True)
+        shutil.copy(PLUGIN / "lsp" / "spec_lsp.lua", config / "lsp" / "spec_lsp.lua")
+        (config / "init.lua").write_text(init, encoding="utf-8")
+        self.env = environment(home, NVIM_LOG_FILE=str(home / "nvim.log"))
+        if path:
+            self.env["PATH"] = path
+        self.socket = str(home / "nvim.sock")
+        assert NVIM is not None
+        words = [NVIM, "--headless", "-i", "NONE", "-n", "--listen", self.socket, str(script)]
+        self.process = subprocess.Popen(
+            words, env=self.env, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+
+    def _remote(self, *words: str) -> str:
+        assert NVIM is not None
+        done = subprocess.run(
+            [NVIM, "--headless", "--server", self.socket, *words],
+            env=self.env,
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE,
+            check=False,
+        )
+        return done.stdout or done.stderr
+
+    def ask(self, expression: str) -> str:
+        return self._remote("--remote-expr", expression).strip()
+
+    def wait_for(self, expression: str, wanted: str) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while (told := self.ask(expression)) != wanted:
+            assert time.monotonic() < deadline, f"{expression} is {told!r}, not {wanted!r}"
+            time.sleep(0.2)
+
+    def type(self, keys: str) -> None:
+        self.ask(f"nvim_input({json.dumps(keys)})")
+
+    def __enter__(self) -> Typing:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.process.kill()
+        self.process.wait()
+
+
+def test_typing_with_pauses_types_what_is_typed(project: Path) -> None:
+    script = script_in(project, text="#!/bin/bash\nsglang serve Qwen/Qwen3-8B\n")
+    init = block(PAGE, "lua", "vim.lsp.enable") + block(PAGE, "lua", "LspAttach")
+    with Typing(script, init) as nvim:
+        nvim.wait_for("luaeval('#vim.lsp.get_clients({ bufnr = 0 })')", "1")
+        nvim.type("GA ")
+        for part in ("--spec", "ulative-num-", "steps", " 3"):
+            nvim.type(part)
+            time.sleep(1.5)
+            if part == "--spec":
+                nvim.wait_for("pumvisible()", "1")
+        nvim.type("<Esc>")
+        nvim.wait_for("mode()", "n")
+        assert nvim.ask("getline('$')") == "sglang serve Qwen/Qwen3-8B --speculative-num-steps 3"
+
+
+def test_a_missing_server_is_told_once(project: Path) -> None:
+    script = script_in(project, text="#!/bin/bash\nsglang serve Qwen/Qwen3-8B\n")
+    with Typing(script, block(PAGE, "lua", "vim.lsp.enable"), path="/usr/bin:/bin") as nvim:
+        nvim.wait_for("exists(':checkhealth')", "2")
+        nvim.wait_for("luaeval('#vim.lsp.get_clients({ bufnr = 0 })')", "0")
+        nvim.wait_for("execute('messages') =~ 'is not in PATH'", "1")
+        nvim.type(":edit!<CR>")
+        assert nvim.ask("execute('messages')").count("is not in PATH") == 1
 
 
 def test_completion(project: Path) -> None:

@@ -3,6 +3,14 @@
 -- With the whole folder as a plugin, launches have a lens that opens what SGLang will run; this file alone offers none.
 local whole, plugin = pcall(require, "spec_lsp")
 
+-- Says once what to do where the server is not installed: Neovim itself only writes a line into its log.
+vim.schedule(function()
+  local cmd = (vim.lsp.config.spec_lsp or {}).cmd
+  if type(cmd) == "table" and vim.fn.executable(cmd[1]) == 0 then
+    vim.notify_once("spec-lsp: `" .. cmd[1] .. "` is not in PATH: install it from a clone (pipx install PATH-TO-CLONE)", vim.log.levels.WARN)
+  end
+end)
+
 return {
   cmd = { "spec-lsp", "server", "--stdio" },
   filetypes = {
