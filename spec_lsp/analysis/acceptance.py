@@ -194,9 +194,10 @@ def _numbers(flag: Flag) -> tuple[Any, ...]:
 
 
 def _distance(typed: Any, value: Any) -> float:
-    """How far a value is from what was typed, below what another change costs: in powers of two for numbers."""
+    """How far a value is from what was typed, below what another change costs: in powers of two for numbers. Another name is as far as
+    a number of which a sixteenth is left."""
     if isinstance(typed, bool) or isinstance(value, bool) or not isinstance(typed, int | float) or typed <= 0:
-        return 0.5
+        return 1.0
     if not isinstance(value, int | float) or value <= 0:
         return 3.0
     return min(abs(math.log2(value / typed)) / 4, 3.0)
