@@ -26,7 +26,7 @@ python -m sglang.launch_server --model-path '{MODELS}/llama-3.1-8b' \\
   --served-model-name "😀 é" --attention-backend trtllm_mha --speculative-num-steps 5 \\
   --speculative-eagle-topk $TOPK --speculative-num-draft-tokens 32
 """
-"""SGLang refuses it: trtllm_mha cannot verify a tree of drafts. The preferred fix is another backend: see `repaired`."""
+"""SGLang refuses it: trtllm_mha cannot verify a tree of drafts. The fix is `TOPK=1`: see `repaired`."""
 
 CONFIG = f"""\
 # spec-lsp: sglang=0.5.23 gpu=b200
@@ -44,7 +44,7 @@ speculative-num-draft-tokens: 32
 
 def repaired(text: str) -> str:
     """The script after its preferred fix."""
-    return text.replace("--attention-backend trtllm_mha", "--attention-backend flashinfer")
+    return text.replace("TOPK=8", "TOPK=1")
 
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]

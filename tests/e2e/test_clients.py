@@ -167,7 +167,7 @@ async def a_day(editor: Editor) -> None:
 
     await look_around(editor)
     await fix(editor, await editor.found())
-    assert "--attention-backend flashinfer" in editor.text
+    assert "\nTOPK=1 # €\n" in editor.text
     await editor.gone()
     wire.notify("textDocument/didClose", {"textDocument": {"uri": editor.uri}})
     await wire.leave()
