@@ -78,7 +78,7 @@ def test_diagnostics_hover_fix_and_the_file_on_disk(project: Path, plugin: bool)
     assert said["attached"] == {"name": "spec-lsp", "encoding": "utf-8", "root": str(project)}
     assert said["diagnostic"]["severity"] == 1
     assert said["diagnostic"]["text"] in ("--attention-backend trtllm_mha", "--speculative-eagle-topk $TOPK")
-    assert "Resolved" in said["hover"]
+    assert "on B200 (from the directive)" in said["hover"]
     assert "|" not in said["hover"], "a float shows Markdown's text: tables are noise there"
     assert len(said["menu"]) >= 2
     assert script.read_text(encoding="utf-8") == repaired(SCRIPT)
