@@ -27,7 +27,7 @@ def lacks(library: str) -> str:
     return "" if done.returncode == 0 else f"Emacs has no {library}: apt-get install elpa-{library}"
 
 
-def drive(script: Path, how: str, init: str, hover: str = "Resolved") -> dict[str, Any]:
+def drive(script: Path, how: str, init: str, hover: str = "on B200") -> dict[str, Any]:
     """Run a function of drive.el with this configuration, which waits for a hover that holds a text; what each step said."""
     home = script.parent.parent / "home"
     home.mkdir()
@@ -52,7 +52,7 @@ def script(tmp_path: Path) -> Path:
 
 def check(said: dict[str, Any], script: Path) -> None:
     assert said["diagnostic"]["text"] in ("--attention-backend trtllm_mha", "--speculative-eagle-topk $TOPK")
-    assert "Resolved" in said["hover"]
+    assert "on B200" in said["hover"]
     assert len(said["menu"]) >= 2
     assert script.read_text(encoding="utf-8") == repaired(SCRIPT)
 
