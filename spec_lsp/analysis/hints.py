@@ -20,7 +20,7 @@ from spec_lsp.resolution.engine import Config, Decision
 from spec_lsp.syntax.word import Place
 
 Kind = Literal["changed", "chosen"]
-"""changed: after a value that SGLang will replace; chosen: at the end of a launch, what SGLang chooses."""
+"""changed: after a value that SGLang will replace (`→ 64`); chosen: at the end of a launch, its choices (`chosen: page size 64`)."""
 
 CHOSEN = ("attention_backend", "page_size")
 """Fields that matter to every launch, in the order in which they are shown."""
@@ -80,7 +80,7 @@ def _of_launch(report: LaunchReport, name: str, text: str) -> Iterator[Hint]:
     yield from _changed(run, accepting, name)
     chosen = tuple(_chosen(run, accepting))
     if chosen:
-        yield Hint("chosen", _end(report, run, text), (Part("→ "), *_joined(chosen)))
+        yield Hint("chosen", _end(report, run, text), (Part("chosen: "), *_joined(chosen)))
 
 
 def _accepting(report: LaunchReport) -> list[Judged]:

@@ -59,12 +59,12 @@ def test_a_changed_value_that_a_variable_holds_is_marked_where_it_is_used() -> N
 @pytest.mark.parametrize(
     ("head", "rest", "expected"),
     [
-        (B200, "", "→ attention trtllm_mha · page size 64"),
-        (B200, " --attention-backend triton", "→ page size 1"),
-        (B200, " --page-size 64", "→ attention trtllm_mha"),
-        (B200, f" {CHAIN}", "→ attention flashinfer · page size 1 · steps 5 · topk 4 · draft tokens 8"),
-        (B200, f" {CHAIN} --attention-backend triton", "→ page size 1 · steps 5 · topk 4 · draft tokens 8"),
-        (NO_GPU, " --attention-backend triton", "→ page size 1"),
+        (B200, "", "chosen: attention trtllm_mha · page size 64"),
+        (B200, " --attention-backend triton", "chosen: page size 1"),
+        (B200, " --page-size 64", "chosen: attention trtllm_mha"),
+        (B200, f" {CHAIN}", "chosen: attention flashinfer · page size 1 · steps 5 · topk 4 · draft tokens 8"),
+        (B200, f" {CHAIN} --attention-backend triton", "chosen: page size 1 · steps 5 · topk 4 · draft tokens 8"),
+        (NO_GPU, " --attention-backend triton", "chosen: page size 1"),
     ],
 )
 def test_chosen_values(head: str, rest: str, expected: str) -> None:
@@ -113,7 +113,7 @@ def test_config_files() -> None:
     text = f"{B200}model-path: '{MODELS}/llama-3.1-8b'\nattention-backend: trtllm_mha\npage-size: 1  # small\n\n"
     assert with_hints(text, name="/w/c.yaml") == text.replace("page-size: 1", "page-size: 1«→ 64»")
     text = f"{B200}model-path: '{MODELS}/llama-3.1-8b'\npage-size: 64\nlog-requests: true # x\n"
-    assert with_hints(text, name="/w/c.yaml") == text.replace("# x", "# x«→ attention trtllm_mha»")
+    assert with_hints(text, name="/w/c.yaml") == text.replace("# x", "# x«chosen: attention trtllm_mha»")
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ async def test_inlay_hints(session: Session) -> None:
     labels = {"".join(p.value for p in h.label if not isinstance(p, str)): h for h in found}
     at = session.text.index("$PAGE") + len("$PAGE")
     assert labels["→ 64"].position == types.Position(*position(session.text, at, session.encoding))
-    assert any(label.startswith("→ attention ") for label in labels)
+    assert any(label.startswith("chosen: attention ") for label in labels)
 
 
 async def test_the_lens_shows_the_configuration(session: Session) -> None:

@@ -1,7 +1,7 @@
 """A fake analysis, so that the server is tested apart from what it shows, and a client that lives in the same process.
 
 The fake finds `BAD`, `DEAD` (unnecessary) and `OLD` (deprecated), and reads the file named behind `--config`: a `BAD` there is a finding
-in that file. `# spec-lsp: ignore[bad-word]` silences a `BAD` on its line or the next.
+in that file. `# spec-lsp: ignore[bad-word]` silences a `BAD` on its line or the next, `ignore-file` all.
 """
 
 from __future__ import annotations
@@ -108,6 +108,8 @@ def _no_run() -> Any:
 
 def _ignored(text: str, at: int) -> bool:
     lines, number = text.split("\n"), text.count("\n", 0, at)
+    if "ignore-file[bad-word]" in text:
+        return True
     return any("ignore[bad-word]" in line for line in lines[max(number - 1, 0) : number + 1])
 
 

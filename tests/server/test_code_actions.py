@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from spec_lsp.syntax.launch import Directive
+from spec_lsp.syntax.word import Place
 from tests.server.fakes import LocalClient, range_
 from tests.server.test_diagnostics import PUSH
 
@@ -39,8 +42,8 @@ async def actions(client: LocalClient, diagnostics: list[dict[str, Any]], *only:
 async def test_fixes_come_first_preferred_first_with_the_version() -> None:
     client, shown = await opened("a BAD\n", capabilities())
     found = await actions(client, shown, "quickfix")
-    assert [a["title"] for a in found] == ["Write good", "Remove it", "Ignore `bad-word` here"]
-    assert [a.get("isPreferred", False) for a in found] == [True, False, False]
+    assert [a["title"] for a in found] == ["Write good", "Remove it", *IGNORES]
+    assert [a.get("isPreferred", False) for a in found] == [True, False, False, False]
     assert found[0]["diagnostics"] == shown
     assert found[0]["edit"] == {
         "documentChanges": [
@@ -88,18 +91,42 @@ async def test_diagnostics_that_lost_their_data_are_found_by_place() -> None:
     assert await actions(client, [{**bare, "data": {"key": 3}}], "quickfix") == []
 
 
+IGNORES = ["Ignore `bad-word` here", "Ignore `bad-word` in this file"]
+
+
+async def test_repairs_of_all_findings_come_before_what_silences_one() -> None:
+    client, shown = await opened("BAD DEAD\n", capabilities())
+    titles = [a["title"] for a in await actions(client, shown)]
+    silencing = [title.startswith("Ignore") for title in titles]
+    assert sum(silencing) >= 2
+    assert silencing == sorted(silencing)
+
+
+async def test_a_rule_that_is_ignored_elsewhere_is_rather_ignored_in_the_file() -> None:
+    client, shown = await opened("BAD  # spec-lsp: ignore[bad-word]\n\nBAD\n", capabilities())
+    session = client.server.session
+    directive = Directive("ignore[bad-word]", Place("/w/a.sh", 5, 34), own_line=False)
+    analysis = session.analysis("/w/a.sh")
+    assert analysis is not None
+    commented = replace(analysis, document=replace(analysis.document, directives=(directive,)))
+    session.analysis = lambda name: commented  # type: ignore[method-assign]
+    assert [a["title"] for a in await actions(client, shown, "quickfix")][-2:] == IGNORES[::-1]
+
+
 @pytest.mark.parametrize(
-    ("text", "expected"),
+    ("text", "where", "expected"),
     [
-        ("one\ntwo BAD\n", "one\ntwo BAD  # spec-lsp: ignore[bad-word]\n"),
-        ("one\r\ntwo BAD\r\n", "one\r\ntwo BAD  # spec-lsp: ignore[bad-word]\r\n"),
+        ("one\ntwo BAD\n", "here", "one\ntwo BAD  # spec-lsp: ignore[bad-word]\n"),
+        ("one\r\ntwo BAD\r\n", "here", "one\r\ntwo BAD  # spec-lsp: ignore[bad-word]\r\n"),
+        ("one\ntwo BAD\n", "in this file", "# spec-lsp: ignore-file[bad-word]\none\ntwo BAD\n"),
+        ("#!/bin/sh\r\nBAD\r\n", "in this file", "#!/bin/sh\r\n# spec-lsp: ignore-file[bad-word]\r\nBAD\r\n"),
     ],
 )
-async def test_ignore_here(text: str, expected: str) -> None:
+async def test_ignore(text: str, where: str, expected: str) -> None:
     for support in (ACTIONS, RESOLVE):
         client, shown = await opened(text, capabilities(support))
-        action = (await actions(client, shown, "quickfix"))[-1]
-        assert action["title"] == "Ignore `bad-word` here"
+        offered = {a["title"]: a for a in await actions(client, shown, "quickfix")}
+        action = offered[f"Ignore `bad-word` {where}"]
         if support is RESOLVE:
             assert "edit" not in action
             action = (await client.request("codeAction/resolve", action))["result"]
@@ -134,8 +161,7 @@ async def test_fix_all_of_nothing_is_no_action() -> None:
 
 async def test_fix_all_is_resolved_late_when_nobody_asked_for_it() -> None:
     client, shown = await opened("BAD DEAD\n", capabilities(RESOLVE))
-    action = (await actions(client, shown))[-1]
-    assert action["kind"] == "source.fixAll.spec-lsp"
+    (action,) = [a for a in await actions(client, shown) if a["kind"] == "source.fixAll.spec-lsp"]
     assert "edit" not in action
     resolved = (await client.request("codeAction/resolve", action))["result"]
     assert resolved["edit"]["documentChanges"][0]["textDocument"] == {"uri": URI, "version": 5}

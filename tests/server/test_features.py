@@ -291,8 +291,8 @@ HINTED = f"{HEAD}{RUN} --attention-backend trtllm_mha --page-size 1\n{RUN}\n"
 @pytest.mark.parametrize(
     ("settings", "expected"),
     [
-        ({}, ["→ 64", "→ attention trtllm_mha · page size 64"]),
-        ({"changedValueHints": False}, ["→ attention trtllm_mha · page size 64"]),
+        ({}, ["→ 64", "chosen: attention trtllm_mha · page size 64"]),
+        ({"changedValueHints": False}, ["chosen: attention trtllm_mha · page size 64"]),
         ({"chosenValueHints": False}, ["→ 64"]),
         ({"inlayHints": False}, []),
         ({"changedValueHints": False, "chosenValueHints": False}, []),
@@ -510,3 +510,45 @@ async def test_a_log_is_explained(folder: Path) -> None:
     (found,) = await ask_command(ed, "spec-lsp.explainLog", log, {"sglang": "0.5.23"})
     assert [r["name"] for r in found["rules"]] == ["unknown-flag"]
     assert await ask_command(ed, "spec-lsp.explainLog", "all is well") == []
+
+
+# --- where findings are told, and silenced ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "underlined"),
+    [
+        ("RUN \\\n  --attention-backend \\\n    trtllm_mla \\\n  --tp 1\n", "run.sh", "--attention-backend"),
+        ("RUN \\\n  --attention-backend trtllm_mla \\\n  --tp 1\n", "run.sh", "--attention-backend trtllm_mla"),
+        ("args: [python, -m, sglang.launch_server, --model-path, m,\n  --attention-backend,\n  fa9]\n", "p.yaml", None),
+    ],
+)
+async def test_a_squiggle_ends_at_the_words_on_one_line(
+    folder: Path, text: str, name: str, underlined: str | None
+) -> None:
+    ed = await editor(folder)
+    ed.open(
+        "# spec-lsp: sglang=0.5.23 gpu=h100\n" + text.replace("RUN", RUN), name, "shellscript" if underlined else "yaml"
+    )
+    await ed.client.quiet()
+    found = ed.client.published(ed.uri)[-1]["diagnostics"]
+    assert found
+    for item in found:
+        shown = ed.under(item["range"])
+        assert shown == (underlined or shown)
+        assert shown == shown.strip(" \\,")
+
+
+async def test_ignore_here_stands_above_the_command_with_room_for_a_reason(folder: Path) -> None:
+    literals = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": ["quickfix"]}}}
+    ed = await editor(folder, {**ALL, "textDocument": {**ALL["textDocument"], "codeAction": literals}})
+    ed.open(f"# spec-lsp: sglang=0.5.23 gpu=h100\nif true; then\n  {RUN} \\\n    --attention-backend trtllm_mla\nfi\n")
+    await ed.client.quiet()
+    (item,) = ed.client.published(ed.uri)[-1]["diagnostics"]
+    context = {"diagnostics": [item], "only": ["quickfix"]}
+    offered = await ed.ask("codeAction", range=item["range"], context=context)
+    (ignore,) = [a for a in offered if a["title"].endswith("` here")]
+    ((edit,),) = ([e["newText"] for e in c] for c in ignore["edit"]["changes"].values())
+    assert edit == f"  # spec-lsp: ignore[{item['code']}]\n"
+    ((at,),) = ([e["range"]["start"] for e in c] for c in ignore["edit"]["changes"].values())
+    assert at == {"line": 2, "character": 0}

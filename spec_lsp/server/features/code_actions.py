@@ -14,7 +14,7 @@ from lsprotocol import types
 
 from spec_lsp.server.features.diagnostics import Reporter
 from spec_lsp.server.features.edits import workspace_edit
-from spec_lsp.server.features.ignoring import NOT_IGNORED, ignore_here
+from spec_lsp.server.features.ignoring import NOT_IGNORED, ignore_here, ignore_in_file
 from spec_lsp.server.protocol import ContentModified
 from spec_lsp.server.tolerance import THOSE_IN_RANGE
 from spec_lsp.server.uris import name_of
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 QUICKFIX = "quickfix"
 FIX_ALL = "source.fixAll.spec-lsp"
 APPLY = "spec-lsp.applyEdit"
+IGNORE = "Ignore `"
+"""How the titles begin of what silences a finding: repairs come first."""
 
 
 class CodeActions:
@@ -58,7 +60,7 @@ class CodeActions:
             actions += await self._session.work(name, step)
             if text.edits != edits or self._session.text(name) is not text:
                 raise ContentModified
-        actions.sort(key=lambda action: not action.get("isPreferred", False))
+        actions.sort(key=lambda action: (not action.get("isPreferred", False), action["title"].startswith(IGNORE)))
         if self._session.client.action_literals:
             return actions
         if not self._session.client.applies_edits:
@@ -80,9 +82,9 @@ class CodeActions:
         name = data["document"]
 
         def make() -> tuple[Edit, ...]:
-            return (
-                self._fix_all_edits(name) if data.get("fixAll") else self._ignore_edits(name, str(data.get("ignore")))
-            )
+            if data.get("fixAll"):
+                return self._fix_all_edits(name)
+            return self._ignore_edits(name, str(data.get("ignore")), whole_file=data.get("wholeFile") is True)
 
         edits = await self._session.work(name, make)
         edit = workspace_edit(self._session, edits) if edits else None
@@ -155,22 +157,30 @@ class CodeActions:
         if diagnostic.rule.name in NOT_IGNORED:
             return []
         name = analysis.document.name
-        action: dict[str, Any] = {
-            "title": f"Ignore `{diagnostic.rule.name}` here",
-            "kind": QUICKFIX,
-            "diagnostics": [shown],
-        }
-        if self._session.client.resolves_edits:
-            return [{**action, "data": {"document": name, "ignore": diagnostic.key}}]
-        edit = workspace_edit(self._session, self._ignore_edits(name, diagnostic.key))
-        return [{**action, "edit": edit}] if edit and any(edit.values()) else []
+        actions: list[dict[str, Any]] = []
+        for where, whole_file in (("here", False), ("in this file", True)):
+            action: dict[str, Any] = {
+                "title": f"{IGNORE}{diagnostic.rule.name}` {where}",
+                "kind": QUICKFIX,
+                "diagnostics": [shown],
+            }
+            if self._session.client.resolves_edits:
+                data = {"document": name, "ignore": diagnostic.key, "wholeFile": whole_file}
+                actions.append({**action, "data": data})
+                continue
+            edits = self._ignore_edits(name, diagnostic.key, whole_file=whole_file)
+            edit = workspace_edit(self._session, edits) if edits else None
+            if edit and any(edit.values()) and edit not in [a["edit"] for a in actions]:
+                actions.append({**action, "edit": edit})
+        return actions[::-1] if _is_ignored_elsewhere(analysis, diagnostic) else actions
 
-    def _ignore_edits(self, name: str, key: str) -> tuple[Edit, ...]:
+    def _ignore_edits(self, name: str, key: str, *, whole_file: bool) -> tuple[Edit, ...]:
         analysis, text = self._session.analysis(name), self._session.text(name)
         diagnostic = next((d for d in analysis.diagnostics if d.key == key), None) if analysis else None
         if analysis is None or text is None or diagnostic is None:
             return ()
-        return ignore_here(self._session, analysis, diagnostic, text)
+        ignore = ignore_in_file if whole_file else ignore_here
+        return ignore(self._session, analysis, diagnostic, text)
 
     # fix all
 
@@ -208,6 +218,11 @@ class CodeActions:
         scope = self._session.scope(name)
         unsafe = scope.settings.unsafe_fixes
         return self._session.engine.fix_all(name, text.text, text.language, scope.options, scope.workspace, unsafe)
+
+
+def _is_ignored_elsewhere(analysis: Analysis, diagnostic: Diagnostic) -> bool:
+    """Whether a comment of the document silences the rule in another place already: then the whole file is likelier meant."""
+    return any(f"[{diagnostic.rule.name}]" in directive.text for directive in analysis.document.directives)
 
 
 def _as_command(action: dict[str, Any], name: str, edits: int) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from lsprotocol import types
 
 from spec_lsp.server.features.half_typed import HalfTyped
-from spec_lsp.server.positions import Lines
+from spec_lsp.server.positions import Lines, Range
 from spec_lsp.server.protocol import Written, written
 from spec_lsp.server.rule_pages import rule_url
 from spec_lsp.server.text import OpenText
@@ -136,7 +136,7 @@ class Reporter:
     def _item(self, diagnostic: Diagnostic, analysis: Any, place: Place, lines: Lines) -> Item:
         client = self._session.client
         item: Item = {
-            "range": lines.range(place.start, place.end),
+            "range": _told_at(diagnostic, place, lines),
             "severity": SEVERITY[diagnostic.severity],
             "code": diagnostic.rule.name,
             "source": "spec-lsp",
@@ -170,6 +170,19 @@ class Reporter:
                 location = {"uri": self._session.uri(where.document), "range": lines.range(where.start, where.end)}
                 found.append({"location": location, "message": message})
         return found
+
+
+def _told_at(diagnostic: Diagnostic, place: Place, lines: Lines) -> Range:
+    """Where a finding is underlined: at the flag, on one line, where its value stands on the next. What has no effect is shown whole."""
+    end = min(place.end, lines.span(lines.line_at(place.start))[1])
+    if diagnostic.launch is None or diagnostic.unnecessary or end == place.end:
+        return lines.range(place.start, place.end)
+    words = lines.text[place.start : end].rstrip(BETWEEN_LINES)
+    return lines.range(place.start, place.start + len(words) if words else place.end)
+
+
+BETWEEN_LINES = " \t\\`,"
+"""What stands between a flag and the end of its line where its value is on the next: continuations, and commas of lists."""
 
 
 def _report(items: list[Item], text: str) -> Report:

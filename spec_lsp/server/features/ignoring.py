@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,10 +17,21 @@ NOT_IGNORED = frozenset({"unused-ignore", "unknown-directive"})
 
 
 def ignore_here(session: Session, analysis: Analysis, diagnostic: Diagnostic, text: OpenText) -> tuple[Edit, ...]:
-    """The first edit that silences the finding, or none: behind its line, above its line, above its command, at the top
-    of the file."""
+    """The first edit that silences the finding, or none: above its command, behind its line, above its line, at the top of the file."""
+    return _first(session, analysis, diagnostic, text, (*_here(analysis, diagnostic, text), _in_file(diagnostic, text)))
+
+
+def ignore_in_file(session: Session, analysis: Analysis, diagnostic: Diagnostic, text: OpenText) -> tuple[Edit, ...]:
+    """The edit that silences the rule in the whole file, or none."""
+    return _first(session, analysis, diagnostic, text, (_in_file(diagnostic, text),))
+
+
+def _first(
+    session: Session, analysis: Analysis, diagnostic: Diagnostic, text: OpenText, edits: Iterable[Edit]
+) -> tuple[Edit, ...]:
+    """The first of the edits that silences the finding."""
     scope = session.scope(text.name)
-    for edit in _candidates(analysis, diagnostic, text):
+    for edit in edits:
         changed = text.text[: edit.place.start] + edit.text + text.text[edit.place.end :]
         after = session.engine.analyse(
             text.name, changed, text.language, scope.options, scope.workspace, session.engine.new_cache()
@@ -41,27 +52,39 @@ def _said(analysis: Analysis) -> int:
     return len(analysis.diagnostics)
 
 
-def _candidates(analysis: Analysis, diagnostic: Diagnostic, text: OpenText) -> Iterator[Edit]:
+def _here(analysis: Analysis, diagnostic: Diagnostic, text: OpenText) -> Iterator[Edit]:
     from spec_lsp.syntax.launch import Edit  # not at the top: the client waits for its first answer meanwhile
     from spec_lsp.syntax.word import Place
 
     name, lines = text.name, text.lines
     comment = f"# spec-lsp: ignore[{diagnostic.rule.name}]"
     spots = [p for p in (diagnostic.place, *(r.place for r in diagnostic.related)) if p.document == name]
-    if diagnostic.launch is not None and diagnostic.launch < len(analysis.launches):
-        spots.append(analysis.launches[diagnostic.launch].launch.extent)
     numbers = list(dict.fromkeys(lines.line_at(p.start) for p in spots))
     newline = _newline(text.text)
-    for number in numbers[:1]:
-        _, end = lines.span(number)
-        yield Edit(Place(name, end, end), "  " + comment)
-    for number in numbers:
+
+    def above(number: int) -> Edit:
         start, end = lines.span(number)
         line = text.text[start:end]
         indent = line[: len(line) - len(line.lstrip(" \t"))]
-        yield Edit(Place(name, start, start), f"{indent}{comment}{newline}")
-    top = lines.span(1)[0] if len(lines) > 1 and text.text.startswith("#!") else 0
-    yield Edit(Place(name, top, top), f"{comment.replace('ignore[', 'ignore-file[')}{newline}")
+        return Edit(Place(name, start, start), f"{indent}{comment}{newline}")
+
+    if diagnostic.launch is not None and diagnostic.launch < len(analysis.launches):
+        command = analysis.launches[diagnostic.launch].launch.extent
+        if command.document == name:
+            yield above(lines.line_at(command.start))
+    for number in numbers[:1]:
+        _, end = lines.span(number)
+        yield Edit(Place(name, end, end), "  " + comment)
+    yield from map(above, numbers)
+
+
+def _in_file(diagnostic: Diagnostic, text: OpenText) -> Edit:
+    from spec_lsp.syntax.launch import Edit
+    from spec_lsp.syntax.word import Place
+
+    top = text.lines.span(1)[0] if len(text.lines) > 1 and text.text.startswith("#!") else 0
+    comment = f"# spec-lsp: ignore-file[{diagnostic.rule.name}]{_newline(text.text)}"
+    return Edit(Place(text.name, top, top), comment)
 
 
 def _newline(text: str) -> str:
