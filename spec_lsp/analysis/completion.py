@@ -15,6 +15,7 @@ import yaml
 
 from spec_lsp.analysis.candidates import Fit, Trial, values_of
 from spec_lsp.analysis.cursor import LinePart, LineSpot, Spot, WordSpot, line_part, spot
+from spec_lsp.analysis.drafts import drafts_for
 from spec_lsp.analysis.hover import flag_text, rule_text, type_of, value_text
 from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.navigation import MODEL_FIELDS
@@ -29,6 +30,7 @@ from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
+from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.well_known import ids
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.edit import yaml_text
@@ -413,7 +415,10 @@ def _values(flag: Flag, place: Place | None, around: _Known, spelling: str) -> C
 
 def _value_items(flag: Flag, around: _Known, spelling: str) -> Iterator[Item]:
     if flag.field in MODEL_FIELDS:
-        yield from (Item(name, "value", name, 0, "a model spec-lsp knows") for name in ids())
+        drafts = _drafts(around) if flag.field == "speculative_draft_model_path" else []
+        yield from (Item(name, "value", name, 0, "a draft of the model's sizes") for name in drafts)
+        rank = 1 if drafts else 0
+        yield from (Item(name, "value", name, rank, "a model spec-lsp knows") for name in ids() if name not in drafts)
         return
     models = cache(partial(around.workspace.model, around.document))
     trial = Trial(around.launch, around.variant, around.world, around.worlds, around.binding, models)
@@ -425,6 +430,20 @@ def _value_items(flag: Flag, around: _Known, spelling: str) -> Iterator[Item]:
         rank = 0 if not fit.refused else 1 if fit.elsewhere else 2
         release = str(around.catalog.release)
         yield Item(str(value), "value", str(value), rank, detail, about=(spelling, release, str(value), detail))
+
+
+def _drafts(around: _Known) -> list[str]:
+    """The known drafts that fit the launch's model."""
+    settings = around.binding.settings
+    model, algorithm = settings.get("model_path"), settings.get("speculative_algorithm")
+    target = around.workspace.model(around.document, str(model.value)) if model is not None else None
+    if model is None or target is None:
+        return []
+    kind = str(algorithm.value).upper() if algorithm is not None else ""
+    try:
+        return drafts_for(target, str(model.value), kind)
+    except NotKnown:
+        return []
 
 
 def _fit_text(fit: Fit, world: World) -> str:

@@ -26,7 +26,7 @@ from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.methods import needed, requirements
 from spec_lsp.resolution.engine import RULES, Config, Rule
-from spec_lsp.syntax.launch import Directive
+from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.word import Place, Word
 
 MAX_CHOICES = 24
@@ -51,7 +51,7 @@ def hover(analysis: Analysis, offset: int, name: str) -> HoverText | None:
         if _holds(directive.place, offset, name):
             return _of_directive(directive, offset, analysis.document.text)
     for report in analysis.launches:
-        found = _of_launch(report, offset, name)
+        found = _of_launch(report, offset, name, analysis.document)
         if found is not None:
             return found
     return None
@@ -71,7 +71,7 @@ def _holds(place: Place, offset: int, name: str) -> bool:
 # --- which word --------------------------------------------------------------------------------------------------------
 
 
-def _of_launch(report: LaunchReport, offset: int, name: str) -> HoverText | None:
+def _of_launch(report: LaunchReport, offset: int, name: str, document: Document) -> HoverText | None:
     in_words = any(_word_at(variant.words, offset, name) for variant in report.launch.variants)
     in_config = report.launch.program == "config" or name != report.launch.extent.document
     if not in_words and not in_config:
@@ -83,7 +83,7 @@ def _of_launch(report: LaunchReport, offset: int, name: str) -> HoverText | None
             if place is not None:
                 value = _value_at(candidate, offset, name)
                 return HoverText(
-                    _setting_text(candidate, setting, value, run, report), place, candidate.definition.name
+                    _setting_text(candidate, setting, value, run, report, document), place, candidate.definition.name
                 )
     return _of_refused_words(report, run, offset, name) or _of_other_branch(report, run, offset, name)
 
@@ -168,14 +168,16 @@ def _last_before(release: Release) -> Release:
 # --- a flag ------------------------------------------------------------------------------------------------------------
 
 
-def _setting_text(shown: Setting, winner: Setting, value: str, run: Run, report: LaunchReport) -> str:
+def _setting_text(
+    shown: Setting, winner: Setting, value: str, run: Run, report: LaunchReport, document: Document
+) -> str:
     """A flag that the launch gives, or a value of it: what it is, what it becomes here and why, and what SGLang would choose."""
     flag, release = shown.definition, run.world.release
     about_value = value_text(flag, value, release) if value and shown is winner else ""
     parts = [about_value] if about_value else [_head(flag, shown.spelling, release)]
     if shown is not winner:
         parts.append(f"Given again later: `{winner.spelled}` is what counts.")
-    parts += _resolved_text(winner, run)
+    parts += _resolved_text(winner, run, document)
     parts += _without_text(winner, run, report)
     facts = [] if about_value else list(_facts(flag, shown.spelling))
     if facts:
@@ -257,7 +259,7 @@ def type_of(flag: Flag) -> str:
 # --- what it becomes ---------------------------------------------------------------------------------------------------
 
 
-def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
+def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[str]:
     """The value SGLang will use and, where it is not simply what was typed, why."""
     if run.resolution is None:
         yield "SGLang does not take these words, so nothing is resolved."
@@ -273,8 +275,8 @@ def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
     try:
         value = getattr(config, setting.field)
     except NotKnown as lacking:
-        known = not isinstance(setting.value, Unknown)
-        yield f"**Here** {f'{typed}, as typed. ' if known else ''}{_lacking(lacking, setting)}"
+        shown = _source_of(setting, document) if isinstance(setting.value, Unknown) else typed
+        yield f"**Here** {f'{shown}, as typed. ' if shown else ''}{_lacking(lacking, setting)}"
         return
     except AttributeError:
         return
@@ -286,6 +288,16 @@ def _resolved_text(setting: Setting, run: Run) -> Iterator[str]:
         yield " ".join((f"**Here** {_value(value)} instead of {typed}:", *_reasons(config, setting.field)))
     if setting.field in MEMORY_FIELDS and (taken := list(memory.lines(config))):
         yield "**Memory** " + " ".join(taken)
+
+
+def _source_of(setting: Setting, document: Document) -> str:
+    """A setting's value as the document writes it (`$X`); empty where it stands in another, or not in one piece."""
+    places = [word.place for word in setting.values]
+    if not places or any(p.document != document.name for p in places) or places != sorted(places):
+        return ""
+    text = document.text[places[0].start : places[-1].end]
+    text = text.partition("=")[2] if places[0] == setting.flag.place else text
+    return f"`{_short(text)}`" if text else ""
 
 
 def _typed(setting: Setting) -> str:

@@ -257,6 +257,26 @@ def test_a_draft_backend_that_cannot_run_here_comes_last_and_says_why() -> None:
 
 
 @pytest.mark.parametrize(
+    ("model", "algorithm", "first", "fits"),
+    [
+        ("Qwen/Qwen3-8B", "EAGLE3", {"Tengyunw/qwen3_8b_eagle3", "AngelSlim/Qwen3-8B_eagle3"}, True),
+        ("Qwen/Qwen3-8B", "eagle3", {"Tengyunw/qwen3_8b_eagle3", "AngelSlim/Qwen3-8B_eagle3"}, True),
+        ("meta-llama/Llama-3.1-8B-Instruct", "EAGLE", {"lmsys/sglang-EAGLE-LLaMA3-Instruct-8B"}, True),
+        ("Qwen/Qwen3-8B", "STANDALONE", {"Qwen/Qwen3-0.6B"}, True),
+        ("no/such-model", "EAGLE3", {"Qwen/Qwen3-8B"}, False),
+        ("$MODEL", "EAGLE3", {"Qwen/Qwen3-8B"}, False),
+    ],
+)
+def test_drafts_that_fit_the_model_come_first(model: str, algorithm: str, first: set[str], fits: bool) -> None:
+    launch = f"python -m sglang.launch_server --model-path {model} --speculative-algorithm {algorithm}"
+    offered = items(f"{HEAD}{launch} --speculative-draft-model-path ‸")
+    best = [item for item in offered.values() if item.rank == 0]
+    assert first <= {item.label for item in best}
+    assert all(item.detail == ("a draft of the model's sizes" if fits else "a model spec-lsp knows") for item in best)
+    assert (len(best) < len(offered)) == fits
+
+
+@pytest.mark.parametrize(
     ("comment", "replaced", "first", "documented"),
     [
         ("# spec-lsp: ‸", "", "sglang=", False),

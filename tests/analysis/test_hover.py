@@ -89,7 +89,7 @@ def test_a_refused_value_is_shown_as_typed() -> None:
 def test_what_nobody_can_tell_is_told_once(flag: str) -> None:
     found, _ = at_caret(f"{HEAD}{LAUNCH}{flag[:3]}‸{flag[3:]} $X\n")
     assert found is not None
-    assert "**Here** Unknown: from the environment." in found.markdown
+    assert "**Here** `$X`, as typed. Unknown: from the environment." in found.markdown
     assert "depends on" not in found.markdown
 
 
