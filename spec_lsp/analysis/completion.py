@@ -559,5 +559,5 @@ def document(about: Sequence[str]) -> str:
     if not value:
         return "\n\n".join(flag_text(flag, spelling, release))
     text, *detail = value
-    about = value_text(flag, text, release) or f"**`{text}`** · value of `{spelling}`"
+    about = value_text(flag, text, release, spelling) or f"**`{text}`** · value of `{spelling}`"
     return "\n\n".join(filter(None, (about, *detail, describe(flag))))

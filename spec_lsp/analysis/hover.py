@@ -81,7 +81,7 @@ def _of_launch(report: LaunchReport, offset: int, name: str, document: Document)
         for candidate in (setting, *setting.losers):
             place = _place_in(candidate, offset, name)
             if place is not None:
-                value = _value_at(candidate, offset, name)
+                value = _value_at(candidate, offset, name, document)
                 return HoverText(
                     _setting_text(candidate, setting, value, run, report, document), place, candidate.definition.name
                 )
@@ -120,12 +120,16 @@ def _of_refused_words(report: LaunchReport, run: Run, offset: int, name: str) ->
     return None
 
 
-def _value_at(setting: Setting, offset: int, name: str) -> str:
+def _value_at(setting: Setting, offset: int, name: str, document: Document) -> str:
     """The text of the value at the offset; empty on the flag, and where the text is not known."""
-    at_flag = _holds(setting.flag.place, offset, name)
+    flag = setting.flag.place
+    at_flag = _holds(flag, offset, name)
+    behind_equals = at_flag and name == document.name and "=" in document.text[flag.start : offset]
     for word in setting.values:
-        own = word.place != setting.flag.place and _holds(word.place, offset, name)
-        if own or (not at_flag and _word_at((word,), offset, name) is not None):
+        apart = word.place != flag and _holds(word.place, offset, name)
+        if apart or behind_equals or (not at_flag and _word_at((word,), offset, name) is not None):
+            if setting.keyword:  # its word is Python, quotes and all
+                return setting.value if isinstance(setting.value, str) else ""
             return word.text or ""
     return ""
 
@@ -173,7 +177,7 @@ def _setting_text(
 ) -> str:
     """A flag that the launch gives, or a value of it: what it is, what it becomes here and why, and what SGLang would choose."""
     flag, release = shown.definition, run.world.release
-    about_value = value_text(flag, value, release) if value and shown is winner else ""
+    about_value = value_text(flag, value, release, shown.spelling) if value and shown is winner else ""
     parts = [about_value] if about_value else [_head(flag, shown.spelling, release)]
     if shown is not winner:
         parts.append(f"Given again later: `{winner.spelled}` is what counts.")
@@ -186,14 +190,14 @@ def _setting_text(
     return "\n\n".join(parts)
 
 
-def value_text(flag: Flag, value: str, release: Release) -> str:
-    """What a value of a flag means; empty where nothing is known of it but that it is one."""
+def value_text(flag: Flag, value: str, release: Release, spelling: str) -> str:
+    """What a value of a flag (or keyword) of this spelling means; empty where nothing is known of it but that it is one."""
     meaning = describe_value(flag.field, value)
     span = choice_span(flag.field, value) if flag.choices else None
     if not meaning and span is None:
         return ""
     since = f" · since {span.since}" if span is not None and not span.from_the_start else ""
-    head = f"**`{value}`** · value of `{flag.name}`{since}"
+    head = f"**`{value}`** · value of `{spelling}`{since}"
     asks = _method_text(value, release) if flag.field == "quantization" else ""
     return "\n\n".join(filter(None, (head, meaning or describe(flag), asks)))
 

@@ -43,7 +43,12 @@ def at_caret(text: str, name: str = "/w/run.sh") -> tuple[HoverText | None, str]
             "pytorch",
             ["**`pytorch`** · value of `--sampling-backend`\n\nPyTorch samples"],
         ),
-        ("--sampling-backend=pyt‸orch", "--sampling-backend=pytorch", ["**Here** `pytorch`, as typed."]),
+        (
+            "--sampling-backend=pyt‸orch",
+            "--sampling-backend=pytorch",
+            ["**`pytorch`** · value of", "**Here** `pytorch`, as typed."],
+        ),
+        ("--sampling-back‸end=pytorch", "--sampling-backend=pytorch", ["**`--sampling-backend`** · text\n"]),
         ("--sampling-backend no‸pe", "nope", ["**Here** `nope`, as typed: SGLang does not take it."]),
         ("--enable-metri‸cs", "--enable-metrics", ["**`--enable-metrics`** · switch\n", "**Here** on, as typed."]),
         ("--t‸p 2", "--tp", ["also `--tp-size`", "**Here** `2`, as typed."]),
@@ -91,6 +96,12 @@ def test_what_nobody_can_tell_is_told_once(flag: str) -> None:
     assert found is not None
     assert "**Here** `$X`, as typed. Unknown: from the environment." in found.markdown
     assert "depends on" not in found.markdown
+
+
+def test_a_value_of_a_keyword_argument() -> None:
+    found, _ = at_caret("import sglang\nsglang.Engine(model_path='m', attention_backend='trtllm‸_mha')\n", "/w/a.py")
+    assert found is not None
+    assert found.markdown.startswith("**`trtllm_mha`** · value of `attention_backend`")
 
 
 def test_choices_are_told_whole_or_not_at_all() -> None:
