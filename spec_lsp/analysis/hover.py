@@ -411,6 +411,7 @@ def resolved_text(report: LaunchReport) -> str:
         parts += (
             f"`{name}`:\n\n```json\n{value[1:-1]}\n```" for name, value, _ in (*given, *decided) if _is_long(value)
         )
+        parts.append("*What stays at its default is left out; `spec-lsp resolve --all` shows it.*")
     return "\n\n".join(parts) + "\n"
 
 
@@ -585,7 +586,8 @@ def _value(value: Any) -> str:
     if isinstance(value, dict) or (
         isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list)) for v in value)
     ):
-        return f"`{json.dumps(value, ensure_ascii=False, default=str)}`"
+        written = json.dumps(value, ensure_ascii=False, default=str).replace("`", "'")
+        return f"`{written}`"
     if isinstance(value, (list, tuple)):
         return f"`{_short(' '.join(map(str, value)))}`" if value else "none"
     return f"`{_short(str(value))}`" if value != "" else "empty"
