@@ -215,8 +215,9 @@ class Solution:
     removed: frozenset[str]
 
 
-def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
-    """States in which SGLang takes the launch, cheapest first, at most so many.
+def least_changes(bench: Bench, most: int = 8, *, dear: bool = False) -> Iterator[Solution]:
+    """States in which SGLang takes the launch, cheapest first, at most so many: all that are as cheap as the first (`as_cheap`), of
+    others only what is met on the way. With `dear` all of these too, for where none of the cheap ones can be written.
 
     None where only the writer knows what is missing. What no setting mends (weights that no such GPU holds) stays.
     """
@@ -240,10 +241,13 @@ def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
             if after.key in seen or bench.left <= 0:
                 continue
             seen.add(after.key)
+            cost = bench.cost(after) + more
+            if solved and not dear and cost > solved[0][0] + OWN_IDEA:
+                bench.left -= 1  # as if it were tried: both searches try the same
+                continue
             left = [f for f in bench.refusals(after) if f.identity not in beyond]
             if len(left) > len(refusals) + 1:
                 continue
-            cost = bench.cost(after) + more
             if not left:
                 heappush(solved, (cost, next(order), after))
             else:
@@ -254,13 +258,18 @@ def least_changes(bench: Bench, most: int = 8) -> Iterator[Solution]:
         yield Solution(state, cost, frozenset(bench.removed(state)))
 
 
+def as_cheap(solutions: Sequence[Solution]) -> list[Solution]:
+    """Those that cost no more than the first, as far as costs tell."""
+    return [s for s in solutions if s.cost <= solutions[0].cost + OWN_IDEA]
+
+
 def likeliest(solutions: Sequence[Solution]) -> Solution | None:
     """The cheapest; None where as cheap a one takes out something else: nobody knows which of the two was meant."""
     if not solutions:
         return None
-    as_cheap = [s for s in solutions if s.cost <= solutions[0].cost + OWN_IDEA]
-    best = min(as_cheap, key=lambda s: len(s.removed))
-    return None if best.removed and any(s.removed != best.removed for s in as_cheap) else best
+    cheap = as_cheap(solutions)
+    best = min(cheap, key=lambda s: len(s.removed))
+    return None if best.removed and any(s.removed != best.removed for s in cheap) else best
 
 
 def _moves(bench: Bench, refusals: Sequence[Found]) -> list[tuple[Change, float]]:
@@ -278,11 +287,13 @@ def missing(bench: Bench, state: State, found: Found) -> tuple[str, ...]:
     said = found.said
     if said is None:
         return ()
-    flags = [f for f in bench.binding.catalog.flags if _is_free_text(f) and f.field != "model_path"]
+    in_message = _flags_in(said.message)
     spoken_of = [
         f
-        for f in flags
-        if f.field in (said.at, *said.with_) or any(f"{s}" in _flags_in(said.message) for s in f.spellings)
+        for f in bench.binding.catalog.flags
+        if (f.field in (said.at, *said.with_) or not in_message.isdisjoint(f.spellings))
+        and f.field != "model_path"
+        and _is_free_text(f)
     ]
     mended = []
     for flag in spoken_of:

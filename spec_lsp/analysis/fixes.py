@@ -11,12 +11,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
-from spec_lsp.analysis.acceptance import Bench, least_changes, likeliest
+from spec_lsp.analysis.acceptance import Bench, Solution, as_cheap, least_changes, likeliest
 from spec_lsp.analysis.candidate import Candidate
 from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
-from spec_lsp.analysis.judge import ConfigSource, Merged, Verdict, bind_variant
+from spec_lsp.analysis.judge import ConfigSource, Merged, Values, Verdict, bind_variant, is_open
 from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import (
@@ -32,7 +32,7 @@ from spec_lsp.analysis.report import (
 )
 from spec_lsp.analysis.rules import OVERRIDDEN_VALUE
 from spec_lsp.analysis.succession import succession
-from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, newest
+from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, assume, newest
 from spec_lsp.catalog.binding import BindError, Binding, Note
 from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.release import Release
@@ -119,11 +119,7 @@ def acceptance(
     if not refusals:
         return None
     merged = refusals[0].source
-    bench = Bench(analysis.document.launches[launch], merged.run, partial(workspace.model, analysis.document.name))
-    solutions = (cache or Cache()).found(merged.run, None, lambda: list(least_changes(bench)))
-    if likeliest(solutions) is None:
-        return None
-    for solution in solutions[:MAX_PRINTED]:
+    for solution in _solutions(analysis, launch, merged, workspace, cache or Cache()):
         edits = _written(analysis, launch, merged, solution.state.changes, options, workspace)
         if edits and _is_accepted(analysis, refusals, edits, options, workspace, cache):
             printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
@@ -132,6 +128,25 @@ def acceptance(
                 title = f"Make SGLang accept this launch: {title[:1].lower()}{title[1:]}"
             return Fix(title, "unsafe", edits)
     return None
+
+
+def _solutions(
+    analysis: Analysis, launch: int, merged: Merged, workspace: Workspace, cache: Cache
+) -> Iterator[Solution]:
+    """What to write, the cheapest first; the dear ones are only looked for where none of the cheap ones does. None where nobody can
+    tell which of several was meant."""
+
+    def search(*, dear: bool) -> list[Solution]:
+        bench = Bench(analysis.document.launches[launch], merged.run, partial(workspace.model, analysis.document.name))
+        return cache.found(merged.run, ("accepted", dear), lambda: list(least_changes(bench, dear=dear)))
+
+    found = search(dear=False)
+    if likeliest(found) is None:
+        return
+    cheap = as_cheap(found)[:MAX_PRINTED]
+    yield from cheap
+    if len(cheap) < MAX_PRINTED:
+        yield from search(dear=True)[len(cheap) : MAX_PRINTED]
 
 
 MAX_PRINTED = 3
@@ -515,7 +530,35 @@ def _same_in(
 ) -> bool:
     """Whether the server runs the same in another release, too."""
     older = replace(options, release=release)
-    return _same_outcome(analyse(before, older, workspace), analyse(after, older, edited))
+    return _same_given(before, after, older, workspace, edited) or _same_outcome(
+        analyse(before, older, workspace), analyse(after, older, edited)
+    )
+
+
+def _same_given(before: Document, after: Document, options: Options, workspace: Workspace, edited: Workspace) -> bool:
+    """Whether each launch gives the same values as before, all of them known: nothing has to be resolved to tell that it runs the same."""
+    if before.directives != after.directives or len(before.launches) != len(after.launches):
+        return False
+    own, others = _given(before, options, workspace), _given(after, options, edited)
+    return all(one is not None and one == other for one, other in zip(own, others, strict=True))
+
+
+def _given(document: Document, options: Options, workspace: Workspace) -> Iterator[object]:
+    """What decides how each launch resolves; None where SGLang does not take its words, or may be given more than is seen."""
+    configs: ConfigSource = partial(workspace.read, document.name)
+    for launch in document.launches:
+        worlds = assume(launch, document.directives, options, workspace, document.name).worlds
+        bound = [
+            bind_variant(launch, index, release, configs)
+            for index in range(len(launch.variants))
+            for release in dict.fromkeys(w.release for w in worlds)
+        ]
+        values = [Values(b) for b in bound]
+        if any(b.errors or is_open(launch, b) for b in bound) or any(v.unknown for v in values):
+            yield None
+        else:
+            env = [{name: word.text for name, word in variant.env.items()} for variant in launch.variants]
+            yield launch.program, worlds, env, [v.given.typed for v in values]
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
