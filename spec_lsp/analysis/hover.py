@@ -14,6 +14,7 @@ from spec_lsp.analysis import memory
 from spec_lsp.analysis.explained import variable_facts
 from spec_lsp.analysis.hints import any_gpu
 from spec_lsp.analysis.ignores import IGNORE
+from spec_lsp.analysis.judge import Verdict
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
 from spec_lsp.catalog.binding import Setting
@@ -418,12 +419,37 @@ def resolved_text(report: LaunchReport) -> str:
 def _verdict_text(report: LaunchReport, run: Run) -> str:
     """Whether SGLang takes the launch, and what speaks against it."""
     verdict = report.verdict
-    outcome = verdict.outcome if verdict is not None else "unknown"
-    against = [m for m in (verdict.findings if verdict is not None else ()) if m.severity == "error"]
+    if verdict is None:
+        return "**This launch could not be judged.**"
+    against = [m for m in verdict.findings if m.severity == "error"]
     said = [f"- **{m.found.rule.name}**: {message_of(m, report.launch)}" for m in against]
     if run.resolution is None and not said:
         said = [f"- {error.message}" for error in run.binding.errors if error.fatal]
-    return "\n\n".join(filter(None, (f"**{VERDICTS[outcome]}**", "\n".join(said))))
+    outcome = VERDICTS[verdict.outcome]
+    if verdict.outcome == "depends":
+        outcome = _by_hardware(verdict) or outcome
+    elif verdict.outcome in ("accepted", "unknown") and against:
+        outcome = "SGLang takes these words, but the server does not come up."
+    return "\n\n".join(filter(None, (f"**{outcome}**", "\n".join(said))))
+
+
+def _by_hardware(verdict: Verdict) -> str:
+    """On which hardware SGLang takes a launch; empty where that is not all it depends on."""
+    taken: dict[str, set[bool]] = {}
+    for judged in verdict.runs:
+        taken.setdefault(judged.world.hardware.title if judged.world.hardware else "no GPU", set()).add(
+            not judged.refused
+        )
+    takes, refuses = ([name for name, outcomes in taken.items() if outcomes == {one}] for one in (True, False))
+    if not takes or not refuses or len(takes) + len(refuses) < len(taken):
+        return ""
+    return f"SGLang takes this launch on {_and(takes)}, not on {_and(refuses)}."
+
+
+def _and(titles: Sequence[str]) -> str:
+    """Hardware by name, without the devices that a family's title lists."""
+    *names, last = (title.partition(" (")[0] for title in titles)
+    return f"{', '.join(names)} and {last}" if names else last
 
 
 VERDICTS = {

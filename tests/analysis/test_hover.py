@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.faults import unjudged
 from spec_lsp.analysis.hover import HoverText, hover, resolved_text
 from spec_lsp.analysis.report import Options
 from spec_lsp.workspace import DiskWorkspace
@@ -195,7 +196,12 @@ def test_long_values_are_json_below_the_table() -> None:
     [
         ("--attention-backend trtllm_mla", HEAD, "**SGLang refuses this launch.**\n\n- **trtllm-mla-off-blackwell**: "),
         ("--no-such-flag", HEAD, "**SGLang does not take these words.**\n\n- **unknown-flag**: "),
-        ("--attention-backend trtllm_mha", "# spec-lsp: sglang=0.5.23\n", "**It depends on"),
+        (
+            "--attention-backend trtllm_mha",
+            "# spec-lsp: sglang=0.5.23\n",
+            "**SGLang takes this launch on Hopper, SM100, SM103 and SM120, not on ",
+        ),
+        ("--attention-backend ascend", HEAD, "**SGLang takes these words, but the server does not come up.**\n\n- **"),
     ],
 )
 def test_the_view_starts_with_the_verdict(rest: str, head: str, verdict: str) -> None:
@@ -237,3 +243,8 @@ def test_what_a_quantization_method_asks_for() -> None:
     found, _ = at_caret(f"{HEAD}python -m sglang.launch_server --model-path Qwen/Qwen3-8B --quantization w8a8‸_fp8\n")
     assert found is not None
     assert "**Runs on** NVIDIA GPUs from SM89 (Ada or Hopper) on, with `float16`" in found.markdown
+
+
+def test_a_launch_that_could_not_be_judged() -> None:
+    document = read_document("/w/a.sh", LAUNCH, DiskWorkspace())
+    assert "**This launch could not be judged.**" in resolved_text(unjudged(document.launches[0]))
