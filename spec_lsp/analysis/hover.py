@@ -6,6 +6,7 @@ Plain Markdown over character offsets; the server turns it into the protocol's.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -281,7 +282,7 @@ def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[s
         value = getattr(config, setting.field)
     except NotKnown as lacking:
         shown = _source_of(setting, document) if isinstance(setting.value, Unknown) else typed
-        yield f"**Here** {f'{shown}, as typed. ' if shown else ''}{_lacking(lacking, setting)}"
+        yield f"**Here** {f'{shown}, as typed. ' if shown else ''}{because(lacking, setting)}"
         return
     except AttributeError:
         return
@@ -324,17 +325,23 @@ def sentence(reason: str) -> str:
     return reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
 
 
-def _lacking(lacking: NotKnown, setting: Setting | None = None) -> str:
+def because(lacking: NotKnown, setting: Setting | None = None) -> str:
     """Why nobody can tell a value, in a sentence: what it depends on at last, not the chain to that."""
     if setting is not None and isinstance(setting.value, Unknown):
         return f"Unknown: {sentence(setting.value.reason)}"
-    *chain, why = (lacking.why or f"depends on {lacking.what}").split(": ")
-    on = [link.removeprefix("depends on ") for link in chain if link.startswith("depends on ")]
+    why = lacking.why or f"depends on {lacking.what}"
     subject = "What SGLang makes of it" if setting is not None else "It"
-    if not on:
+    what = ""
+    while link := _LINK.match(why):
+        what, why = link["what"], why[link.end() :]
+    if not what:
         return f"{subject} {why}." if why.startswith("depends on ") else f"{subject} is unknown: {sentence(why)}"
-    what = f"`{on[-1].replace('_', '-')}`" if "_" in on[-1] else f"the {on[-1]}"
-    return f"{subject} depends on {what}: {sentence(why)}"
+    named = f"`{what.replace('_', '-')}`" if "_" in what else f"the {what}"
+    return f"{subject} depends on {named}: {sentence(why)}"
+
+
+_LINK = re.compile(r"depends on (?P<what>[^:]+): ")
+"""A link of the chain from a value to what cannot be told at last."""
 
 
 def _without_text(setting: Setting, run: Run, report: LaunchReport) -> Iterator[str]:
@@ -497,7 +504,7 @@ def _row(name: str, setting: Setting | None, config: Config) -> tuple[str, str, 
         value = getattr(config, name)
     except NotKnown as lacking:
         shown = _typed(setting) if setting else "not known"
-        return name.replace("_", "-"), shown, _lacking(lacking, setting)
+        return name.replace("_", "-"), shown, because(lacking, setting)
     if setting and not isinstance(setting.value, Unknown) and not _same(value, setting.value):
         typed = f"Instead of {_typed(setting)}, which was typed."
     return name.replace("_", "-"), _value(value), " ".join(filter(None, (typed, *_reasons(config, name))))

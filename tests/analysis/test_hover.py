@@ -10,8 +10,9 @@ import pytest
 
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.faults import unjudged
-from spec_lsp.analysis.hover import HoverText, hover, resolved_text
+from spec_lsp.analysis.hover import HoverText, because, hover, resolved_text
 from spec_lsp.analysis.report import Options
+from spec_lsp.facts.known import NotKnown
 from spec_lsp.workspace import DiskWorkspace
 
 MODELS = Path(__file__).parent.parent / "models"
@@ -248,3 +249,19 @@ def test_what_a_quantization_method_asks_for() -> None:
 def test_a_launch_that_could_not_be_judged() -> None:
     document = read_document("/w/a.sh", LAUNCH, DiskWorkspace())
     assert "**This launch could not be judged.**" in resolved_text(unjudged(document.launches[0]))
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        ("", "It depends on page_size."),
+        (
+            "depends on draft model: its config.json is not at hand",
+            "It depends on the draft model: its config.json is not at hand.",
+        ),
+        ("depends on a: depends on tp_size: from the environment", "It depends on `tp-size`: from the environment."),
+        ("one: two", "It is unknown: one: two."),
+    ],
+)
+def test_why_a_value_is_unknown_is_a_sentence(why: str, said: str) -> None:
+    assert because(NotKnown("page_size", why)) == said
