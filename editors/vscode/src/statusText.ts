@@ -21,7 +21,9 @@ export function tooltip(assumed: Assumed, server: string): string {
     `**SGLang ${assumed.release}**: ${source(assumed.releaseFrom, "the newest; nothing names a release")}`,
   ];
   if (assumed.hardwareTitle)
-    lines.push(`**${assumed.hardwareTitle}**: ${source(assumed.hardwareFrom, "nothing names the GPU, so every one is considered")}`);
+    lines.push(
+      `**${assumed.hardwareTitle}**: ${source(assumed.hardwareFrom, "nothing names the GPU, so every one is considered")}`,
+    );
   return [...lines, "Click to change them for the workspace.", `*${server}*`].join("\n\n");
 }
 
