@@ -44,7 +44,8 @@ def hooks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     if lacking := _lacks():
         pytest.skip(lacking)
     folder = tmp_path_factory.mktemp("hooks")
-    for name in (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE"):
+    (folder / "docs").mkdir()
+    for name in (".pre-commit-hooks.yaml", "pyproject.toml", "README.md", "LICENSE", "docs/rules.md"):
         shutil.copy(ROOT / name, folder / name)
     shutil.copytree(ROOT / "spec_lsp", folder / "spec_lsp", ignore=shutil.ignore_patterns("__pycache__"))
     git(folder, "init", "-q")
