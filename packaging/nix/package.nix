@@ -14,7 +14,6 @@ python.buildPythonApplication {
     python.lsprotocol
     python.websockets
     python.pyyaml
-    python.pathspec
     python.tree-sitter
     python.tree-sitter-bash
   ];
