@@ -320,7 +320,9 @@ def _variant_key(variant: Variant, configs: ConfigSource) -> Hashable:
     texts = tuple(_word_key(w) for w in variant.words)
     env = tuple((name, _word_key(word)) for name, word in variant.env.items()) if variant.env else ()
     files = tuple((f.name, f.content.text) for f in variant.files)
-    named = [variant.words[i + 1].text for i, text in enumerate(texts[:-1]) if text == "--config"]
+    named: list[str | None] = []
+    if "--config" in texts:
+        named = [variant.words[i + 1].text for i, text in enumerate(texts[:-1]) if text == "--config"]
     return texts, env, files, tuple(configs(path) for path in named if path is not None)
 
 

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 
 from spec_lsp.analysis.builds import own_launcher
 from spec_lsp.analysis.report import Diagnostic, Remedy
@@ -50,6 +51,8 @@ def variables_of(document: Document, launch: Launch, index: int, assumed: Assume
     """What is to be told of the launch's `SGLANG_*` variables, each once however many variants set it."""
     if launch.program not in ("launch_server", "serve", "bench"):
         return []
+    if not any(map(_OURS.fullmatch, chain.from_iterable(v.env for v in launch.variants))):
+        return []  # as a rule, at each keystroke
     found: dict[tuple[str, Place], Diagnostic] = {}
     ahead = _ahead(launch, assumed)
     own = _own(document, launch, assumed)

@@ -41,16 +41,21 @@ def gpu_count_of(
     if launch.program not in ("launch_server", "serve"):
         return []
     shown = [min(given_to(document, launch, v), key=lambda g: g.count, default=None) for v in launch.variants]
-    short: list[tuple[Binding, int, Given]] = []
-    for number, given in enumerate(shown if None not in shown else ()):
-        binding = bind(number)
-        needed = needed_on_a_node(binding, verdict) if not is_open(launch, binding) else None
+    if None in shown:
+        return []
+    judged = {j.variant: j.binding for j in verdict.runs if j.world.release == verdict.main.world.release}
+    short: list[tuple[int, int, Given]] = []
+    for number, given in enumerate(shown):
+        # the verdict's binding has the same values, if perhaps another launch's words: where it is enough, nothing is bound anew
+        known = judged[number] if number in judged else bind(number)
+        needed = needed_on_a_node(known, verdict) if not is_open(launch, known) else None
         if needed is None or given is None or needed <= given.count:
             return []
-        short.append((binding, needed, given))
+        short.append((number, needed, given))
     if not short:
         return []
-    binding, needed, given = short[0]
+    number, needed, given = short[0]
+    binding = bind(number)
     settings = [binding.settings[f] for f in _SIZES if f in binding.settings]
     sizes = [s for s in settings if s.value != 1] or settings
     place = setting_place(sizes[0])

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, repeat
 from typing import NamedTuple
 
 from spec_lsp.analysis.diagnostics import MAX_UNDERLINE
@@ -49,59 +49,73 @@ class _Move(NamedTuple):
         start, end = self.offsets.get(place.start), self.offsets.get(place.end)
         return None if start is None or end is None else Place(self.after, start, end)
 
+    def takes(self, old: Place, new: Place) -> bool:
+        """Notes where a place went; False where that is not where its edges went before."""
+        before, start, end = old
+        after, start_now, end_now = new
+        if before != self.before or after != self.after:
+            return old == new
+        return (
+            self.offsets.setdefault(start, start_now) == start_now and self.offsets.setdefault(end, end_now) == end_now
+        )
+
 
 def _move(before: Launch, after: Launch) -> _Move | None:
     """None for launches that are not written alike: as many places, in the same order and as far apart, for the same texts.
 
     Places as far apart as no underline reaches may be farther or nearer: the assignment of a variable, and the flag that it is given to.
     """
-    if before.syntax != after.syntax or _written(before) != _written(after):
+    if before.syntax != after.syntax or len(before.variants) != len(after.variants):
         return None
     move = _Move(before.place.document, after.place.document, {})
-    for old, new in zip(_places(before), _places(after), strict=True):
-        if old.document != move.before or new.document != move.after:
-            if old != new:
-                return None
-        elif (
-            move.offsets.setdefault(old.start, new.start) != new.start
-            or move.offsets.setdefault(old.end, new.end) != new.end
-        ):
-            return None
-    return move if _as_far_apart(sorted(move.offsets.items())) else None
+    if not move.takes(before.place, after.place) or not all(
+        map(_variants_alike, before.variants, after.variants, repeat(move))
+    ):
+        return None
+    return move if _as_far_apart(move.offsets) else None
 
 
-def _as_far_apart(edges: Sequence[tuple[int, int]]) -> bool:
-    for (old, new), (old_next, new_next) in pairwise(edges):
+def _variants_alike(old: Variant, new: Variant, move: _Move) -> bool:
+    """Whether two ways are written alike but for where: what they are made of, and what is chosen on the way to them."""
+    return (
+        len(old.choices) == len(new.choices)
+        and all(
+            a.taken == b.taken and move.takes(a.place, b.place) for a, b in zip(old.choices, new.choices, strict=True)
+        )
+        and _words_alike(old.words, new.words, move)
+        and _words_alike(tuple(old.env.values()), tuple(new.env.values()), move)
+        and _words_alike([f.content for f in old.files], [f.content for f in new.files], move)
+    )
+
+
+def _words_alike(olds: Sequence[Word], news: Sequence[Word], move: _Move) -> bool:
+    """This looks at every word of every launch that stands elsewhere after a keystroke, so it takes the tuples apart."""
+    if len(olds) != len(news):
+        return False
+    for old, new in zip(olds, news, strict=True):
+        parts, place, splat, scalar = old
+        parts_now, place_now, splat_now, scalar_now = new
+        if len(parts) != len(parts_now) or splat != splat_now or scalar != scalar_now:
+            return False
+        if not move.takes(place, place_now):
+            return False
+        for part, part_now in zip(parts, parts_now, strict=True):
+            text, at, verbatim, reason, via, fixed = part
+            text_now, at_now, verbatim_now, reason_now, via_now, fixed_now = part_now
+            if text != text_now or verbatim != verbatim_now or reason != reason_now or fixed != fixed_now:
+                return False
+            if (at is not place or at_now is not place_now) and not move.takes(at, at_now):
+                return False
+            if (via or via_now) and (len(via) != len(via_now) or not all(map(move.takes, via, via_now))):
+                return False
+    return True
+
+
+def _as_far_apart(offsets: Mapping[int, int]) -> bool:
+    if len({new - old for old, new in offsets.items()}) == 1:
+        return True  # as a rule: the lines above became more or fewer
+    for (old, new), (old_next, new_next) in pairwise(sorted(offsets.items())):
         gap, gap_now = old_next - old, new_next - new
         if gap != gap_now and min(gap, gap_now) <= MAX_UNDERLINE:
             return False
     return True
-
-
-def _written(launch: Launch) -> list[object]:
-    """All that is written of a launch but for where: what it is made of, and what is chosen on the way to it."""
-    found: list[object] = []
-    for variant in launch.variants:
-        found.append([choice.taken for choice in variant.choices])
-        for word in _words(variant):
-            parts = [(f.text, f.verbatim, f.reason, f.fixed, len(f.via)) for f in word.fragments]
-            found.append((word.splat, word.scalar, parts))
-    return found
-
-
-def _places(launch: Launch) -> Iterator[Place]:
-    yield launch.place
-    for variant in launch.variants:
-        for choice in variant.choices:
-            yield choice.place
-        for word in _words(variant):
-            yield word.place
-            for fragment in word.fragments:
-                yield fragment.place
-                yield from fragment.via
-
-
-def _words(variant: Variant) -> Iterator[Word]:
-    yield from variant.words
-    yield from variant.env.values()
-    yield from (file.content for file in variant.files)
