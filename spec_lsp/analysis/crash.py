@@ -22,8 +22,11 @@ from spec_lsp.facts.hardware import DEVICES, Hardware
 from spec_lsp.resolution.engine import Rule
 
 MAX_LINES = 200_000
-MAX_SETTINGS = 100_000
-"""Characters of a printed `ServerArgs(…)` that are read."""
+"""Lines that are read: of longer logs half of them from the beginning, where the launch is, and half from the end."""
+MAX_LINE = 100_000
+"""Characters of a line, or of a command on several, that are read; settings that are longer are not read at all."""
+MAX_VALUE = 10_000
+"""Characters of a printed setting that may be read."""
 
 PREFIX = re.compile(r"^(?:[\w./-]+\s*\|\s?|\S+\s+(?:stdout|stderr)\s+[FP]\s)")
 """What Compose, Kubernetes and container runtimes write before each line."""
@@ -35,13 +38,16 @@ EXCEPTION = re.compile(
 )
 ARGPARSE = re.compile(r"\berror: (?P<said>(?:argument|unrecognized|ambiguous|the following|invalid)\b.*)")
 COMMAND = re.compile(
-    r"(?P<command>(?:\S*python[\d.]*\s+(?:-\w+\s+)*?-m\s+sglang\.launch_server|\bsglang\s+serve|\bsglang\.launch_server)\s.*)"
+    r"(?P<command>(?:(?<!\S)\S*python[\d.]*\s+(?:-\w+\s+){0,20}?-m\s+sglang\.launch_server|\bsglang\s+serve|\bsglang\.launch_server)\s.*)"
 )
 SETTINGS = re.compile(r"\b(?:server_args=)?ServerArgs\(")
 RELEASE = re.compile(
-    r"\bsglang(?:\[[^\]]*\])?(?:==|-v?|:v?|\s+v?|/)(?P<release>\d+\.\d+\.\d+(?:\.?post\d+)?)\b", re.IGNORECASE
+    r"\bsglang(?:\[[^\]]{0,200}\])?(?:==|-v?|:v?|\s+v?|/)(?P<release>\d+\.\d+\.\d+(?:\.?post\d+)?)\b", re.IGNORECASE
 )
 WORD = re.compile(r"[a-z][a-z0-9]{2,}")
+
+_TITLES = "|".join(re.escape(d.title) for d in sorted(DEVICES.values(), key=lambda d: -len(d.title)))
+GPU = re.compile(rf"(?:NVIDIA|AMD Instinct) (?P<title>{_TITLES})\b")
 
 ARGUMENT_RULES: tuple[tuple[str, str], ...] = (
     ("unrecognized arguments: -", "unknown-flag"),
@@ -94,7 +100,7 @@ class Log:
 
 def read_log(text: str) -> Log:
     """All of that. Never raises; work is linear in the text."""
-    lines = [PREFIX.sub("", COLOUR.sub("", line)).rstrip() for line in text.splitlines()[:MAX_LINES]]
+    lines = [PREFIX.sub("", COLOUR.sub("", line[:MAX_LINE])).rstrip() for line in _ends(text.splitlines())]
     named = [m["release"] for line in lines if "sglang" in line.lower() for m in RELEASE.finditer(line)]
     found = [release for release in map(Release.read, named) if release is not None]
     return Log(
@@ -102,9 +108,13 @@ def read_log(text: str) -> Log:
         tuple(dict.fromkeys(_commands(lines))),
         _settings(lines),
         found[-1] if found else None,
-        _hardware(text),
+        _hardware(lines),
         any(OUT_OF_MEMORY.search(line) for line in lines),
     )
+
+
+def _ends(lines: list[str]) -> list[str]:
+    return lines if len(lines) <= MAX_LINES else lines[: MAX_LINES // 2] + lines[-MAX_LINES // 2 :]
 
 
 def _crashes(lines: Sequence[str]) -> Iterator[Crash]:
@@ -128,29 +138,33 @@ def _crashes(lines: Sequence[str]) -> Iterator[Crash]:
 
 def _commands(lines: Sequence[str]) -> Iterator[str]:
     """The launches written in the log, lines continued by a backslash joined."""
-    joined = ""
+    parts: list[str] = []
+    length = 0
     for line in lines:
-        joined += line
-        if joined.endswith("\\") and len(joined) < MAX_SETTINGS:
-            joined = joined[:-1] + " "
+        parts.append(line)
+        length += len(line)
+        if line.endswith("\\") and length < MAX_LINE:
+            parts[-1] = line[:-1] + " "
             continue
+        joined = "".join(parts)
+        parts, length = [], 0
         found = COMMAND.search(joined)
         if found and "ServerArgs(" not in joined and "usage:" not in joined:
             yield found["command"].strip(" '\"`")
-        joined = ""
 
 
 def _settings(lines: Sequence[str]) -> Mapping[str, Any]:
     """The plain keyword values of the last `ServerArgs(…)`."""
     for line in reversed(lines):
         start = SETTINGS.search(line)
-        if start is not None and len(line) < MAX_SETTINGS:
+        if start is not None and len(line) < MAX_LINE:
             return dict(_keywords(line[start.end() :]))
     return {}
 
 
 KEYWORD = re.compile(
-    r"\s*(?P<name>[a-z_]\w*)=(?P<value>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\[\]]*\]|[^,()\[\]{}]+)\s*(?:,|\)|$)"
+    r"\s*(?P<name>[a-z_]\w*)="
+    r"(?P<value>(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\[\]]*\])\s*|[^,()\[\]{}]+)(?:,|\)|$)"
 )
 OTHER = re.compile(r"[^,]*,?")
 
@@ -163,20 +177,18 @@ def _keywords(text: str) -> Iterator[tuple[str, Any]]:
             position = OTHER.match(text, position).end() or position + 1  # type: ignore[union-attr]
             continue
         position = match.end()
+        if len(match["value"]) > MAX_VALUE:
+            continue
         try:
             yield match["name"], ast.literal_eval(match["value"].strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):
             continue  # an enum, a dataclass: no flag says it
 
 
-def _hardware(text: str) -> Hardware | None:
+def _hardware(lines: Iterable[str]) -> Hardware | None:
     """The one GPU that the log names, as nvidia-smi and torch write it; None when it names several."""
-    named = {
-        d
-        for d in DEVICES.values()
-        if re.search(rf"NVIDIA {re.escape(d.title)}\b|AMD Instinct {re.escape(d.title)}\b", text[:2_000_000])
-    }
-    return named.pop() if len(named) == 1 else None
+    named = {m["title"] for line in lines if "NVIDIA" in line or "AMD" in line for m in GPU.finditer(line)}
+    return next(d for d in DEVICES.values() if d.title in named) if len(named) == 1 else None
 
 
 # --- which rule --------------------------------------------------------------------------------------------------------

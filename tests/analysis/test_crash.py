@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spec_lsp.analysis.crash import Crash, candidates, launch_of, read_log
+from spec_lsp.analysis.crash import MAX_LINE, MAX_LINES, Crash, candidates, launch_of, read_log
 from spec_lsp.catalog.release import Release
 
 LLAMA, V3, GPT_OSS = "meta-llama/Llama-3.1-8B-Instruct", "deepseek-ai/DeepSeek-V3", "openai/gpt-oss-120b"
@@ -195,3 +196,50 @@ def test_any_text_is_read(text: str) -> None:
     log = read_log(text)
     assert all(isinstance(crash, Crash) for crash in log.crashes)
     launch_of(log, None)
+
+
+# --- logs of any size ----------------------------------------------------------------------------------------------------
+
+STARTED = "Traceback (most recent call last):\n"
+REPEATED = [
+    ("", "a", ""),
+    ("", "python", ""),
+    ("", "xpython3.", " "),
+    ("", "-python ", ""),
+    ("python ", "-m ", ""),
+    ("", "sglang[", ""),
+    ("sglang==", "1", ""),
+    ("", "sglang.launch_server", ""),
+    ("", "error: ", ""),
+    ("", "\x1b[;", ""),
+    ("", "x\\\n", ""),
+    (STARTED, "a.", ""),
+    (STARTED, "A", ""),
+    ("", 'File "x", line 1', ""),
+    ("", "ServerArgs(", ""),
+    ("ServerArgs(", "a='", "("),
+    ("ServerArgs(", "a=[", "("),
+    ("ServerArgs(a=b", " ", "("),
+    ("ServerArgs(a='b'", " ", "("),
+    ("ServerArgs(a=", "-", "1)"),
+    ("ServerArgs(a=", "1+", "1)"),
+]
+"""What quadratic expressions choke on: (before, repeated, after)."""
+
+
+@pytest.mark.parametrize("parts", REPEATED, ids=[f"{n}-{r[1].strip()!r}" for n, r in enumerate(REPEATED)])
+def test_a_long_line_is_read_at_once(parts: tuple[str, str, str]) -> None:
+    before, repeated, after = parts
+    began = time.process_time()
+    read_log(before + repeated * ((MAX_LINE - 1000) // len(repeated)) + after)
+    assert time.process_time() - began < 3  # far more than it takes, far less than what is quadratic in it
+
+
+def test_what_lies_behind_a_line_without_end_is_found() -> None:
+    assert read_log("{" + "x" * 1_000_000 + "}\n" + DIED[0].traceback()).crashes
+
+
+def test_of_a_long_log_the_beginning_and_the_end_are_read() -> None:
+    log = read_log("sglang serve x --tp 8\n" + "Decode batch\n" * (MAX_LINES + 1) + DIED[0].traceback())
+    assert log.commands == ("sglang serve x --tp 8",)
+    assert [crash.message for crash in log.crashes] == [DIED[0].message]
