@@ -9,23 +9,10 @@ from collections.abc import Callable
 from functools import partial
 
 from spec_lsp.interruption import Exhausted, bounded
-from spec_lsp.syntax.dockerfile import read_dockerfile
-from spec_lsp.syntax.jenkinsfile import read_jenkinsfile
-from spec_lsp.syntax.jsonc import read_json
-from spec_lsp.syntax.justfile import read_justfile
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import TOO_MUCH, Document, not_read_whole
-from spec_lsp.syntax.makefile import read_makefile
-from spec_lsp.syntax.markdown import read_markdown
-from spec_lsp.syntax.notebook import read_notebook
-from spec_lsp.syntax.procfile import read_procfile
-from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.shell import read_shell
-from spec_lsp.syntax.shell_template import read_shell_template, read_systemd_template
 from spec_lsp.syntax.source import FileSource
-from spec_lsp.syntax.supervisor import read_supervisor
-from spec_lsp.syntax.systemd import read_systemd
-from spec_lsp.syntax.terraform import read_terraform
 from spec_lsp.syntax.written import Nested, with_written_files
 from spec_lsp.syntax.yaml import read_yaml
 
@@ -40,27 +27,75 @@ LooksLikeConfig = Callable[[frozenset[str]], bool]
 Reader = Callable[[str, str, Callable[[str], "str | None"]], Document]
 NestingReader = Callable[[str, str, Callable[[str], "str | None"], Nested], Document]
 
-READERS: dict[str, Reader] = {
-    "shell": read_shell,
-    "shell-template": read_shell_template,
-    "dockerfile": read_dockerfile,
-    "systemd": read_systemd,
-    "systemd-template": read_systemd_template,
-    "makefile": read_makefile,
-    "justfile": read_justfile,
-    "json": read_json,
-    "procfile": read_procfile,
-    "supervisor": read_supervisor,
-    "jenkinsfile": read_jenkinsfile,
-}
-"""Readers of texts that can only launch SGLang if they name it."""
-NESTING_READERS: dict[str, NestingReader] = {
-    "markdown": read_markdown,
-    "notebook": read_notebook,
-    "python": read_python,
-    "terraform": read_terraform,
-}
-"""The same, of texts that hold others of any kind."""
+
+def reader_of(kind: str) -> Reader | None:
+    """What reads texts that can only launch SGLang if they name it. Imported with the first text of its kind: most runs see few kinds."""
+    match kind:
+        case "shell":
+            return read_shell
+        case "shell-template":
+            from spec_lsp.syntax.shell_template import read_shell_template
+
+            return read_shell_template
+        case "dockerfile":
+            from spec_lsp.syntax.dockerfile import read_dockerfile
+
+            return read_dockerfile
+        case "systemd":
+            from spec_lsp.syntax.systemd import read_systemd
+
+            return read_systemd
+        case "systemd-template":
+            from spec_lsp.syntax.shell_template import read_systemd_template
+
+            return read_systemd_template
+        case "makefile":
+            from spec_lsp.syntax.makefile import read_makefile
+
+            return read_makefile
+        case "justfile":
+            from spec_lsp.syntax.justfile import read_justfile
+
+            return read_justfile
+        case "json":
+            from spec_lsp.syntax.jsonc import read_json
+
+            return read_json
+        case "procfile":
+            from spec_lsp.syntax.procfile import read_procfile
+
+            return read_procfile
+        case "supervisor":
+            from spec_lsp.syntax.supervisor import read_supervisor
+
+            return read_supervisor
+        case "jenkinsfile":
+            from spec_lsp.syntax.jenkinsfile import read_jenkinsfile
+
+            return read_jenkinsfile
+    return None
+
+
+def nesting_reader_of(kind: str) -> NestingReader | None:
+    """The same, of texts that hold others of any kind."""
+    match kind:
+        case "markdown":
+            from spec_lsp.syntax.markdown import read_markdown
+
+            return read_markdown
+        case "notebook":
+            from spec_lsp.syntax.notebook import read_notebook
+
+            return read_notebook
+        case "python":
+            from spec_lsp.syntax.python import read_python
+
+            return read_python
+        case "terraform":
+            from spec_lsp.syntax.terraform import read_terraform
+
+            return read_terraform
+    return None
 
 
 def nothing(path: str) -> str | None:
@@ -105,9 +140,9 @@ def _read(
     if kind != "notebook" and has_huge_line(text):  # pictures are long lines
         why = f"has a line of more than {MAX_LINE:,} characters"
         return Document(name, text, problems=(not_read_whole(name, why),))
-    if kind in NESTING_READERS:
-        return NESTING_READERS[kind](name, text, read, nested)
-    reader = READERS.get(kind)
+    if (nesting := nesting_reader_of(kind)) is not None:
+        return nesting(name, text, read, nested)
+    reader = reader_of(kind)
     document = reader(name, text, read) if reader is not None else Document(name, text)
     return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document
 

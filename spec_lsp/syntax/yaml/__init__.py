@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
+from typing import TYPE_CHECKING
 
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax import covering
@@ -19,7 +20,6 @@ from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
-from spec_lsp.syntax.written import Nested
 from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.commands import SCRIPT_NAME, ConfigMapEntry, Reader
 from spec_lsp.syntax.yaml.config import (
@@ -39,6 +39,9 @@ from spec_lsp.syntax.yaml.templates import Template, Way, dropping, left_out, re
 from spec_lsp.syntax.yaml.values import Values
 from spec_lsp.syntax.yaml.words import asked
 from spec_lsp.syntax.yaml.worlds import looked_at, together
+
+if TYPE_CHECKING:
+    from spec_lsp.syntax.written import Nested
 
 __all__ = [
     "ConfigEntry",
