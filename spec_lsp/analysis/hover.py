@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -245,21 +245,30 @@ def in_words(span: Span) -> str:
     return ", ".join(filter(None, (since, f"gone in {span.until}" if span.until else "")))
 
 
+_TYPES: Mapping[str | None, str] = {
+    None: "text",
+    "str": "text",
+    "nullable_str": "text",
+    "int": "integer",
+    "human_readable_int": "integer (64k, 1M)",
+    "float": "number",
+    "loads": "JSON",
+    "json_list_type": "JSON list",
+    "parse_cuda_graph_config_arg": "JSON",
+    "parse_cuda_graph_backend_arg": "text",
+}
+"""What argparse's converters take (`Flag.type`), as a person says it."""
+
+
 def type_of(flag: Flag) -> str:
     """What the flag takes, in a word or two."""
     if not flag.takes_value:
         return "switch"
-    base = {None: "text", "str": "text", "int": "integer", "float": "number", "loads": "JSON"}.get(
-        flag.type, flag.type or "text"
-    )
-    many = {"+": "one or more", "*": "any number of", "?": "optional"}.get(str(flag.nargs), "")
-    return (
-        f"{many} {base}".strip()
-        if many
-        else f"{flag.nargs} × {base}"
-        if isinstance(flag.nargs, int) and flag.nargs > 1
-        else base
-    )
+    one = _TYPES.get(flag.type, "text")
+    if isinstance(flag.nargs, int) and flag.nargs > 1:
+        return f"{flag.nargs} × {one}"
+    many = {"+": "one or more", "*": "any number", "?": "optional"}.get(str(flag.nargs), "")
+    return f"{one}, {many}" if many else one
 
 
 # --- what it becomes ---------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from spec_lsp.analysis.explained import facts, variable_facts
+from spec_lsp.analysis.hover import type_of
 from spec_lsp.analysis.rules import all_rules, find_rule
 from spec_lsp.catalog import SUPPRESS, Flag, Release, environment, nearest, releases
 from spec_lsp.catalog.history import Span, replacement, variable_names, variable_span
@@ -136,7 +137,7 @@ def explain_flag(flag: Flag, release: Release, style: Style) -> Iterator[str]:
 
 def _flag_facts(flag: Flag) -> Iterator[tuple[str, str]]:
     yield "field", flag.field
-    yield "type", type_of(flag)
+    yield "type", "switch, with a --no- form" if flag.action == "boolean" else type_of(flag)
     yield "default", shown_default(flag)
     if flag.choices:
         yield "choices", ", ".join(str(c) for c in flag.choices)
@@ -150,23 +151,6 @@ def description(flag: Flag) -> str:
     described: Any = import_module("spec_lsp.catalog.descriptions")
     describe = getattr(described, "describe", None)
     return str(describe(flag.dest) or "") if describe else ""
-
-
-def type_of(flag: Flag) -> str:
-    """What the flag takes, in words."""
-    if flag.nargs == 0:
-        return "switch"
-    if flag.action == "boolean":
-        return "switch, with a --no- form"
-    names = {
-        "int": "whole number",
-        "float": "number",
-        "str": "text",
-        "loads": "JSON",
-        "human_readable_int": "whole number (64k, 1M)",
-    }
-    one = names.get(flag.type or "str", (flag.type or "text").replace("_", " "))
-    return f"{one}, {'one or more' if flag.nargs == '+' else 'any number'}" if flag.nargs in ("+", "*") else one
 
 
 def shown_default(flag: Flag) -> str:

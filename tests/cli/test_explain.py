@@ -31,7 +31,7 @@ def test_every_rule_can_be_explained(run: Run) -> None:
 
 
 FLAGS = [
-    (["--page-size"], ["--page-size  (SGLang 0.", "type:       whole number", "releases:   all known releases"]),
+    (["--page-size"], ["--page-size  (SGLang 0.", "type:       integer", "releases:   all known releases"]),
     (["page_size"], ["--page-size  (SGLang 0."]),
     (["--attention-backend", "--sglang", "0.5.9"], ["(SGLang 0.5.9)", "choices:    triton, torch_native"]),
     (["--tp"], ["--tp-size, --tensor-parallel-size  (SGLang 0."]),

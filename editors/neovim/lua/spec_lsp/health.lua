@@ -21,7 +21,7 @@ function M.check()
   end
   local command = type(config.cmd) == "table" and config.cmd[1] or "spec-lsp"
   if vim.fn.executable(command) == 0 then
-    vim.health.error("`" .. command .. "` is not in PATH", { "pipx install spec-lsp", "or set cmd in vim.lsp.config('spec_lsp', …)" })
+    vim.health.error("`" .. command .. "` is not in PATH", { "pipx install PATH-TO-CLONE", "or set cmd in vim.lsp.config('spec_lsp', …)" })
     return
   end
   vim.health.ok((version(command) or command) .. " (" .. vim.fn.exepath(command) .. ")")
