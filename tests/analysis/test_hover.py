@@ -10,8 +10,9 @@ import pytest
 
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.faults import unjudged
-from spec_lsp.analysis.hover import HoverText, because, hover, resolved_text
+from spec_lsp.analysis.hover import HoverText, because, hover, resolved_text, type_of
 from spec_lsp.analysis.report import Options
+from spec_lsp.catalog import load, releases
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.workspace import DiskWorkspace
 
@@ -265,3 +266,9 @@ def test_a_launch_that_could_not_be_judged() -> None:
 )
 def test_why_a_value_is_unknown_is_a_sentence(why: str, said: str) -> None:
     assert because(NotKnown("page_size", why)) == said
+
+
+def test_the_type_of_each_flag_is_said_in_words() -> None:
+    words = {type_of(flag) for release in releases() for flag in load(release).flags}
+    assert {"switch", "text", "integer", "integer (64k, 1M)", "number, one or more", "JSON list"} <= words
+    assert not [said for said in words if "_" in said], "names of SGLang's functions are no words"
