@@ -180,7 +180,7 @@ class Editor:
         return self.page.locator(".notifications-toasts .notification-list-item", has_text=text)
 
     def screenshot(self, name: str) -> None:
-        self.page.screenshot(path=self.artefacts / f"{name}.png")
+        self.page.screenshot(path=self.artefacts / f"{name}.png", animations="disabled")
 
 
 _BOX_OF_TEXT = """

@@ -58,6 +58,7 @@ def test_pictures(window: Callable[[Path], Editor], tmp_path: Path) -> None:
     editor.go_to(3, 1)
     editor.press("Control+Shift+k")  # the line that names release and GPU
     expect(editor.status()).to_contain_text("SGLang 0.5.23 · any")
+    expect(editor.page.locator(".codelens-decoration a").first).to_contain_text("any GPU")
     editor.status().click()
     expect(editor.row("As the files say")).to_be_visible()
     take(editor, "release")
