@@ -200,7 +200,7 @@ def _distance(typed: Any, value: Any) -> float:
         return 1.0
     if not isinstance(value, int | float) or value <= 0:
         return 3.0
-    return min(abs(math.log2(value / typed)) / 4, 3.0)
+    return min(3.0, abs(math.log2(value) - math.log2(typed)) / 4)
 
 
 # --- the search --------------------------------------------------------------------------------------------------------

@@ -19,6 +19,7 @@ from spec_lsp.analysis.rules import (
     DEPRECATED_FLAG,
     INVALID_CHOICE,
     OVERRIDDEN_VALUE,
+    REMOVED_FLAG,
     REPEATED_FLAG,
     UNKNOWN_FLAG,
     rule_of,
@@ -268,8 +269,8 @@ class Found:
 
     @property
     def cause(self) -> tuple[str, str]:
-        """What makes it the same in another release: one may call a flag unknown that another calls ambiguous."""
-        return ("arguments", self.about) if self.error is not None else (self.rule.name, "")
+        """What makes it the same in another release: one may call a flag unknown that another calls ambiguous, or a key."""
+        return ("arguments", self.about.removeprefix("--")) if self.error is not None else (self.rule.name, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,7 +346,7 @@ def _surprising(note: Note) -> bool:
 
 def _words_of(error: BindError) -> str:
     """What a mistake of arguments is about, as typed."""
-    typed = " ".join(filter(None, (error.typed, error.text)))
+    typed = " ".join(dict.fromkeys(filter(None, (error.typed, error.text))))
     return typed or " ".join(w.text or w.known_start for w in error.words) or error.kind
 
 
@@ -599,6 +600,8 @@ def _merge(
             elif not everywhere:
                 where = _where(holding, runs)
                 severity = "warning" if all(j.bare for j in holding) else severity
+            if found.rule is REMOVED_FLAG and first.world.release < releases()[0]:
+                continue  # a release older than all that are known may still have had it
             if found.rule in (UNKNOWN_FLAG, INVALID_CHOICE) and not _known_to_be_refused(found, first):
                 severity = "warning"
                 if first.world.release < releases()[0] and not first.binding.errors[found.error or 0].suggestion:

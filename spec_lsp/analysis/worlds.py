@@ -112,8 +112,9 @@ def _directed(directives: Sequence[Directive], launch: Launch) -> tuple[Named[Re
 
 
 def directive_values(text: str) -> dict[str, str]:
-    """`sglang=0.5.19 gpu=b200` as a mapping; words without `=` are left out."""
-    return {name: value for name, _, value in (word.partition("=") for word in text.replace(",", " ").split()) if value}
+    """`sglang=0.5.19 gpu=b200` as a mapping; words without `=` are left out. `==` is written as pip does."""
+    parts = (word.partition("=") for word in text.replace(",", " ").split())
+    return {name: value.removeprefix("=") for name, _, value in parts if value}
 
 
 # --- releases ----------------------------------------------------------------------------------------------------------

@@ -57,11 +57,12 @@ class Wording:
         return f"{self.name} refuses to start with {typed}.{_instead(replacement(flag.name, self.catalog.release))}"
 
     def _unknown_flag(self, fault: Fault, suggestion: str | None) -> str:
+        span = flag_span(fault.typed)
         if fault.config:
             key = fault.typed.removeprefix("--")
             way = f" Write `{suggestion.removeprefix('--')}`." if suggestion else ""
-            return f"SGLang makes `--{key}` of the key `{key}`, and {self.name} has no such flag.{way}"
-        span = flag_span(fault.typed)
+            was = f": {_when(span, self.catalog)}" if span is not None else ""
+            return f"SGLang makes `--{key}` of the key `{key}`, and {self.name} has no such flag{was}.{way}"
         if span is not None:
             instead = (
                 replacement(fault.typed) if span.until is not None and span.until <= self.catalog.release else None

@@ -69,7 +69,8 @@ def test_unknown_directive(comment: str, part: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "comment", ["sglang=0.5.19", "gpu=b200", "gpu=hopper", "sglang=v0.5.19 gpu=h100", "sglang=0.5.19, gpu=h100"]
+    "comment",
+    ["sglang=0.5.19", "gpu=b200", "gpu=hopper", "sglang=v0.5.19 gpu=h100", "sglang=0.5.19, gpu=h100", "sglang==0.5.19"],
 )
 def test_known_directive(comment: str) -> None:
     assert rules_of(f"# spec-lsp: {comment}\n{SERVER}\n") == []

@@ -150,13 +150,26 @@ def test_the_same_word_in_several_ways_is_told_once() -> None:
     assert sorted(found) == ["--none-such", "--nor-this", "--not-that"]
 
 
+def test_a_key_that_every_release_refuses_is_told_once() -> None:
+    """Old releases do not take it in a file, new ones have no such flag."""
+    workspace = Memory({"/w/c.yaml": "model-path: llama-3.1-8b\nprefill-round-robin-balance: true\n"})
+    (found,) = check("python -m sglang.launch_server --config c.yaml\n", workspace=workspace).diagnostics
+    assert (found.rule.name, found.severity) == ("unknown-flag", "error")
+    assert "removed in 0.5.20" in found.message
+
+
 # --- releases that are not known -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("flag", ["--disable-mla", "--some-old-thing"])
+@pytest.mark.parametrize("flag", ["--disable-mla", "--some-old-thing", "--enable-flashinfer-mla"])
 def test_a_release_older_than_any_that_is_known_may_have_had_a_flag(flag: str) -> None:
     text = f"docker run lmsysorg/sglang:v0.4.5-cu125 {SERVER} {flag}\n"
     assert [d.severity for d in check(text).diagnostics] == ["information"]
+
+
+def test_a_flag_that_was_withdrawn_is_none_of_the_releases_that_say_so() -> None:
+    text = f"docker run lmsysorg/sglang:v0.4.6.post5 {SERVER} --enable-flashinfer-mla\n"
+    assert "removed-flag" in {d.rule.name for d in check(text).diagnostics}
 
 
 def test_a_flag_that_came_later_is_none_of_an_older_release() -> None:
@@ -228,3 +241,12 @@ def test_a_launch_that_sglang_takes_keeps_its_values(flags: str) -> None:
 def test_dividing_a_value_among_ranks_is_no_override() -> None:
     text = "# spec-lsp: sglang=0.5.23 gpu=h200\npython -m sglang.launch_server --model-path deepseek-v3 --tp 8 --dp 8 --enable-dp-attention --chunked-prefill-size 65536\n"
     assert "overridden-value" not in {d.rule.name for d in check(text).diagnostics}
+
+
+@pytest.mark.parametrize("value", ["1e999", "-1e999", "1e-320", "0", "nan"])
+def test_no_number_is_too_large_for_what_is_offered_instead(value: str) -> None:
+    found = check(
+        f"{PINNED}{SERVER} --mem-fraction-static {value} --page-size {value} --chunked-prefill-size {value}\n"
+    )
+    for diagnostic in found.diagnostics:
+        fixes_for(found, diagnostic, Options(), NOTHING)

@@ -53,6 +53,14 @@ def test_steps_grow_with_the_script(kind: str) -> None:
     assert large <= 4 * small + 200, (small, large)
 
 
+@pytest.mark.parametrize("kind", ["elif", "arms", "tests for many values"])
+def test_what_is_long_is_not_deep(kind: str) -> None:
+    """The stack does not grow with the number of arms."""
+    forget()
+    document = parse("run.sh", KINDS[kind](1500) + f"{START} --tp 2\n")
+    assert (len(document.launches), document.problems) == (1, ())
+
+
 ENDLESS = {
     "recursion": 'f() { f "$@" a; f b; }\nf\n',
     "functions that call twice": "".join(f"f{i}() {{ f{i + 1}; f{i + 1}; }}\n" for i in range(60)) + "f0\n",

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import random
 import shutil
 import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ from hypothesis import strategies as st
 from spec_lsp.syntax.shell import ast, structure
 from spec_lsp.syntax.shell.scanner import ShellSyntaxError
 from spec_lsp.syntax.shell.skeleton import parse_statement
+from spec_lsp.syntax.shell.words import MAX_DEPTH
 from tests.syntax.support import START, forget, launches
 
 BASH = shutil.which("bash")
@@ -303,6 +306,33 @@ def test_what_is_long_or_deep_is_read_in_time(kind: str, monkeypatch: pytest.Mon
         assert launches(LONG[kind](n) + f"{P} --tp 2\n")[-1][-1][-2:] == ["--tp", "2"]
         sizes.append(read)
     assert sizes[1] < 6 * sizes[0] + 2000
+
+
+DEEP = {
+    "functions": ("function f() {\n", ":\n", "}\n"),
+    "tests": ("if :; then\n", ":\n", "fi\n"),
+    "else": ("if :; then :; else\n", ":\n", "fi\n"),
+    "cases": ("case $1 in a)\n", ":\n", ";; esac\n"),
+    "substitutions": ("a $(", "b", ")"),
+    "arrays of substitutions": ('a=(x "$(', "b", ')")'),
+    "defaults": ('"${a:-', "b", '}"'),
+}  # fmt: skip
+LEFT = 600
+"""Of the thousand that Python allows, what a caller leaves at least."""
+
+
+@pytest.mark.parametrize("kind", DEEP)
+@pytest.mark.parametrize("n", [MAX_DEPTH - 3, MAX_DEPTH - 1, MAX_DEPTH, MAX_DEPTH + 1, 3 * MAX_DEPTH])
+def test_how_deep_is_read_does_not_depend_on_the_caller(kind: str, n: int) -> None:
+    before, within, behind = DEEP[kind]
+    text, limit = before * n + within + behind * n + "\n", sys.getrecursionlimit()
+    sys.setrecursionlimit(len(inspect.stack(0)) + LEFT)
+    try:
+        parse_statement(text, 0, len(text))
+    except ShellSyntaxError:
+        assert n >= MAX_DEPTH - 2
+    finally:
+        sys.setrecursionlimit(limit)
 
 
 def test_parsing_that_takes_too_long_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:

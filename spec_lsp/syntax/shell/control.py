@@ -30,6 +30,7 @@ from spec_lsp.syntax.shell.values import (
     Scalar,
     World,
     join,
+    outcomes,
     parts,
     transform,
 )
@@ -37,6 +38,7 @@ from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word, one_of, possible
 
 MAX_ROUNDS = 64
+THEN, ELSE = 0, 1
 
 
 class ControlFlow(Streams):
@@ -179,28 +181,37 @@ class ControlFlow(Streams):
             self.set_status(None)
 
     def run_if(self, node: ast.If, source: Source) -> None:
-        self.run_arm(node, 0, source)
-
-    def run_arm(self, node: ast.If, index: int, source: Source) -> None:
-        if index == len(node.arms):
-            if node.otherwise is not None:
-                self.run(node.otherwise, source)
-            return
-        condition, body = node.arms[index]
-        self.run(condition, source)
-        if not self.state.alive:
-            return
-        text = shown(source, condition.start, condition.end)
-        place = source.place(condition.start, condition.end)
-        only = condition.items[0] if len(condition.items) == 1 else None
-        decision = self.decided(only, source, place, (f"`{text}` holds", f"`{text}` fails"))
-
-        def then() -> None:
+        """The arms one after the other, however many: each goes on where the ones before fail, and they meet from the last on."""
+        open_arms: list[tuple[State, Any, State]] = []
+        for condition, body in node.arms:
+            self.run(condition, source)
+            if not self.state.alive:
+                break
+            text = shown(source, condition.start, condition.end)
+            place = source.place(condition.start, condition.end)
+            only = condition.items[0] if len(condition.items) == 1 else None
+            decision = self.decided(only, source, place, (f"`{text}` holds", f"`{text}` fails"))
+            if decision is NOWHERE:
+                self.state.alive = False
+                break
+            before, taken = self.state, outcomes(decision)
+            if THEN not in taken:
+                continue
+            if ELSE in taken:
+                self.turn(before, decision, THEN)
             if condition.items:
                 self.assume(condition.items[-1], source)
             self.run(body, source)
-
-        self.branch(decision, [then, lambda: self.run_arm(node, index + 1, source)])
+            if ELSE not in taken:
+                break
+            open_arms.append((before, decision, self.state))
+            self.turn(before, decision, ELSE)
+        else:
+            if node.otherwise is not None:
+                self.run(node.otherwise, source)
+        for before, decision, then in reversed(open_arms):
+            ends = {way: end for way, end in ((THEN, then), (ELSE, self.state)) if end.alive}
+            self.meet(before, decision, (THEN, ELSE), ends)
 
     def run_case(self, node: ast.Case, source: Source) -> None:
         labels = [arm_label(node, arm, source) for arm in node.arms]

@@ -512,12 +512,20 @@ class Machine(ABC):
         before = self.state
         ends: dict[int, State] = {}
         for way in taken:
-            self.state = before.fork()
-            self.steps += len(before.vars) // VARIABLES_OF_A_STEP
-            self.state.constraints = (*before.constraints, (decision, frozenset({way})))
+            self.turn(before, decision, way)
             arms[way]()
             if self.state.alive:
                 ends[way] = self.state
+        self.meet(before, decision, taken, ends)
+
+    def turn(self, before: State, decision: Any, way: int) -> None:
+        """Goes on from a state where the decision falls so."""
+        self.state = before.fork()
+        self.steps += len(before.vars) // VARIABLES_OF_A_STEP
+        self.state.constraints = (*before.constraints, (decision, frozenset({way})))
+
+    def meet(self, before: State, decision: Any, taken: Sequence[int], ends: dict[int, State]) -> None:
+        """Goes on with what the ways that were taken leave, of which `ends` are those that do not end the script."""
         self.state = self.joined(before, decision, ends)
         self.state.constraints = (*before.constraints, *still_open(decision, taken, ends, len(before.constraints) + 1))
 

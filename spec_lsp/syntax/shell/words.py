@@ -9,7 +9,7 @@ from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Scri
 from spec_lsp.syntax.shell.braces import expand_braces
 from spec_lsp.syntax.shell.scanner import CONTINUED, NEWLINE, Heredoc, Scanner, ShellSyntaxError
 
-MAX_DEPTH = 60
+MAX_DEPTH = 40
 PLAIN = re.compile(
     r"(?:[^\s\"'\\$`;&|<>()]|[\f\v\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|\r(?!\n))+"
 )
