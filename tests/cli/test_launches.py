@@ -68,6 +68,15 @@ def test_config_file(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "  from the `--config` file:\n    model-path: ./llama\n    page-size: 16\n" in out
 
 
+def test_options_are_called_by_their_names(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "plain.sh").write_text("sglang serve Qwen/Qwen3-8B\n")
+    _, out = launches(capsys, "plain.sh", "--sglang", "0.5.23", "--gpu", "h100")
+    assert "SGLang 0.5.23 (--sglang), H100 (--gpu)" in out
+    (folder / "spec-lsp.toml").write_text('sglang = "0.5.19"\n')
+    _, out = launches(capsys, "plain.sh")
+    assert "SGLang 0.5.19 (settings), hardware not named" in out
+
+
 def test_folder_and_nothing(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     _, out = launches(capsys, ".", "--exclude", "refused.sh")
     assert [line.split(":")[0] for line in out.splitlines() if "launch_server" in line] == ["clean.sh", "unknown.sh"]
