@@ -22,6 +22,8 @@ MAX_SETTINGS = MIB
 """Bytes of a file with settings, ignore rules or git configuration."""
 MAX_SOURCE = 8 * MIB
 """Bytes of a module of an installed SGLang."""
+MAX_PATH = 32_767
+"""Characters of a path; no system takes longer ones, and to follow the links of those takes long."""
 
 
 class UnreadableError(Exception):
@@ -87,6 +89,8 @@ class Area:
 
 def real_path(path: str | os.PathLike[str]) -> str:
     """Where a path leads, links followed. Raises UnreadableError for what is no path."""
+    if len(os.fspath(path)) > MAX_PATH:
+        raise UnreadableError("is not a path")
     try:
         return os.path.realpath(path)
     except (OSError, ValueError) as error:
@@ -98,12 +102,17 @@ def read_named(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes
     return _read(real_path(path), limit, None)
 
 
+def read_ends(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes:
+    """Like `read_named`, but of a file that is larger, its beginning and its end on lines of their own, half of the limit each."""
+    return _read(real_path(path), limit, None, ends=True)
+
+
 def _beneath(folder: str) -> str:
     """What the paths in a folder begin with."""
     return folder if folder.endswith(os.sep) else folder + os.sep
 
 
-def _read(real: str, limit: int, area: Area | None, *, is_file: bool = False) -> bytes:
+def _read(real: str, limit: int, area: Area | None, *, is_file: bool = False, ends: bool = False) -> bytes:
     """What is opened is asked what it is, and where: the disk may have changed since the path was looked at."""
     try:
         if not is_file:
@@ -115,6 +124,8 @@ def _read(real: str, limit: int, area: Area | None, *, is_file: bool = False) ->
                 raise UnreadableError("is not a regular file")
             if area is not None and not area.holds(_opened(descriptor, real)):
                 raise OutsideError
+            if status.st_size > limit and ends:
+                return _ends(descriptor, limit // 2)
             if status.st_size > limit:
                 raise UnreadableError(f"is larger than {limit // MIB} MiB")
             return _bytes(descriptor, status.st_size, limit)
@@ -151,6 +162,12 @@ def _bytes(descriptor: int, size: int, limit: int) -> bytes:
     return b"".join(parts)
 
 
+def _ends(descriptor: int, half: int) -> bytes:
+    beginning = os.read(descriptor, half)
+    os.lseek(descriptor, -half, os.SEEK_END)
+    return beginning + b"\n" + os.read(descriptor, half)
+
+
 def _opened(descriptor: int, real: str) -> str:
     """Where the opened file lies. Where the system does not say, where its path leads now, if that is still the same file."""
     where = _asked_of_the_system(descriptor)
@@ -175,10 +192,12 @@ def _asked_of_the_system(descriptor: int) -> str | None:
 
 def checkout_of(folder: str) -> str | None:
     """The innermost folder with a `.git`, from `folder` upwards; None where there is none."""
-    if os.path.lexists(os.path.join(folder, ".git")):
-        return folder
-    above = os.path.dirname(folder)
-    return checkout_of(above) if above != folder else None
+    while not os.path.lexists(os.path.join(folder, ".git")):
+        above = os.path.dirname(folder)
+        if above == folder:
+            return None
+        folder = above
+    return folder
 
 
 def workspace_of(arguments: Iterable[str]) -> tuple[str, ...]:

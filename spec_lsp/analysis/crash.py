@@ -132,7 +132,7 @@ def _crashes(lines: Sequence[str]) -> Iterator[Crash]:
             if functions:
                 yield Crash(ended["name"], ended["message"] or "", tuple(functions))
             functions = None
-        elif refused := ARGPARSE.search(line):
+        elif "error: " in line and (refused := ARGPARSE.search(line)):
             yield Crash("SystemExit", refused["said"])
 
 
@@ -148,7 +148,9 @@ def _commands(lines: Sequence[str]) -> Iterator[str]:
             continue
         joined = "".join(parts)
         parts, length = [], 0
-        found = COMMAND.search(joined)
+        found = (
+            COMMAND.search(joined) if "sglang" in joined else None
+        )  # the words first: expressions are slow to say no
         if found and "ServerArgs(" not in joined and "usage:" not in joined:
             yield found["command"].strip(" '\"`")
 
@@ -156,7 +158,7 @@ def _commands(lines: Sequence[str]) -> Iterator[str]:
 def _settings(lines: Sequence[str]) -> Mapping[str, Any]:
     """The plain keyword values of the last `ServerArgs(…)`."""
     for line in reversed(lines):
-        start = SETTINGS.search(line)
+        start = SETTINGS.search(line) if "ServerArgs(" in line else None
         if start is not None and len(line) < MAX_LINE:
             return dict(_keywords(line[start.end() :]))
     return {}

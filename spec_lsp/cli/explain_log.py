@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from typing import BinaryIO
 
 from spec_lsp.analysis.crash import Log, read_log
 from spec_lsp.analysis.crash_explained import Explained, explain
@@ -13,10 +14,12 @@ from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
 from spec_lsp.cli.worlds import read_gpu, read_release
-from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
+from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_ends
 from spec_lsp.workspace import decode
 
 STDIN = "-"
+HALF = MAX_DOCUMENT // 2
+"""Bytes of the beginning, and of the end, of a long log that are read."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -31,11 +34,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _text(path: str) -> str:
     if path == STDIN:
-        return decode(sys.stdin.buffer.read(MAX_DOCUMENT))
+        return decode(_ends(sys.stdin.buffer))
     try:
-        return decode(read_named(path))
+        return decode(read_ends(path))
     except UnreadableError as error:
         raise UsageError(f"`{path}` {error}") from error
+
+
+def _ends(stream: BinaryIO) -> bytes:
+    """All of a stream; of a long one its beginning, where the launch is, and its end."""
+    beginning, end = stream.read(HALF), b""
+    is_whole = True
+    while part := stream.read(HALF):
+        is_whole = is_whole and not end
+        end = (end + part)[-HALF:]
+    return beginning + end if is_whole else beginning + b"\n" + end
 
 
 # --- what is printed ---------------------------------------------------------------------------------------------------

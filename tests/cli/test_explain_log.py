@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from spec_lsp.files import MAX_DOCUMENT
 from tests.analysis.test_crash import DIED, LLAMA
 from tests.cli.conftest import Ran
 
@@ -40,6 +41,15 @@ def test_standard_input_is_read(spawn: Callable[..., Ran]) -> None:
     ran = spawn("explain", "--log", "-", input=(COMMAND + DIED[0].traceback()).encode())
     assert ran.code == 0
     assert "SPC123" in ran.out
+
+
+def test_of_a_long_log_the_beginning_and_the_end_are_read(run: Run, spawn: Callable[..., Ran], folder: Path) -> None:
+    between = ("Decode batch " + "#" * 987 + "\n") * (MAX_DOCUMENT // 1000 + 5000)
+    log = (COMMAND + between + DIED[0].traceback()).encode()
+    (folder / "server.log").write_bytes(log)
+    for ran in (run("explain", "--log", "server.log"), spawn("explain", "--log", "-", input=log)):
+        assert ran.code == 0
+        assert "fix: Set `--speculative-eagle-topk` to `1`" in ran.out
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from spec_lsp.cli.files import Rewritten, encoding_of, rewrite, with_line_ends_of, write_text
-from spec_lsp.files import Area, UnreadableError, read_named
+from spec_lsp.files import Area, UnreadableError, checkout_of, read_named, workspace_of
 from spec_lsp.workspace import decode
 
 TEXTS = [
@@ -141,3 +141,27 @@ def test_a_file_that_somebody_else_changed_meanwhile_is_left_alone(tmp_path: Pat
     with pytest.raises(UnreadableError, match="changed by somebody else"):
         write(path, "a=1\n", "a=2\n")
     assert path.read_text() == "a=3\n"
+
+
+# --- paths of any length -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", ["a/" * 200_000, "../x/" * 100_000, "a" * 1_000_000])
+def test_a_path_that_no_system_takes_is_not_followed(
+    path: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def followed(path: object, **_: object) -> str:
+        raise AssertionError(path)
+
+    area = Area((tmp_path,))
+    monkeypatch.setattr(os.path, "realpath", followed)
+    for read in (area.read, read_named):
+        with pytest.raises(UnreadableError):
+            read(f"{tmp_path}/{path}", 10)
+
+
+def test_a_checkout_is_looked_for_above_a_path_of_any_depth(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    deep = os.path.join(tmp_path, *["a"] * 3000)
+    assert checkout_of(deep) == str(tmp_path)
+    assert workspace_of([deep]) == (str(tmp_path),)
