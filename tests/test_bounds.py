@@ -16,6 +16,8 @@ import spec_lsp
 from spec_lsp import interruption
 from spec_lsp.analysis import Cache, analyse, read_document
 from spec_lsp.analysis.report import Analysis, Options
+from spec_lsp.api import check_text
+from spec_lsp.catalog.store import load, releases
 from spec_lsp.interruption import Exhausted, bounded, checkpoint
 from spec_lsp.syntax import MAX_STEPS
 from tests.analysis.support import NOTHING
@@ -202,3 +204,12 @@ def test_what_was_found_before_a_bound_is_kept() -> None:
     text = IMPORT + "sgl.Engine(model_path='x', page_sice=1)\n" + HOSTILE["turns.py"].removeprefix(IMPORT)
     analysis = analysed("a.py", text)
     assert [d.rule.name for d in analysis.diagnostics] == ["not-read-whole", "unknown-flag"]
+
+
+@pytest.mark.parametrize("number", ["9" * 400, "2147483647", "-" + "9" * 30])
+def test_no_number_is_counted_up_to(number: str) -> None:
+    """Whatever number a flag is given: resolution makes no list and no loop of that length."""
+    for flag in load(releases()[-1]).flags:
+        if flag.type in ("int", "human_readable_int", "float") and flag.nargs is None:
+            launch = f"python3 -m sglang.launch_server --model-path Qwen/Qwen3-30B-A3B-FP8 {flag.name}={number}"
+            check_text(f"{launch} --disable-cuda-graph-padding\n", sglang="0.5.23", gpu="h100", fixes=False)

@@ -25,7 +25,7 @@ from spec_lsp.analysis.rules import (
     rule_of,
 )
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED, OLDER_WORLDS, catalog_release
-from spec_lsp.catalog.binding import BindError, Binding, Note, ReadConfig, Unknown, bind, rebound
+from spec_lsp.catalog.binding import BindError, Binding, Note, ReadConfig, Setting, Unknown, bind, rebound
 from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.meant import fields_meant
@@ -182,15 +182,34 @@ def is_open(launch: Launch, binding: Binding) -> bool:
     return bool(binding.open) or launch.in_part
 
 
+MAX_RANKS, MAX_NUMBER = 2**16, 2**62
+"""Numbers beyond which a value is not followed: of the GPUs, nodes and parts that work is divided among, and of anything."""
+
+
+def _is_vast(setting: Setting) -> bool:
+    """Whether a typed number is larger than any launch has a use for: rules count up to it, or beyond what a float holds."""
+    value = setting.value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    divides = setting.field.endswith(("tp_size", "dp_size", "ep_size", "pp_size", "cp_size", "nnodes", "node_rank"))
+    return abs(value) > (MAX_RANKS if divides else MAX_NUMBER)
+
+
 class Values:
     """What a binding gives: typed values with how they are written, and the reasons of unknown ones, by field."""
 
     __slots__ = ("given", "unknown")
 
     def __init__(self, binding: Binding) -> None:
-        known = {name: s for name, s in binding.settings.items() if not isinstance(s.value, Unknown)}
+        known = {
+            name: s for name, s in binding.settings.items() if not isinstance(s.value, Unknown) and not _is_vast(s)
+        }
         self.given = Given({n: s.value for n, s in known.items()}, {n: s.spelled for n, s in known.items()})
-        self.unknown = {n: s.value.reason for n, s in binding.settings.items() if isinstance(s.value, Unknown)}
+        self.unknown = {
+            n: s.value.reason if isinstance(s.value, Unknown) else "a number too large to follow"
+            for n, s in binding.settings.items()
+            if n not in known
+        }
 
     def without(self, fields: Set[str]) -> Given:
         """What is given beside these fields."""

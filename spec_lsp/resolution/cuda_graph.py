@@ -16,6 +16,7 @@ from itertools import chain
 from typing import Any
 
 from spec_lsp.facts import architectures as arch
+from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, loads_from_instance
@@ -90,15 +91,38 @@ _BREAKABLE_SINCE = {
 # --- capture sizes ----------------------------------------------------------------------------------------------------
 
 
+MAX_CAPTURED = 1_000_000
+"""A largest size beyond which the sizes are not listed: no GPU holds such graphs."""
+
+
+def _listed(max_bs: int) -> int:
+    """A largest size, if its list is to be made. Raises NotKnown."""
+    if max_bs > MAX_CAPTURED:
+        raise NotKnown("cuda_graph_config", f"more than {MAX_CAPTURED:,} captured sizes")
+    return max_bs
+
+
 @cache
 def decode_sizes(max_bs: int, speculative: bool, padded: bool, ends_at_max: bool = True) -> list[int]:
     """The batch sizes captured for decode up to `max_bs`. Shared: do not change it."""
     if not padded:
-        steps: list[range] = [range(1, max_bs + 1)]
+        steps: list[range] = [range(1, _listed(max_bs) + 1)]
     elif speculative:
-        steps = [range(1, 9), range(10, 33, 2), range(40, 65, 4), range(72, 257, 8), range(272, max_bs + 1, 16)]
+        steps = [
+            range(1, 9),
+            range(10, 33, 2),
+            range(40, 65, 4),
+            range(72, 257, 8),
+            range(272, _listed(max_bs) + 1, 16),
+        ]
     else:
-        steps = [range(1, 3), range(4, 13, 4), range(16, 257, 8), range(272, 512, 16), range(512, max_bs + 1, 32)]
+        steps = [
+            range(1, 3),
+            range(4, 13, 4),
+            range(16, 257, 8),
+            range(272, 512, 16),
+            range(512, _listed(max_bs) + 1, 32),
+        ]
     sizes = [size for size in chain(*steps) if size <= max_bs]
     return [*sizes, max_bs] if ends_at_max and max_bs not in sizes else sizes
 
@@ -109,6 +133,7 @@ def prefill_sizes(max_bs: int, release: str = "") -> list[int]:
 
     `release` is "0.5.7" for the grid of 0.5.7 and before, "0.5.8" for that of 0.5.8.
     """
+    _listed(max_bs)
     small = (range(4, 33, 4), range(48, 257, 16), range(288, 513, 32))
     match release:
         case "0.5.7":
@@ -123,6 +148,7 @@ def prefill_sizes(max_bs: int, release: str = "") -> list[int]:
 @cache
 def cpu_sizes(max_bs: int, padded: bool) -> list[int]:
     """The batch sizes compiled for CPU graphs up to `max_bs`. Shared: do not change it."""
+    _listed(max_bs)
     if not padded:
         return list(range(1, max_bs + 1))
     grid = chain(range(1, 17), range(18, 31, 2), range(32, 81, 4), range(84, max_bs + 1, 8), (max_bs,))
