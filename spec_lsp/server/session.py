@@ -281,7 +281,10 @@ class Session:
         return [text.name for text in self.texts if text.name != name and self._depends(name, made, text.name)]
 
     def surroundings(self) -> set[str]:
-        """The files that are not open, here or not yet, and whose change may change what is said of those that are."""
+        """The files that are not open, here or not yet, and whose change may change what is said of those that are: only such as may
+        be read, since to ask for a file elsewhere may go to another machine."""
+        if not self.reads_disk:
+            return set()
         from spec_lsp.settings_file import SETTINGS_FILES
 
         around: set[str] = set()
@@ -290,7 +293,9 @@ class Session:
                 folders = Path(text.name).parents
                 around.update(str(folder / settings) for folder in folders for settings in SETTINGS_FILES)
         for name, made in self._made.items():
-            around.update(os.path.join(os.path.dirname(name), needed) for needed in made.analysis.depends_on)
+            area = self._workspace(()).area(name)
+            needed = (os.path.join(os.path.dirname(name), other) for other in made.analysis.depends_on)
+            around.update(other for other in needed if area.names(other))
             around.update(file for workspace in self._workspaces.values() for file in workspace.looked_at(name))
         return {name for name in around if self.texts.get(name) is None}
 

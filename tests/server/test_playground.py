@@ -119,6 +119,7 @@ def test_no_file_is_read(tmp_path: Path) -> None:
     assert {str(w.release) for w in analysis.launches[0].worlds} == {"0.5.23"}
     assert len(analysis.launches[0].worlds) > 1
     assert session.roots == ()
+    assert session.surroundings() == set()
 
 
 def test_the_page_is_bundled_from_its_sources(tmp_path: Path) -> None:

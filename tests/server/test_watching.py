@@ -87,6 +87,16 @@ async def test_a_model_is_seen_without_a_watcher(folder: Path) -> None:
     assert client.server.session.stamp(str(folder / "a.sh")) != stamp
 
 
+@pytest.mark.parametrize("named", ["//elsewhere.example/share/x.sh", "/net/elsewhere/x.sh", "../x.sh", "in/../../x.sh"])
+async def test_nothing_outside_is_asked_for(named: str, folder: Path) -> None:
+    client = await started(folder, PUSH, real())
+    client.open((folder / "a.sh").as_uri(), f"source {named}\nsource ./here.sh\nsglang serve x --config {named}\n")
+    await client.quiet()
+    seen = {os.path.basename(name) for name in client.server.session.surroundings()}
+    assert "here.sh" in seen
+    assert "x.sh" not in seen
+
+
 async def test_no_key_looks_at_the_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     client = await started(folder, PUSH)
     uri = (folder / "a.sh").as_uri()
