@@ -10,8 +10,6 @@ import yaml
 
 from spec_lsp.syntax.jsonc import as_yaml
 from spec_lsp.syntax.launch import Edit
-from spec_lsp.syntax.markdown import NESTED, blocks
-from spec_lsp.syntax.notebook import code_cells
 from spec_lsp.syntax.python.parsing import MARK, parsed
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word
@@ -61,13 +59,17 @@ def flaws(kind: str, text: str) -> int:
 
 
 def _programs(kind: str, text: str) -> Iterator[str]:
-    """The Python in a text: the whole of it, its fences, its cells."""
+    """The Python in a text: the whole of it, its fences, its cells. Their readers are imported where there is such a text."""
     if kind == "python":
         yield text.removeprefix(MARK)
     elif kind == "markdown":
+        from spec_lsp.syntax.markdown import NESTED, blocks
+
         for block in blocks("", text):
             if NESTED.get(block.language) == "python":
                 yield block.body.text or ""
     elif kind == "notebook":
+        from spec_lsp.syntax.notebook import code_cells
+
         for _, source in code_cells("", text):
             yield embedded(source).whole
