@@ -77,6 +77,7 @@
   (say "attached" (plist-get (eglot--server-info (eglot-current-server)) :name))
   (see-finding)
   (say "hover" (wait-for "the hover" #'hover-with-eglot))
+  (see-finding)  ; settings may have moved it since
   (let ((before (all-text)) (at (point)))
     (let ((last-nonmenu-event ?\r))  ; from the keyboard, not by mouse
       (answering-yes (eglot-code-actions at (1+ at) "quickfix" t)))

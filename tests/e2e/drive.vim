@@ -40,7 +40,7 @@ func! Drive() abort
 
   let g:ale_hover_to_preview = 1
   ALEHover
-  call WaitFor('the hover', {-> Preview() =~# 'Resolved'})
+  call WaitFor('the hover', {-> Preview() =~# 'on B200'})
   call Say('hover', Preview())
   pclose
 
