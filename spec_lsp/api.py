@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.analysis.argv import ARGV, Answer, Said, resolve_argv
 from spec_lsp.analysis.check import Cache, analyse
-from spec_lsp.analysis.direct import ARGV, Answer, Said, resolve_argv
 from spec_lsp.analysis.fixes import apply, fixes_for
 from spec_lsp.analysis.in_memory import InMemory
 from spec_lsp.analysis.judge import Outcome

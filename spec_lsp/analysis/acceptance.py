@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any
 
 from spec_lsp.analysis.candidates import SIZES, trial_setting, values_of
-from spec_lsp.analysis.judge import Found, Judged, ModelSource, findings_of, is_open, run
+from spec_lsp.analysis.judge import ModelSource, RunFinding, RunResult, findings_of, is_open, run
 from spec_lsp.catalog.binding import Binding, Setting, Unknown
 from spec_lsp.catalog.model import Flag
 from spec_lsp.resolution.engine import Change
@@ -87,7 +87,7 @@ class Bench:
     """A refused run of a launch, to be resolved with changed settings. `left` counts the resolutions that are still allowed."""
 
     launch: Launch
-    first: Judged
+    first: RunResult
     models: ModelSource
     left: int = MAX_RESOLUTIONS
 
@@ -95,7 +95,7 @@ class Bench:
     def binding(self) -> Binding:
         return self.first.binding
 
-    def refusals(self, state: State) -> list[Found]:
+    def refusals(self, state: State) -> list[RunFinding]:
         """Why SGLang refuses the launch as changed, late refusals included, first reason first."""
         self.left -= 1
         settings = dict(self.binding.settings)
@@ -148,14 +148,14 @@ class Bench:
 
     # --- moves
 
-    def moves(self, found: Found, *, removals: bool) -> Iterator[tuple[Change, float]]:
+    def moves(self, found: RunFinding, *, removals: bool) -> Iterator[tuple[Change, float]]:
         """Changes that may mend a refusal, each with what it costs beyond its size."""
         said = found.said
         assert said is not None
         for change in said.fixes:
             if (removals or not self._removes(change)) and KEPT.isdisjoint((*change.set, *change.drop)):
                 yield change, 0.0
-        for name in dict.fromkeys((said.at, *said.with_)):
+        for name in dict.fromkeys((said.at, *said.related_fields)):
             if name in KEPT:
                 continue
             flag = self.binding.catalog.by_field.get(name)
@@ -229,7 +229,7 @@ def least_changes(bench: Bench, most: int = 8, *, dear: bool = False) -> Iterato
         return
     beyond = {f.identity for f in refusals if f.rule.late and not any(bench.moves(f, removals=True))}
     order = count()
-    queue: list[tuple[float, int, State, list[Found]]] = [(0.0, next(order), start, refusals)]
+    queue: list[tuple[float, int, State, list[RunFinding]]] = [(0.0, next(order), start, refusals)]
     seen = {start.key}
     solved: list[tuple[float, int, State]] = []
     while queue and bench.left > 0:
@@ -272,7 +272,7 @@ def likeliest(solutions: Sequence[Solution]) -> Solution | None:
     return None if best.removed and any(s.removed != best.removed for s in cheap) else best
 
 
-def _moves(bench: Bench, refusals: Sequence[Found]) -> list[tuple[Change, float]]:
+def _moves(bench: Bench, refusals: Sequence[RunFinding]) -> list[tuple[Change, float]]:
     """What to try next: for the first refusals first, what they propose before what they do not."""
     found: list[tuple[float, int, Change, float]] = []
     order = count()
@@ -282,7 +282,7 @@ def _moves(bench: Bench, refusals: Sequence[Found]) -> list[tuple[Change, float]
     return [(change, more) for _, _, change, more in sorted(found, key=lambda f: f[:2])[:MAX_MOVES]]
 
 
-def missing(bench: Bench, state: State, found: Found) -> tuple[str, ...]:
+def missing(bench: Bench, state: State, found: RunFinding) -> tuple[str, ...]:
     """The fields of which only the writer knows the value, any of which would mend a refusal: a path, a certificate, an adapter."""
     said = found.said
     if said is None:
@@ -291,7 +291,7 @@ def missing(bench: Bench, state: State, found: Found) -> tuple[str, ...]:
     spoken_of = [
         f
         for f in bench.binding.catalog.flags
-        if (f.field in (said.at, *said.with_) or not in_message.isdisjoint(f.spellings))
+        if (f.field in (said.at, *said.related_fields) or not in_message.isdisjoint(f.spellings))
         and f.field != "model_path"
         and _is_free_text(f)
     ]

@@ -9,7 +9,7 @@ from types import CodeType, MappingProxyType
 from typing import Any
 
 from spec_lsp.analysis.hints import written
-from spec_lsp.analysis.judge import Judged, ModelSource, Values, device_of, is_open, run
+from spec_lsp.analysis.judge import ModelSource, RunResult, Values, device_of, is_open, run
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Binding, Setting
@@ -154,7 +154,7 @@ class Trial:
                 yield world.hardware.title
                 return
 
-    def _tried(self, flag: Flag, value: Any, world: World) -> tuple[Judged, Finding | None]:
+    def _tried(self, flag: Flag, value: Any, world: World) -> tuple[RunResult, Finding | None]:
         """The launch with the value, and the first refusal that it brings."""
         known = self._refused_without()
         judged = self._run({**self.binding.settings, flag.field: trial_setting(flag, value)}, world)
@@ -167,7 +167,7 @@ class Trial:
             self._without = frozenset(f.rule.name for f in _refusals(judged))
         return self._without
 
-    def _run(self, settings: Mapping[str, Setting], world: World) -> Judged:
+    def _run(self, settings: Mapping[str, Setting], world: World) -> RunResult:
         self.left -= 1
         binding = replace(self.binding, settings=settings)
         # The value that is tried must not tell for which hardware it is tried.
@@ -181,11 +181,11 @@ def trial_setting(flag: Flag, value: Any) -> Setting:
     return Setting(flag.field, value, flag.name, literal(flag.name, nowhere), (literal(str(value), nowhere),), flag)
 
 
-def _refusals(judged: Judged) -> list[Finding]:
+def _refusals(judged: RunResult) -> list[Finding]:
     return [f for f in judged.resolution.findings if f.rule.severity == "error"] if judged.resolution else []
 
 
-def _replaced(judged: Judged, name: str, value: Any) -> str:
+def _replaced(judged: RunResult, name: str, value: Any) -> str:
     """What SGLang will use in place of a typed value; empty where that stands or is not known."""
     if judged.resolution is None or not judged.resolution.config.known(name):
         return ""

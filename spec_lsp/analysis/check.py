@@ -10,7 +10,8 @@ from functools import partial
 from typing import TypeVar, cast
 
 from spec_lsp.analysis.builds import own_build
-from spec_lsp.analysis.diagnostics import Naming, deprecations_once, diagnostics_of, in_order, told_once, with_names
+from spec_lsp.analysis.cross_launch import cross_launch_findings
+from spec_lsp.analysis.diagnostics import Naming, deduplicated, deprecations_once, diagnostics_of, in_order, with_names
 from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
 from spec_lsp.analysis.gpus import gpu_count_of
@@ -18,8 +19,8 @@ from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.judge import (
     OLDEST_MODELLED,
     ConfigSource,
-    Judged,
     ModelSource,
+    RunResult,
     Verdict,
     bind_variant,
     is_open,
@@ -30,7 +31,6 @@ from spec_lsp.analysis.left_out import files_left_out
 from spec_lsp.analysis.moved import moved
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
-from spec_lsp.analysis.together import findings_together
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
@@ -55,7 +55,7 @@ class Entry:
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class PreviousAnalysis:
     """What a launch came to in the last analysis of its document, and all that decided it beside the launch itself."""
 
     launch: Launch
@@ -81,7 +81,7 @@ class Cache:
         self._size = size
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._found: OrderedDict[tuple[int, Hashable], tuple[object, object]] = OrderedDict()
-        self.kept: dict[str, Sequence[Kept | None]] = {}
+        self.kept: dict[str, Sequence[PreviousAnalysis | None]] = {}
         """By document: a launch that the reader gives back as the very same object needs no look at what it reads. None where a launch
         could not be judged."""
 
@@ -111,14 +111,14 @@ class Cache:
                 self._found.popitem(last=False)
         return cast(T, known[1])
 
-    def keep(self, document: str, launches: Sequence[Kept | None]) -> None:
+    def keep(self, document: str, launches: Sequence[PreviousAnalysis | None]) -> None:
         self.kept.pop(document, None)
         self.kept[document] = launches
         if len(self.kept) > MAX_DOCUMENTS:
             del self.kept[next(iter(self.kept))]
 
 
-class Remembering:
+class MemoizedWorkspace:
     """A workspace that answers each question once: a document asks the same for each of its launches."""
 
     def __init__(self, workspace: Workspace) -> None:
@@ -132,14 +132,14 @@ class Remembering:
 def analyse(document: Document, options: Options, workspace: Workspace, cache: Cache | None = None) -> Analysis:
     """Judge every launch of a document. Pure but for what `workspace` reads."""
     cache = cache if cache is not None else Cache()
-    workspace = Remembering(workspace)
+    workspace = MemoizedWorkspace(workspace)
     naming = document_names(document, workspace)
     depends_on = {naming(name) for name in document.depends_on}
     diagnostics = [_problem(p) for p in document.problems]
     unknown: dict[Release, Diagnostic | None] = {}
     decided_by = (document.directives, options, workspace.release(document.name))
     before = cache.kept.get(document.name, [])
-    launches: list[Kept | None] = []
+    launches: list[PreviousAnalysis | None] = []
     reports: list[LaunchReport] = []
     faults: list[str] = []
     for index, launch in enumerate(document.launches):
@@ -167,7 +167,7 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     diagnostics += filter(None, unknown.values())
     diagnostics += files_left_out(document, reports, workspace)
     try:
-        diagnostics += findings_together(document, reports, partial(_binder, document, workspace))
+        diagnostics += cross_launch_findings(document, reports, partial(_binder, document, workspace))
     except Exception as error:
         faults.append(told(error))
         diagnostics.append(fault_of(error, document.launches[0], 0))
@@ -176,7 +176,7 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(
         document,
-        tuple(deprecations_once(in_order(told_once(kept)))),
+        tuple(deprecations_once(in_order(deduplicated(kept)))),
         tuple(reports),
         ignored,
         frozenset(depends_on),
@@ -184,7 +184,9 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
     )
 
 
-def _around(document: Document, launch: Launch, index: int, kept: Kept, configs: ConfigSource) -> list[Diagnostic]:
+def _around(
+    document: Document, launch: Launch, index: int, kept: PreviousAnalysis, configs: ConfigSource
+) -> list[Diagnostic]:
     """What is said of a launch's variables and GPUs, which depends on the rest of the document."""
     verdict = kept.report.verdict
     assert verdict is not None
@@ -195,7 +197,7 @@ def _around(document: Document, launch: Launch, index: int, kept: Kept, configs:
     ]
 
 
-def _holds(last: Kept, decided_by: tuple[object, ...], configs: ConfigSource) -> bool:
+def _holds(last: PreviousAnalysis, decided_by: tuple[object, ...], configs: ConfigSource) -> bool:
     """Whether what a launch came to still holds."""
     return last.decided_by == decided_by and all(configs(path) == found for path, found in last.read.items())
 
@@ -210,7 +212,7 @@ def _looked_at(
     configs: ConfigSource,
     cache: Cache,
     decided_by: tuple[object, ...],
-) -> Kept:
+) -> PreviousAnalysis:
     read: dict[str, tuple[str, str] | None] = {}
 
     def noted(path: str) -> tuple[str, str] | None:
@@ -224,7 +226,7 @@ def _looked_at(
     verdict = entry.verdict
     main = partial(_main_run, launch, verdict, models, configs)
     report = LaunchReport(launch, assumed.worlds, main, verdict, partial(_resolved, launch, models))
-    return Kept(launch, decided_by, read, assumed, diagnostics, report)
+    return PreviousAnalysis(launch, decided_by, read, assumed, diagnostics, report)
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
@@ -297,7 +299,7 @@ def _main_run(launch: Launch, verdict: Verdict, models: ModelSource, configs: Co
     return Run(launch.variants[judged.variant], judged.world, judged.binding, judged.resolution)
 
 
-def _resolved(launch: Launch, models: ModelSource, variant: int, world: World, binding: Binding) -> Judged:
+def _resolved(launch: Launch, models: ModelSource, variant: int, world: World, binding: Binding) -> RunResult:
     """What a variant resolves to in a world if its words bind like this."""
     return run(launch, variant, world, models, binding, bare=is_open(launch, binding))
 

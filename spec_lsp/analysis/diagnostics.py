@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from spec_lsp.analysis.judge import ConfigSource, Judged, Merged, Verdict, bind_variant
+from spec_lsp.analysis.judge import ConfigSource, MergedFinding, RunResult, Verdict, bind_variant
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Diagnostic, Related
 from spec_lsp.analysis.rules import DEPRECATED_FLAG, DEPRECATED_VARIABLE
@@ -22,7 +22,7 @@ def diagnostics_of(
     their places."""
     bindings: dict[tuple[int, object], Binding] = {}
 
-    def binding_of(judged: Judged) -> Binding:
+    def binding_of(judged: RunResult) -> Binding:
         if own:
             return judged.binding
         key = (judged.variant, judged.world.release)
@@ -34,7 +34,7 @@ def diagnostics_of(
 
 
 def _diagnostics(
-    launch: Launch, index: int, merged: Merged, binding_of: Callable[[Judged], Binding]
+    launch: Launch, index: int, merged: MergedFinding, binding_of: Callable[[RunResult], Binding]
 ) -> Iterable[Diagnostic]:
     """One for each place where variants write what is found."""
     first = _diagnostic(launch, index, merged, binding_of)
@@ -52,7 +52,7 @@ def _diagnostics(
 def _in_variants(launch: Launch, diagnostic: Diagnostic, variants: tuple[int, ...]) -> Diagnostic:
     """A diagnostic of some of the variants, where it matters to say so."""
     merged = diagnostic.source
-    if not isinstance(merged, Merged) or not merged.variants:
+    if not isinstance(merged, MergedFinding) or not merged.variants:
         return diagnostic
     own = replace(merged, variants=variants)
     return replace(diagnostic, message=message_of(own, launch), source=own)
@@ -77,12 +77,14 @@ def with_names(diagnostic: Diagnostic, naming: Naming) -> Diagnostic:
     return replace(diagnostic, place=named(diagnostic.place, naming), related=related)
 
 
-def _diagnostic(launch: Launch, index: int, merged: Merged, binding_of: Callable[[Judged], Binding]) -> Diagnostic:
+def _diagnostic(
+    launch: Launch, index: int, merged: MergedFinding, binding_of: Callable[[RunResult], Binding]
+) -> Diagnostic:
     found, binding = merged.found, binding_of(merged.run)
     variant = launch.variants[merged.run.variant]
     related: list[Related] = []
     if found.said is not None:
-        names = (found.said.at, *found.said.with_)
+        names = (found.said.at, *found.said.related_fields)
         places = [
             (name, place) for name in names if (place := _named_place(name, binding, variant.env, launch)) is not None
         ]
@@ -158,7 +160,7 @@ def _origins(setting: Setting) -> Iterable[Related]:
                 yield Related(fragment.place, f"the value {fragment.text!r} is written here")
 
 
-def told_once(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """One diagnostic for a finding that several launches have at one place, in an array or a sourced file that they share: the worst."""
     found: dict[tuple[str, Place, str | None], Diagnostic] = {}
     for diagnostic in diagnostics:

@@ -16,7 +16,7 @@ from spec_lsp.analysis.candidate import Candidate
 from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
-from spec_lsp.analysis.judge import ConfigSource, Merged, Values, Verdict, bind_variant, is_open
+from spec_lsp.analysis.judge import ConfigSource, MergedFinding, Values, Verdict, bind_variant, is_open
 from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import (
@@ -100,7 +100,7 @@ def _with_choice(single: Sequence[Fix], chosen: Fix | None) -> tuple[Fix, ...]:
 def _is_refusal(diagnostic: Diagnostic) -> bool:
     """Whether SGLang refuses a launch for what it resolves, wherever it runs."""
     source = diagnostic.source
-    resolved = isinstance(source, Merged) and source.found.said is not None and not source.found.said.choices
+    resolved = isinstance(source, MergedFinding) and source.found.said is not None and not source.found.said.choices
     return resolved and diagnostic.severity == "error" and not holds_in_part(diagnostic)
 
 
@@ -131,7 +131,7 @@ def acceptance(
 
 
 def _solutions(
-    analysis: Analysis, launch: int, merged: Merged, workspace: Workspace, cache: Cache
+    analysis: Analysis, launch: int, merged: MergedFinding, workspace: Workspace, cache: Cache
 ) -> Iterator[Solution]:
     """What to write, the cheapest first; the dear ones are only looked for where none of the cheap ones does. None where nobody can
     tell which of several was meant."""
@@ -160,7 +160,7 @@ def _refusals(analysis: Analysis, launch: int) -> list[Diagnostic]:
         for d in analysis.diagnostics
         if d.launch == launch
         and d.severity == "error"
-        and isinstance(d.source, Merged)
+        and isinstance(d.source, MergedFinding)
         and d.source.found.said is not None
     ]
 
@@ -176,7 +176,12 @@ def _joined_changes(changes: Sequence[Change]) -> Change:
 
 
 def _written(
-    analysis: Analysis, launch: int, merged: Merged, changes: Sequence[Change], options: Options, workspace: Workspace
+    analysis: Analysis,
+    launch: int,
+    merged: MergedFinding,
+    changes: Sequence[Change],
+    options: Options,
+    workspace: Workspace,
 ) -> tuple[Edit, ...] | None:
     """The edits that make changes, written one after the other: one edit for each document."""
     document, said = analysis.document, merged.found.said
@@ -189,7 +194,7 @@ def _written(
         if len(now.launches) != len(document.launches) or merged.run.variant >= len(now.launches[launch].variants):
             return None
         printer = _printer(now, launch, merged.run.variant, merged.run.world.release, edited)
-        edits = printer.print(change, (said.at, *said.with_))
+        edits = printer.print(change, (said.at, *said.related_fields))
         naming = document_names(now, edited)
         changed = _texts_after(now, [Edit(named(e.place, naming), e.text) for e in edits or ()], edited)
         if not changed:
@@ -235,7 +240,7 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace
         yield _without_ignore(analysis.document, source)
     elif isinstance(source, tuple):
         yield from (Candidate(r.title, r.edits, applicability=r.applicability) for r in source if isinstance(r, Remedy))
-    elif isinstance(source, Merged) and diagnostic.launch is not None:
+    elif isinstance(source, MergedFinding) and diagnostic.launch is not None:
         yield from _changes(analysis, diagnostic.launch, source, workspace)
     elif isinstance(source, Repair) and diagnostic.launch is not None:
         printer = _printer(analysis.document, diagnostic.launch, 0, source.release, workspace)
@@ -259,7 +264,7 @@ def _printed(
             yield Candidate(title_of(change, printer.binding), edits, change.size, guess=guess, drops=drops)
 
 
-def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspace) -> Iterator[Candidate]:
+def _changes(analysis: Analysis, launch: int, merged: MergedFinding, workspace: Workspace) -> Iterator[Candidate]:
     """Candidates for a finding of a launch: those that its rule names, or what is usually meant by a mistake of arguments."""
     printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
     found = merged.found
@@ -267,7 +272,7 @@ def _changes(analysis: Analysis, launch: int, merged: Merged, workspace: Workspa
         if found.said.choices:
             yield from _spelt_right(found.said, printer)
         yield from _printed(
-            found.said.fixes, printer, (found.said.at, *found.said.with_), guess=bool(found.said.choices)
+            found.said.fixes, printer, (found.said.at, *found.said.related_fields), guess=bool(found.said.choices)
         )
     elif found.error is not None:
         yield from _for_error(printer.binding.errors[found.error], printer)
@@ -571,7 +576,7 @@ def _of_older(diagnostic: Diagnostic) -> bool:
     """Whether a finding is only of releases that are older than the newest, where nobody named one."""
     source = diagnostic.source
     return (
-        isinstance(source, Merged)
+        isinstance(source, MergedFinding)
         and source.run.world.release_from == NOT_NAMED
         and source.run.world.release < newest()
     )
@@ -721,7 +726,7 @@ def _next_fix(
 def holds_in_part(diagnostic: Diagnostic) -> bool:
     """Whether a refusal holds only on some hardware or in some releases of those that may run: nobody has said that it is these."""
     source = diagnostic.source
-    return isinstance(source, Merged) and bool(source.where) and diagnostic.rule.severity == "error"
+    return isinstance(source, MergedFinding) and bool(source.where) and diagnostic.rule.severity == "error"
 
 
 def _minimal(document: str, before: str, after: str) -> Edit | None:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from spec_lsp.analysis.judge import Judged
+from spec_lsp.analysis.judge import RunResult
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Setting, Unknown
@@ -83,7 +83,7 @@ def _of_launch(report: LaunchReport, name: str, text: str) -> Iterator[Hint]:
         yield Hint("chosen", _end(report, run, text), (Part("chosen: "), *_joined(chosen)))
 
 
-def _accepting(report: LaunchReport) -> list[Judged]:
+def _accepting(report: LaunchReport) -> list[RunResult]:
     """The runs of worlds that take the launch, late checks included; none where it is refused in a world somebody named.
 
     A `--config` file that no launch names is taken as all there is.
@@ -105,7 +105,7 @@ def _refuses(findings: Sequence[Any]) -> bool:
 # --- changed values ----------------------------------------------------------------------------------------------------
 
 
-def _changed(run: Run, accepting: Sequence[Judged], name: str) -> Iterator[Hint]:
+def _changed(run: Run, accepting: Sequence[RunResult], name: str) -> Iterator[Hint]:
     for field, setting in run.binding.settings.items():
         place = _written_at(setting, name)
         decision = _overriding(field, setting, run)
@@ -138,7 +138,7 @@ def _overriding(field: str, setting: Setting, run: Run) -> Decision | None:
 # --- chosen values -----------------------------------------------------------------------------------------------------
 
 
-def _chosen(run: Run, accepting: Sequence[Judged]) -> Iterator[Part]:
+def _chosen(run: Run, accepting: Sequence[RunResult]) -> Iterator[Part]:
     """What SGLang chooses of the fields that matter, each with why."""
     config = _config(run)
     for field in (*CHOSEN, *CHOSEN_FOR_DRAFTS):
@@ -182,14 +182,14 @@ def _end(report: LaunchReport, run: Run, text: str) -> int:
 _DIFFERS = object()
 
 
-def _agreed(field: str, runs: Sequence[Judged]) -> Any:
+def _agreed(field: str, runs: Sequence[RunResult]) -> Any:
     """The value that a field has in all runs; _DIFFERS where they differ or one does not know it."""
     values = [_value_in(run, field) for run in runs]
     same = all(type(v) is type(values[0]) and v == values[0] for v in values)
     return values[0] if values and same else _DIFFERS
 
 
-def _value_in(run: Judged, field: str) -> Any:
+def _value_in(run: RunResult, field: str) -> Any:
     try:
         return getattr(run.resolution.config, field) if run.resolution else _DIFFERS
     except (NotKnown, AttributeError):

@@ -60,7 +60,7 @@ Outcome = Literal["accepted", "refused", "bad-arguments", "depends", "unknown"]
 
 
 @dataclass(frozen=True, slots=True)
-class Judged:
+class RunResult:
     """One variant in one world. Words that do not bind are left out of the resolution, and what they may have meant is unknown."""
 
     variant: int
@@ -93,7 +93,7 @@ class Judged:
     @property
     def gated(self) -> bool:
         """Whether a typed value cannot run on this world's hardware at all."""
-        return self.resolution is not None and any(f.rule.gate for f in self.resolution.findings)
+        return self.resolution is not None and any(f.rule.hardware_only for f in self.resolution.findings)
 
 
 @cache
@@ -126,7 +126,7 @@ def run(
     *,
     bare: bool = False,
     values: Values | None = None,
-) -> Judged:
+) -> RunResult:
     """Resolve one bound variant in one world. `values`: those of the binding, where they are at hand."""
     release = binding.catalog.release
     values = values or Values(binding)
@@ -148,7 +148,7 @@ def run(
         draft=models,
         env=environment(launch.variants[index]),
     )
-    return Judged(index, world, binding, resolution, release >= OLDEST_MODELLED, bare)
+    return RunResult(index, world, binding, resolution, release >= OLDEST_MODELLED, bare)
 
 
 OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
@@ -218,7 +218,7 @@ class Values:
         return Given({f: v for f, v in self.given.typed.items() if f not in fields}, self.given.spelled)
 
 
-class Bound:
+class BindingCache:
     """A launch's variants bound for the releases that are asked about, each once, with their values."""
 
     def __init__(self, launch: Launch, configs: ConfigSource) -> None:
@@ -270,7 +270,7 @@ def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RunFinding:
     """One finding without places: what a rule says (`said`) or which binding error or note it is (`error`, `note`: indices).
 
     `about` is what it is about: the field, or the words as typed."""
@@ -293,16 +293,16 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class MergedFinding:
     """A finding over all worlds. `run` is the first in which it was seen; `where` continues "refused " (empty: everywhere)."""
 
-    found: Found
+    found: RunFinding
     severity: Severity
-    run: Judged
+    run: RunResult
     where: str = ""
     variants: tuple[int, ...] = ()
     """The variants in which it holds, when not in all."""
-    cases: tuple[tuple[Found, Judged], ...] = ()
+    cases: tuple[tuple[RunFinding, RunResult], ...] = ()
     """The first of each variant in which it was seen: variants may write it at different places."""
     stock: bool = False
     """Whether it is said of SGLang as it is released, and a build of somebody's own may differ."""
@@ -315,12 +315,12 @@ class Verdict:
     """What SGLang does with a launch, over all its variants and worlds. `main` is the likeliest run."""
 
     outcome: Outcome
-    findings: tuple[Merged, ...]
-    main: Judged
-    runs: tuple[Judged, ...]
+    findings: tuple[MergedFinding, ...]
+    main: RunResult
+    runs: tuple[RunResult, ...]
 
 
-def findings_of(judged: Judged) -> list[Found]:
+def findings_of(judged: RunResult) -> list[RunFinding]:
     """All that is found in one run, argparse's first."""
     binding = judged.binding
     said_of: Counter[str] = Counter()
@@ -330,13 +330,13 @@ def findings_of(judged: Judged) -> list[Found]:
         said_of[about] += 1
         return about if said_of[about] == 1 else f"{about} ({said_of[about]})"
 
-    found = [Found(rule_of(e), counted(_words_of(e)), error=i) for i, e in enumerate(binding.errors)]
+    found = [RunFinding(rule_of(e), counted(_words_of(e)), error=i) for i, e in enumerate(binding.errors)]
     for i, note in enumerate(binding.notes):
         rule = NOTED.get(note.kind)
         if rule is ABBREVIATED_FLAG and not _surprising(note):
             continue
         if rule is not None:
-            found.append(Found(rule, counted(f"{note.kind} {note.typed}"), note=i))
+            found.append(RunFinding(rule, counted(f"{note.kind} {note.typed}"), note=i))
     if judged.resolution is not None:
         seen: set[str] = set()
         late: set[str] = set()
@@ -347,9 +347,9 @@ def findings_of(judged: Judged) -> list[Found]:
             seen.add(name)
             if finding.rule.late:
                 late.add(at)
-            found.append(Found(finding.rule, at, finding.said))
+            found.append(RunFinding(finding.rule, at, finding.said))
         if not judged.refused:
-            found += [Found(OVERRIDDEN_VALUE, said.at, said) for said in overridden(judged)]
+            found += [RunFinding(OVERRIDDEN_VALUE, said.at, said) for said in overridden(judged)]
     return found
 
 
@@ -369,7 +369,7 @@ def _words_of(error: BindError) -> str:
     return typed or " ".join(w.text or w.known_start for w in error.words) or error.kind
 
 
-def overridden(judged: Judged) -> list[Refusal]:
+def overridden(judged: RunResult) -> list[Refusal]:
     """Typed values that SGLang will replace, each with the reason of the last step that decided the field."""
     if judged.resolution is None:
         return []
@@ -412,10 +412,10 @@ def judge(
     a `build` of somebody's own ("the image's own build") may know flags and choices that no release has."""
     if len(worlds) * len(launch.variants) > MAX_WORLDS:
         worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
-    bound = Bound(launch, configs)
+    bound = BindingCache(launch, configs)
     runs = _run_all(launch, worlds, models, bound)
     since: Mapping[tuple[str, str], Release] = {}
-    elsewhere: list[Merged] = []
+    elsewhere: list[MergedFinding] = []
     everywhere = True
     if not release_named and all(r.refused for r in runs):
         older = _older(launch, runs, worlds, models, bound)
@@ -434,7 +434,7 @@ def judge(
     return replace(verdict, findings=(*found, *elsewhere))
 
 
-def _since_release(merged: Merged, since: Release | None, *, refused_everywhere: bool) -> Merged:
+def _since_release(merged: MergedFinding, since: Release | None, *, refused_everywhere: bool) -> MergedFinding:
     """A reason that only newer releases have says so. It is a warning where another reason ends the launch in every release, and an
     error where each release has a reason of its own."""
     if merged.severity != "error" or since is None or not _fatal(merged.found, merged.run):
@@ -446,17 +446,17 @@ def _since_release(merged: Merged, since: Release | None, *, refused_everywhere:
     return merged
 
 
-def _unless_built(merged: Merged, build: str) -> Merged:
+def _unless_built(merged: MergedFinding, build: str) -> MergedFinding:
     """A flag or value that somebody's own build may take, as a warning that says so."""
     if merged.severity == "error" and merged.found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
         return replace(merged, severity="warning", where=f"unless {build} takes it", stock=True)
     return merged
 
 
-def _only_older(runs: Sequence[Judged], older: Sequence[Judged]) -> list[Merged]:
+def _only_older(runs: Sequence[RunResult], older: Sequence[RunResult]) -> list[MergedFinding]:
     """Why older releases refuse what the newest refuses for other reasons, the newest of them first."""
     told = {f.cause for r in runs for f in findings_of(r)}
-    cases: OrderedDict[tuple[str, str], list[tuple[Found, Judged]]] = OrderedDict()
+    cases: OrderedDict[tuple[str, str], list[tuple[RunFinding, RunResult]]] = OrderedDict()
     for judged in older:
         for found in findings_of(judged):
             if _fatal(found, judged) and found.cause not in told:
@@ -466,11 +466,11 @@ def _only_older(runs: Sequence[Judged], older: Sequence[Judged]) -> list[Merged]
         found, first = seen[0]
         holding = [j for _, j in seen]
         where = _where(holding, (*runs, *older))
-        merged.append(Merged(found, "error", first, where, _variants(holding, older), _by_variant(seen)))
+        merged.append(MergedFinding(found, "error", first, where, _variants(holding, older), _by_variant(seen)))
     return merged
 
 
-def _with_effect(merged: Merged, launch: Launch, models: ModelSource) -> Merged:
+def _with_effect(merged: MergedFinding, launch: Launch, models: ModelSource) -> MergedFinding:
     """Whether an overridden flag does anything at all: the launch is resolved once more without it."""
     if merged.found.rule is not OVERRIDDEN_VALUE or merged.found.said is None or merged.run.resolution is None:
         return merged
@@ -482,7 +482,7 @@ def _with_effect(merged: Merged, launch: Launch, models: ModelSource) -> Merged:
     return replace(merged, without_effect=same)
 
 
-def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound: Bound) -> list[Judged]:
+def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound: BindingCache) -> list[RunResult]:
     runs = []
     for index in range(len(launch.variants)):
         for world in worlds:
@@ -496,8 +496,8 @@ def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound
 
 
 def _older(
-    launch: Launch, runs: Sequence[Judged], worlds: Sequence[World], models: ModelSource, bound: Bound
-) -> list[Judged]:
+    launch: Launch, runs: Sequence[RunResult], worlds: Sequence[World], models: ModelSource, bound: BindingCache
+) -> list[RunResult]:
     """The launch in older releases, newest first, until one takes it.
 
     What the newest release refuses on every hardware, older ones are asked about on one. Where they refuse it there for another reason,
@@ -507,7 +507,7 @@ def _older(
     one = next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])
     releases_asked = list(OLDER_WORLDS)
     if everywhere and len(worlds) > 1:
-        older: list[Judged] = []
+        older: list[RunResult] = []
         for release in OLDER_WORLDS:
             asked = _run_all(launch, [replace(one, release=release)], models, bound)
             older += asked
@@ -525,18 +525,18 @@ def _older(
     return older
 
 
-def _reasons(judged: Judged) -> frozenset[tuple[str, str]]:
+def _reasons(judged: RunResult) -> frozenset[tuple[str, str]]:
     """What ends the launch."""
     return frozenset(f.identity for f in findings_of(judged) if _fatal(f, judged))
 
 
 def _since(
     launch: Launch,
-    runs: Sequence[Judged],
-    older: Sequence[Judged],
+    runs: Sequence[RunResult],
+    older: Sequence[RunResult],
     worlds: Sequence[World],
     models: ModelSource,
-    bound: Bound,
+    bound: BindingCache,
 ) -> Mapping[tuple[str, str], Release]:
     """For each finding that ends the launch in the newest release, the release from which on it does."""
     causes = {f.cause for r in runs for f in findings_of(r) if _fatal(f, r)}
@@ -558,14 +558,14 @@ def _since(
     return since
 
 
-def _fatal(found: Found, judged: Judged) -> bool:
+def _fatal(found: RunFinding, judged: RunResult) -> bool:
     """Whether the finding is (part of) why argument resolution ends the launch."""
     if found.error is not None:
         return judged.binding.errors[found.error].fatal
     return found.rule.severity == "error" and not found.rule.late
 
 
-def _verdict(runs: Sequence[Judged], accepted_elsewhere: Mapping[tuple[str, str], Release] | None = None) -> Verdict:
+def _verdict(runs: Sequence[RunResult], accepted_elsewhere: Mapping[tuple[str, str], Release] | None = None) -> Verdict:
     """Merge runs. `accepted_elsewhere`: older releases take the launch; since when each finding holds."""
     accepting = [r for r in runs if not r.refused]
     kept = [r for r in runs if not r.gated] or list(runs)
@@ -576,14 +576,14 @@ def _verdict(runs: Sequence[Judged], accepted_elsewhere: Mapping[tuple[str, str]
     )
 
 
-def _likeliest(runs: Sequence[Judged], fallback: Judged) -> Judged:
+def _likeliest(runs: Sequence[RunResult], fallback: RunResult) -> RunResult:
     """A run on what the file's name speaks of, else on Hopper."""
     hinted = [r for r in runs if r.world.hardware_from == FILE_NAME]
     hopper = [r for r in runs if r.world.hardware and r.world.hardware.family == "hopper"]
     return next(iter(hinted or hopper), fallback)
 
 
-def _outcome(runs: Sequence[Judged], accepting: Sequence[Judged], accepted_elsewhere: object) -> Outcome:
+def _outcome(runs: Sequence[RunResult], accepting: Sequence[RunResult], accepted_elsewhere: object) -> Outcome:
     if not accepting:
         if accepted_elsewhere is not None:
             return "depends"
@@ -594,9 +594,9 @@ def _outcome(runs: Sequence[Judged], accepting: Sequence[Judged], accepted_elsew
 
 
 def _merge(
-    runs: Sequence[Judged], some_accept: bool, accepted_elsewhere: Mapping[tuple[str, str], Release] | None
-) -> list[Merged]:
-    seen: OrderedDict[tuple[str, str], list[tuple[Found, Judged]]] = OrderedDict()
+    runs: Sequence[RunResult], some_accept: bool, accepted_elsewhere: Mapping[tuple[str, str], Release] | None
+) -> list[MergedFinding]:
+    seen: OrderedDict[tuple[str, str], list[tuple[RunFinding, RunResult]]] = OrderedDict()
     for judged in runs:
         for found in findings_of(judged):
             seen.setdefault(found.identity, []).append((found, judged))
@@ -630,11 +630,11 @@ def _merge(
         elif not everywhere:
             continue
         variants = _variants(holding, runs) if severity == "warning" or where else ()
-        merged.append(Merged(found, severity, first, where, variants, _by_variant(cases)))
+        merged.append(MergedFinding(found, severity, first, where, variants, _by_variant(cases)))
     return merged
 
 
-def _known_to_be_refused(found: Found, judged: Judged) -> bool:
+def _known_to_be_refused(found: RunFinding, judged: RunResult) -> bool:
     """Whether the very release refuses a flag or value, one that is newer or older than all that are known included."""
     release = judged.world.release
     if release >= releases()[0]:
@@ -645,21 +645,21 @@ def _known_to_be_refused(found: Found, judged: Judged) -> bool:
     return span is not None and not span.from_the_start
 
 
-def _by_variant(cases: Sequence[tuple[Found, Judged]]) -> tuple[tuple[Found, Judged], ...]:
+def _by_variant(cases: Sequence[tuple[RunFinding, RunResult]]) -> tuple[tuple[RunFinding, RunResult], ...]:
     """The first case of each variant."""
-    first: dict[int, tuple[Found, Judged]] = {}
+    first: dict[int, tuple[RunFinding, RunResult]] = {}
     for found, judged in cases:
         first.setdefault(judged.variant, (found, judged))
     return tuple(first.values())
 
 
-def _variants(holding: Sequence[Judged], runs: Sequence[Judged]) -> tuple[int, ...]:
+def _variants(holding: Sequence[RunResult], runs: Sequence[RunResult]) -> tuple[int, ...]:
     """The variants in which something holds; empty when they are all there are."""
     variants = tuple(dict.fromkeys(r.variant for r in holding))
     return variants if len(variants) < len({r.variant for r in runs}) else ()
 
 
-def _where(holding: Sequence[Judged], runs: Sequence[Judged]) -> str:
+def _where(holding: Sequence[RunResult], runs: Sequence[RunResult]) -> str:
     """Which of the runs these are, as a phrase: "on SM100 (B200, GB200)", "on SGLang 0.5.19", "when $1 is big"."""
     parts = []
     hardware = list(dict.fromkeys(r.world.hardware.title for r in holding if r.world.hardware))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from spec_lsp.analysis.judge import Merged
+from spec_lsp.analysis.judge import MergedFinding
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.suggest import suggest_value
@@ -16,7 +16,7 @@ MAX_CHOICES = 3
 """Choices that a message names whether or not they are all needed to tell."""
 
 
-def message_of(merged: Merged, launch: Launch) -> str:
+def message_of(merged: MergedFinding, launch: Launch) -> str:
     """What the rule says of this launch, and where it holds when that is not everywhere."""
     found, binding = merged.found, merged.run.binding
     if found.said is not None:
@@ -40,7 +40,7 @@ def message_of(merged: Merged, launch: Launch) -> str:
     return message.replace("`--", f"`{prefix}") if prefix else message
 
 
-def _did_you_mean(merged: Merged) -> str:
+def _did_you_mean(merged: MergedFinding) -> str:
     """The value that was probably meant, of those that are taken."""
     said = merged.found.said
     setting = merged.run.binding.settings.get(said.at) if said is not None else None
@@ -56,7 +56,7 @@ def of_stock(message: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _named_by(merged: Merged) -> str:
+def _named_by(merged: MergedFinding) -> str:
     """Who says which release runs, where another release takes what is typed and the file does not say it to us itself."""
     found, world = merged.found, merged.run.world
     if found.error is None or merged.where or world.release_from in (NOT_NAMED, "directive", "asked for"):
@@ -68,13 +68,15 @@ def _named_by(merged: Merged) -> str:
     return f" This launch runs {world.release} ({world.release_from})." if known is not None else ""
 
 
-def _places(merged: Merged) -> list[Place]:
+def _places(merged: MergedFinding) -> list[Place]:
     """Where the words are written that a finding is about."""
     found, binding = merged.found, merged.run.binding
     if found.said is None:
         place = binding.errors[found.error].place if found.error is not None else None
         return [place] if place is not None else []
-    settings = [binding.settings[name] for name in (found.said.at, *found.said.with_) if name in binding.settings]
+    settings = [
+        binding.settings[name] for name in (found.said.at, *found.said.related_fields) if name in binding.settings
+    ]
     return [f.place for s in settings for word in (s.flag, *s.values) for f in word.fragments]
 
 

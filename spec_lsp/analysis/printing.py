@@ -232,13 +232,13 @@ class Printer:
     # --- config files
 
     def _config_edit(
-        self, setting: Setting, operation: Callable[[edit.ConfigEditor, str], edit.Change | None]
+        self, setting: Setting, operation: Callable[[edit.ConfigEditor, str], edit.WordChange | None]
     ) -> tuple[Edit, ...] | None:
         key = key_of(setting.flag)
         return self._edit_file(setting.flag, lambda editor: operation(editor, key))
 
     def _edit_file(
-        self, word: Word, operation: Callable[[edit.ConfigEditor], edit.Change | None]
+        self, word: Word, operation: Callable[[edit.ConfigEditor], edit.WordChange | None]
     ) -> tuple[Edit, ...] | None:
         name = word.place.document
         text = self._text(name)
@@ -338,5 +338,5 @@ def spelling_of(flag: Flag, field: str) -> str:
     return own if own in flag.spellings else flag.name
 
 
-def _edits(change: edit.Change | None) -> tuple[Edit, ...] | None:
+def _edits(change: edit.WordChange | None) -> tuple[Edit, ...] | None:
     return None if change is None else change.edits

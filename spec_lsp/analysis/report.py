@@ -15,7 +15,7 @@ from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
 from spec_lsp.syntax.word import Place
 
 if TYPE_CHECKING:
-    from spec_lsp.analysis.judge import Judged, Verdict
+    from spec_lsp.analysis.judge import RunResult, Verdict
 
 # --- what analysis is given --------------------------------------------------------------------------------------------
 
@@ -103,7 +103,7 @@ class LaunchReport:
     verdict: Verdict | None = None
     """What SGLang does with the launch in every world; its bindings may be those of another launch that reads the same. None where a
     fault of ours kept it from being judged."""
-    resolve: Callable[[int, World, Binding], Judged] | None = None
+    resolve: Callable[[int, World, Binding], RunResult] | None = None
     """What a variant (by index) would resolve to in a world if its words bound like this."""
 
 

@@ -51,12 +51,12 @@ def read_flags(root: Path) -> Reading:
     if module is None:
         raise CannotTell(f"{root} has no srt/server_args.py")
     try:
-        return _Reader(tree, module).read()
+        return _SourceReader(tree, module).read()
     except (*FAILS, StopIteration) as error:
         raise CannotTell(f"{root} is not written as SGLang is ({type(error).__name__})") from error
 
 
-class _Reader:
+class _SourceReader:
     def __init__(self, tree: Tree, module: Module) -> None:
         self.tree = tree
         self.module = module

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.files import write_text
-from spec_lsp.cli.report import Found
+from spec_lsp.cli.report import ReportedFinding
 from spec_lsp.files import UnreadableError, read_named
 
 VERSION = 1
@@ -38,7 +38,7 @@ class Baseline:
         self._here = here
         self._left = known
 
-    def knows(self, found: Found) -> bool:
+    def knows(self, found: ReportedFinding) -> bool:
         """Whether the finding is one of the known ones, which is then met."""
         known = _known(found, self._here, self._folder)
         if not self._left[known]:
@@ -66,7 +66,7 @@ def read(path: str, here: str) -> Baseline:
     return Baseline(path, here, known)
 
 
-def write(path: str, found: Iterable[Found], here: str) -> int:
+def write(path: str, found: Iterable[ReportedFinding], here: str) -> int:
     """Write the findings as a baseline; how many there are. Raises UsageError."""
     folder = os.path.dirname(os.path.abspath(path))
     counts = Counter(_known(one, here, folder) for one in found)
@@ -88,7 +88,7 @@ def _entries(data: Any) -> list[dict[str, Any]]:
     return list(data["findings"])
 
 
-def _known(found: Found, here: str, folder: str) -> Known:
+def _known(found: ReportedFinding, here: str, folder: str) -> Known:
     return Known(_relative(found.file, here, folder), found.rule, found.message)
 
 

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.analysis.direct import Answer, Said, resolve_argv
+from spec_lsp.analysis.argv import Answer, Said, resolve_argv
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.cli.garbage import collected_seldom

@@ -24,7 +24,7 @@ from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.printed import harmless, in_utf_8, unguarded
 from spec_lsp.cli.progress import Progress
-from spec_lsp.cli.report import FileReport, Found, Totals
+from spec_lsp.cli.report import FileReport, ReportedFinding, Totals
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders
@@ -208,7 +208,7 @@ def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileRepo
 
 def _watched(reports: Iterable[FileReport], run: Run) -> Iterator[FileReport]:
     """The reports, each finding once (two launches may use the same file), with troubles told."""
-    seen: set[Found] = set()
+    seen: set[ReportedFinding] = set()
     told: set[str] = set()
     for report in reports:
         fresh = tuple(f for f in dict.fromkeys(report.found) if f not in seen)
@@ -239,7 +239,7 @@ def _counted(reports: Iterable[FileReport], run: Run, known: Baseline | None) ->
 
 def _write_baseline(path: str, reports: Iterable[FileReport], run: Run, task: Task, progress: Progress) -> int:
     """Write what is found to a file, for --baseline to know."""
-    found: list[Found] = []
+    found: list[ReportedFinding] = []
     for report in reports:
         run.totals.add(report)
         found += report.found

@@ -21,7 +21,7 @@ from spec_lsp.analysis.upgrade import upgrade
 from spec_lsp.catalog.release import Release
 from spec_lsp.cli.files import Rewritten, rewrite, with_line_ends_of
 from spec_lsp.cli.printed import harmless
-from spec_lsp.cli.report import FileReport, Found, LaunchShown, OfferedFix, Replacement
+from spec_lsp.cli.report import FileReport, LaunchShown, OfferedFix, Replacement, ReportedFinding
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.walk import candidates
@@ -261,14 +261,14 @@ class Checker:
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
-def found_of(diagnostic: Diagnostic, fixes: Sequence[Fix], sources: Sources) -> Found:
+def found_of(diagnostic: Diagnostic, fixes: Sequence[Fix], sources: Sources) -> ReportedFinding:
     """A diagnostic as plain data."""
     rule = diagnostic.rule
     location = sources.location(diagnostic.place)
     print_ = hashlib.sha256(
         f"{location.file}\0{diagnostic.key}\0{diagnostic.message}".encode(errors="replace")
     ).hexdigest()
-    return Found(
+    return ReportedFinding(
         rule.name,
         rule.code,
         diagnostic.severity,

@@ -56,7 +56,7 @@ class OfferedFix:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ReportedFinding:
     """One finding. `fingerprint` stays the same when only lines above it change."""
 
     rule: str
@@ -96,7 +96,7 @@ class FileReport:
     """One checked file. `problem` says why it could not be read, `failure` holds the traceback of a bug of ours."""
 
     file: str
-    found: tuple[Found, ...] = ()
+    found: tuple[ReportedFinding, ...] = ()
     launches: int = 0
     ignored: int = 0
     fixed: tuple[str, ...] = ()
@@ -130,7 +130,7 @@ class RuleCount:
         return f"{self.rule}[{self.code}]"
 
 
-def by_rule(found: Iterable[Found]) -> list[RuleCount]:
+def by_rule(found: Iterable[ReportedFinding]) -> list[RuleCount]:
     """The findings counted by rule and severity: the most frequent first."""
     counts = Counter((f.severity, f.rule, f.code) for f in found)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], SEVERITIES.index(item[0][0]), item[0][1]))

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from spec_lsp.analysis import memory
-from spec_lsp.analysis.direct import Answer, Said, resolve_argv
-from spec_lsp.analysis.judge import Judged
+from spec_lsp.analysis.argv import Answer, Said, resolve_argv
+from spec_lsp.analysis.judge import RunResult
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
@@ -160,17 +160,17 @@ def _rows(answer: Answer, every: bool) -> Iterator[Row]:
     yield from sorted(shown, key=lambda r: (not r.typed, not r.differs, r.field))
 
 
-def _fields(judged: Judged) -> list[str]:
+def _fields(judged: RunResult) -> list[str]:
     assert judged.resolution is not None
     names = {**judged.resolution.config.fields(), **judged.binding.settings, **judged.resolution.config.history}
     return list(dict.fromkeys([*_defaults(judged), *names]))
 
 
-def _defaults(judged: Judged) -> Mapping[str, Any]:
+def _defaults(judged: RunResult) -> Mapping[str, Any]:
     return load(nearest(judged.world.release)).defaults
 
 
-def _row(judged: Judged, answer: Answer, name: str) -> Row:
+def _row(judged: RunResult, answer: Answer, name: str) -> Row:
     assert judged.resolution is not None
     config, defaults = judged.resolution.config, _defaults(judged)
     known = config.known(name)
@@ -181,7 +181,7 @@ def _row(judged: Judged, answer: Answer, name: str) -> Row:
     return Row(name, value, known, why, typed, differs, not known or name in answer.resolved)
 
 
-def _why(judged: Judged, name: str) -> tuple[str, ...]:
+def _why(judged: RunResult, name: str) -> tuple[str, ...]:
     """The chain of reasons, first to last."""
     assert judged.resolution is not None
     config = judged.resolution.config

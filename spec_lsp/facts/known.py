@@ -12,7 +12,7 @@ class NotKnown(Exception):  # noqa: N818 - a signal, not an error
         self.why = why
 
 
-class NotTold(NotKnown):
+class NotGiven(NotKnown):
     """Nothing at all is told of it: a model whose config.json is not at hand, flags that `"$@"` may add.
 
     What was typed is then taken to stay as typed: it was typed for a model and for flags that go with it.

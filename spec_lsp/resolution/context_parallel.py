@@ -27,7 +27,7 @@ validate_prefill_cp_platform = Handler("parallel_hook.py:validate_prefill_cp_pla
 
 
 @validate_prefill_cp_platform.refuses(
-    "SPC500", "prefill-context-parallel-off-cuda", raises="ValueError", since="0.5.20", until="0.5.22", gate=True,
+    "SPC500", "prefill-context-parallel-off-cuda", raises="ValueError", since="0.5.20", until="0.5.22", hardware_only=True,
     bad="gpu=mi300x -- --tp-size 8 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
     good="gpu=h100 -- --tp-size 8 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
 )  # fmt: skip
@@ -115,7 +115,7 @@ def decode_context_parallel_not_available(c: Config) -> Refusal | None:
     other = "speculative_algorithm" if c.gpu.is_cuda else "device"
     return Refusal(
         at="dcp_size",
-        with_=(other,),
+        related_fields=(other,),
         message=f"{c.shown('dcp_size')} is not available with {c.shown(other)} in SGLang {c.release}. Leave it out.",
         fixes=(dropping("dcp_size"), dropping(other)),
     )
@@ -136,7 +136,7 @@ def decode_and_prefill_context_parallel(c: Config) -> Refusal | None:
     if c.dcp_size > 1 and c.enable_prefill_cp:
         return Refusal(
             at="dcp_size",
-            with_=("enable_prefill_cp",),
+            related_fields=("enable_prefill_cp",),
             message=f"{c.shown('dcp_size')} cannot be combined with {c.shown('enable_prefill_cp')}: decode and "
             "prefill context parallelism lay out the ranks differently. Keep one of them.",
             fixes=(dropping("dcp_size"), dropping("enable_prefill_cp")),
@@ -157,7 +157,7 @@ def dcp_exchange_without_dcp(c: Config) -> Refusal | None:
     if c.dcp_comm_backend in ("a2a", "fi_a2a") and c.dcp_size <= 1:
         return Refusal(
             at="dcp_comm_backend",
-            with_=("dcp_size",),
+            related_fields=("dcp_size",),
             message=f"{c.shown('dcp_comm_backend')} has nothing to exchange: decode context parallelism is off "
             f"({c.shown('dcp_size')}). Set `--dcp-size` above 1 or leave the backend out.",
             fixes=(dropping("dcp_comm_backend"), setting(dcp_size=2)),
@@ -166,7 +166,7 @@ def dcp_exchange_without_dcp(c: Config) -> Refusal | None:
 
 
 @handle_decode_context_parallelism.refuses(
-    "SPC504", "flashinfer-dcp-exchange-off-cuda", raises="ValueError", since="0.5.17", gate=True,
+    "SPC504", "flashinfer-dcp-exchange-off-cuda", raises="ValueError", since="0.5.17", hardware_only=True,
     bad="gpu=mi300x -- --tp-size 2 --dcp-size 2 --dcp-comm-backend fi_a2a",
     good="gpu=mi300x -- --tp-size 2 --dcp-size 2 --dcp-comm-backend a2a",
 )  # fmt: skip
@@ -199,7 +199,7 @@ def replicated_q_without_dcp(c: Config) -> Refusal | None:
     if c.dcp_replicate_q_proj and c.dcp_size <= 1:
         return Refusal(
             at="dcp_replicate_q_proj",
-            with_=("dcp_size",),
+            related_fields=("dcp_size",),
             message=f"{c.shown('dcp_replicate_q_proj')} needs a decode context-parallel group, and there is none "
             f"({c.shown('dcp_size')}). Set `--dcp-size` above 1 or leave the flag out.",
             fixes=(dropping("dcp_replicate_q_proj"), setting(dcp_size=2)),
@@ -220,7 +220,7 @@ def replicated_q_with_gathering_exchange(c: Config) -> Refusal | None:
     if c.dcp_replicate_q_proj and c.dcp_size > 1 and c.dcp_comm_backend not in ("a2a", "fi_a2a"):
         return Refusal(
             at="dcp_replicate_q_proj",
-            with_=("dcp_comm_backend",),
+            related_fields=("dcp_comm_backend",),
             message=f"{c.shown('dcp_replicate_q_proj')} does not work with {c.shown('dcp_comm_backend')}: only the "
             "all-to-all exchanges do without gathering the queries. Use `--dcp-comm-backend a2a`.",
             fixes=(setting(dcp_comm_backend="a2a"), dropping("dcp_replicate_q_proj")),
@@ -280,7 +280,7 @@ def context_parallel_model_without_it(c: Config) -> Refusal | None:
     if kind in NEMOTRON_H or (kind == "longcat_flash" and c.enable_prefill_cp):
         return Refusal(
             at="attn_cp_size",
-            with_=("enable_prefill_cp",) if kind == "longcat_flash" else ("model_path",),
+            related_fields=("enable_prefill_cp",) if kind == "longcat_flash" else ("model_path",),
             message=f"{c.shown('attn_cp_size')} does not work with this model ({c.model.architecture}): its layers "
             "cannot split a sequence over GPUs. Leave context parallelism out.",
             fixes=(dropping("attn_cp_size"), dropping("attn_cp_size", "enable_prefill_cp")),
@@ -351,7 +351,7 @@ def context_parallel_strategy_the_model_lacks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="cp_strategy" if c.given("cp_strategy") else "enable_prefill_cp",
-        with_=("enable_prefill_cp",),
+        related_fields=("enable_prefill_cp",),
         message=f"{c.shown('cp_strategy')} does not work with {arch}: its attention splits prompts by `{wanted}` "
         f"only. Set `--cp-strategy {wanted}`.",
         fixes=(setting(cp_strategy=wanted),),
@@ -388,7 +388,7 @@ def context_parallel_images(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_prefill_cp",
-        with_=("language_only",),
+        related_fields=("language_only",),
         message=f"{c.shown('enable_prefill_cp')} takes text only with {c.model.architecture}, which also reads "
         "images. Add `--language-only` or leave context parallelism out.",
         fixes=(setting(language_only=True), dropping("enable_prefill_cp")),
@@ -469,7 +469,7 @@ def shared_cp_and_tp_group_conflict(c: Config) -> Refusal | None:
     label = c.shown(field) if not field.startswith("SGLANG_") else f"`{field}`"
     return Refusal(
         at=field,
-        with_=("enable_prefill_cp",),
+        related_fields=("enable_prefill_cp",),
         message=f"{label} does not fit the context-parallel prefill of {c.model.architecture}, where context and "
         f"tensor parallelism share one group: {why}.",
         fixes=(dropping("enable_prefill_cp"), dropping(field)),
@@ -491,7 +491,7 @@ def prefill_context_parallel_without_strategy(c: Config) -> Refusal | None:
     if c.enable_prefill_cp and c.cp_strategy is None:
         return Refusal(
             at="enable_prefill_cp",
-            with_=("cp_strategy",),
+            related_fields=("cp_strategy",),
             message=f"{c.shown('enable_prefill_cp')} needs `--cp-strategy`: SGLang has no default for how a prompt is "
             "split over the ranks. Add `zigzag` (dense attention) or `interleave` (sparse attention).",
             fixes=(setting(cp_strategy="zigzag"), setting(cp_strategy="interleave"), dropping("enable_prefill_cp")),
@@ -514,7 +514,7 @@ def two_kinds_of_prefill_context_parallel(c: Config) -> Refusal | None:
     if c.enable_prefill_context_parallel and c.enable_dsa_prefill_context_parallel:
         return Refusal(
             at="enable_prefill_context_parallel",
-            with_=(other,),
+            related_fields=(other,),
             message="`--enable-prefill-context-parallel` and `--enable-nsa-prefill-context-parallel` exclude each "
             "other: the second is for DeepSeek-V3.2's sparse attention, the first for every other model. "
             "Keep one.",
@@ -544,7 +544,7 @@ def tp_size_not_divisible_by_context_parallel_size(c: Config) -> Refusal | None:
         shown += f" times the {groups // c.attn_cp_size} data-parallel groups"
     return Refusal(
         at="attn_cp_size",
-        with_=("tp_size", attention_dp_field(c)),
+        related_fields=("tp_size", attention_dp_field(c)),
         message=f"{shown} does not divide {c.shown('tp_size')}: context-parallel ranks are taken from the TP size. "
         f"Make the TP size a multiple of {whole}.",
         fixes=(setting(tp_size=groups), dropping("attn_cp_size")),
@@ -567,7 +567,7 @@ def aiter_allreduce_fusion_with_context_parallel(c: Config) -> Refusal | None:
     other = "attn_cp_size" if attention_cp_size(c) > 1 else "moe_dp_size"
     return Refusal(
         at="enable_aiter_allreduce_fusion",
-        with_=(other,),
+        related_fields=(other,),
         message=f"{c.shown('enable_aiter_allreduce_fusion')} cannot be combined with {c.shown(other)}: the fused "
         "kernel reduces over the whole TP group. Leave the fusion out.",
         fixes=(dropping("enable_aiter_allreduce_fusion"), dropping(other)),
@@ -590,7 +590,7 @@ def tp_size_not_divisible_by_moe_dp_size(c: Config) -> Refusal | None:
     if (c.moe_dp_size or 1) > 1 and c.tp_size % c.moe_dp_size:
         return Refusal(
             at="moe_dp_size",
-            with_=("tp_size",),
+            related_fields=("tp_size",),
             message=f"{c.shown('moe_dp_size')} does not divide {c.shown('tp_size')}: MoE data-parallel groups are "
             "taken from the TP size. Make the TP size a multiple of it.",
             fixes=(dropping("moe_dp_size"), setting(tp_size=c.moe_dp_size)),
@@ -615,7 +615,7 @@ def expert_groups_other_than_tp_size(c: Config) -> Refusal | None:
     if ranks > c.tp_size or (c.pp_size == 1 and c.ep_size > 1 and ranks != c.tp_size):
         return Refusal(
             at="moe_dp_size",
-            with_=("ep_size", "tp_size"),
+            related_fields=("ep_size", "tp_size"),
             message=f"{c.shown('ep_size')} times {c.shown('moe_dp_size')} makes {ranks} ranks, not the {c.tp_size} of "
             f"{c.shown('tp_size')}. Make the product the TP size.",
             fixes=(dropping("moe_dp_size"), setting(tp_size=ranks)),
@@ -637,7 +637,7 @@ def moe_dp_with_pipeline(c: Config) -> Refusal | None:
     if (getattr(c, other) or 1) > 1 and c.pp_size != 1:
         return Refusal(
             at="pp_size",
-            with_=(other,),
+            related_fields=(other,),
             message=f"{c.shown('pp_size')} cannot be combined with {c.shown(other)}: MoE data-parallel groups "
             "span the whole model. Use one of the two.",
             fixes=(dropping("pp_size"), dropping(other)),
@@ -662,7 +662,7 @@ def moe_dp_size_other_than_context_parallel_size(c: Config) -> Refusal | None:
     if attention_cp_size(c) != (c.moe_dp_size or 1) and (c.moe_dp_size or 1) != 1:
         return Refusal(
             at="moe_dp_size",
-            with_=("attn_cp_size",),
+            related_fields=("attn_cp_size",),
             message=f"{c.shown('moe_dp_size')} differs from {c.shown('attn_cp_size')}: each context-parallel rank "
             "needs its own MoE group. Make the two equal or leave MoE data parallelism out.",
             fixes=(setting(attn_cp_size=c.moe_dp_size), dropping("moe_dp_size")),

@@ -551,7 +551,7 @@ def prefill_graph_context_beyond_model(c: Config) -> Refusal | None:
     if limit <= 0 or aligned <= limit:
         return None
     return Refusal(
-        at="cuda_graph_prefill_max_context", with_=("context_length", "page_size"),
+        at="cuda_graph_prefill_max_context", related_fields=("context_length", "page_size"),
         message=f"{c.shown('cuda_graph_prefill_max_context')} is more than the {limit} tokens of context the model "
         "serves, so SGLang stops. Ask for at most that much.",
         fixes=(

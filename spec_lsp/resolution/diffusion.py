@@ -125,7 +125,7 @@ def diffusion_gemma_conflict(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at=field,
-        with_=("dllm_algorithm",),
+        related_fields=("dllm_algorithm",),
         message=f"{c.shown(field)} cannot be combined with {c.shown('dllm_algorithm')}: {why}.",
         fixes=(dropping(field),),
     )
@@ -181,7 +181,7 @@ def diffusion_algorithm_on_other_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dllm_algorithm",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('dllm_algorithm')} is for diffusion language models (LLaDA2, SDAR), and {architecture} is "
         "none. Leave it out.",
         fixes=(dropping("dllm_algorithm"),),
@@ -211,7 +211,7 @@ def diffusion_algorithm_of_other_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dllm_algorithm",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('dllm_algorithm')} does not denoise {c.model.architecture}. Use "
         f"`{'Gemma4Renoise' if gemma else 'LowConfidence'}`.",
         fixes=(setting(dllm_algorithm="Gemma4Renoise" if gemma else "LowConfidence"),),

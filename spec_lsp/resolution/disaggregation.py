@@ -88,7 +88,7 @@ def late_decode_allocation_conflict(c: Config) -> Refusal | None:
     label = f"`{field}`" if field.isupper() else c.shown(field)
     return Refusal(
         at="disaggregation_decode_allocation_policy",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('disaggregation_decode_allocation_policy')} does not go with {label}: {why}. Use `early`.",
         fixes=(dropping("disaggregation_decode_allocation_policy"),),
     )
@@ -149,7 +149,7 @@ def host_receive_conflict(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("disaggregation_decode_host_receive_threshold",),
+        related_fields=("disaggregation_decode_host_receive_threshold",),
         message=f"{c.shown(field)} cannot be combined with {c.shown('disaggregation_decode_host_receive_threshold')}, "
         "which receives into the host pool. Drop one of the two.",
         fixes=(dropping(field), dropping("disaggregation_decode_host_receive_threshold")),
@@ -192,7 +192,7 @@ def decode_context_parallel_transfer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("dcp_size", "disaggregation_mode"),
+        related_fields=("dcp_size", "disaggregation_mode"),
         message=f"{c.shown(field)} does not work on a decode server with {c.shown('dcp_size')}, where a sequence's "
         "pages are spread over ranks. Leave it out.",
         fixes=(dropping(field), setting(disaggregation_transfer_backend="mooncake"), dropping("dcp_size")),
@@ -238,7 +238,7 @@ def decode_radix_cache_conflict(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at="disaggregation_decode_enable_radix_cache",
-        with_=(field, "disaggregation_mode"),
+        related_fields=(field, "disaggregation_mode"),
         message=f"{c.shown('disaggregation_decode_enable_radix_cache')} does not go with {c.shown(field)}: {why}. "
         "Leave it out.",
         fixes=(dropping("disaggregation_decode_enable_radix_cache"), dropping(field)),
@@ -261,7 +261,7 @@ def decode_server_told_of_decode_servers(c: Config) -> Refusal | None:
         if getattr(c, field) is not None:
             return Refusal(
                 at=field,
-                with_=("disaggregation_mode",),
+                related_fields=("disaggregation_mode",),
                 message=f"{c.shown(field)} belongs to the prefill server, and this one is the decode server. Leave it "
                 "out.",
                 fixes=(dropping(field),),
@@ -290,7 +290,7 @@ def several_decode_ranks_without_round_robin(c: Config) -> Refusal | None:
     if c.disaggregation_mode == "decode" and c.dp_size > 1 and not c.prefill_round_robin_balance:
         return Refusal(
             at="dp_size",
-            with_=("disaggregation_mode",),
+            related_fields=("disaggregation_mode",),
             message=f"{c.shown('dp_size')} on a decode server needs `--prefill-round-robin-balance` (and a prefill "
             "server with `--load-balance-method round_robin`). Add it.",
             fixes=(setting(prefill_round_robin_balance=True), dropping("dp_size")),
@@ -352,7 +352,7 @@ def decode_tp_size_neither_multiple_nor_divisor(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_decode_tp",
-        with_=("tp_size",),
+        related_fields=("tp_size",),
         message=f"{c.shown('disaggregation_decode_tp')} and {c.shown('tp_size')} do not divide one another, so KV "
         "heads cannot be regrouped in transfer.",
         fixes=(setting(disaggregation_decode_tp=c.tp_size),),
@@ -372,7 +372,7 @@ def fake_transfer_on_prefill_server(c: Config) -> Refusal | None:
     if c.disaggregation_mode == "prefill" and c.disaggregation_transfer_backend == "fake":
         return Refusal(
             at="disaggregation_transfer_backend",
-            with_=("disaggregation_mode",),
+            related_fields=("disaggregation_mode",),
             message=f"{c.shown('disaggregation_transfer_backend')} only stands in for received caches on a decode "
             "server, and this is a prefill server. Use `mooncake` or `nixl`.",
             fixes=(dropping("disaggregation_transfer_backend"), setting(disaggregation_transfer_backend="nixl")),
@@ -396,7 +396,7 @@ def bootstrap_port_beside_rust_server(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_bootstrap_port",
-        with_=("port", "SGLANG_RUST_SERVER"),
+        related_fields=("port", "SGLANG_RUST_SERVER"),
         message=f"{c.shown('disaggregation_bootstrap_port')} is another port than the Rust server's ({c.port}), which "
         "answers bootstrap requests itself. Leave it out.",
         fixes=(dropping("disaggregation_bootstrap_port"), dropping_env("SGLANG_RUST_SERVER")),
@@ -450,7 +450,7 @@ def staging_buffer_on_unfit_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_transfer_backend",
-        with_=("SGLANG_DISAGG_STAGING_BUFFER",),
+        related_fields=("SGLANG_DISAGG_STAGING_BUFFER",),
         message=f"{c.shown('disaggregation_transfer_backend')} has no staging buffer, which "
         "`SGLANG_DISAGG_STAGING_BUFFER` asks for. Unset it or use `mooncake`.",
         fixes=(dropping_env("SGLANG_DISAGG_STAGING_BUFFER"), setting(disaggregation_transfer_backend="mooncake")),
@@ -495,7 +495,7 @@ def role_switch_conflict(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_pd_role_switch",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('enable_pd_role_switch')} does not rebuild what {c.shown(field)} sets up for a role. Drop "
         "one of the two.",
         fixes=(dropping("enable_pd_role_switch"), dropping(field)),
@@ -574,7 +574,7 @@ def language_model_only_conflict(c: Config) -> Refusal | None:
             return None
     return Refusal(
         at="language_model_only",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('language_model_only')} cannot be used with {c.shown(field)}: {why}. Leave it out.",
         fixes=(dropping("language_model_only"), dropping(field)),
     )
@@ -592,7 +592,7 @@ def prefix_image_cache_without_encoder_server(c: Config) -> Refusal | None:
     if c.enable_prefix_mm_cache and not c.encoder_only:
         return Refusal(
             at="enable_prefix_mm_cache",
-            with_=("encoder_only",),
+            related_fields=("encoder_only",),
             message=f"{c.shown('enable_prefix_mm_cache')} keeps images on an encoder server, and this is none. Leave "
             "it out or add `--encoder-only`.",
             fixes=(dropping("enable_prefix_mm_cache"), setting(encoder_only=True)),
@@ -613,7 +613,7 @@ def encoder_server_with_another_role(c: Config) -> Refusal | None:
     if c.encoder_only and (c.language_only or c.disaggregation_mode != "null"):
         return Refusal(
             at=other,
-            with_=("encoder_only",),
+            related_fields=("encoder_only",),
             message=f"{c.shown('encoder_only')} and {c.shown(other)} are two roles, and a server has one. Keep one of "
             "them.",
             fixes=(dropping(other), dropping("encoder_only")),
@@ -634,7 +634,7 @@ def language_server_without_encoders(c: Config) -> Refusal | None:
     if c.language_only and not c.encoder_urls:
         return Refusal(
             at="language_only",
-            with_=("encoder_urls",),
+            related_fields=("encoder_urls",),
             message=f"{c.shown('language_only')} needs `--encoder-urls` to know who encodes images. Add it or leave "
             "the flag out.",
             fixes=(dropping("language_only"),),
@@ -733,7 +733,7 @@ def encoder_server_for_unfit_model(c: Config) -> Refusal | None:
     field = "encoder_only" if c.encoder_only else "language_only"
     return Refusal(
         at=field,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(field)} does not work with {c.model.architecture}, whose encoder cannot be taken apart. "
         "Leave it out.",
         fixes=(dropping(field),),
@@ -762,7 +762,7 @@ def adaptive_encoder_dispatch_without_encoder(c: Config) -> Refusal | None:
     ):
         return Refusal(
             at="enable_adaptive_dispatch_to_encoder",
-            with_=("language_only",),
+            related_fields=("language_only",),
             message=f"{c.shown('enable_adaptive_dispatch_to_encoder')} needs an encoder here, but "
             f"{c.shown('language_only')} loads none for this model. Drop one of the two.",
             fixes=(dropping("enable_adaptive_dispatch_to_encoder"), dropping("language_only")),

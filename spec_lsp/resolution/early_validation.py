@@ -66,7 +66,7 @@ def response_store_on_separate_servers(c: Config) -> Refusal | None:
     if c.enable_response_store and c.disaggregation_mode != "null":
         return Refusal(
             at="enable_response_store",
-            with_=("disaggregation_mode",),
+            related_fields=("disaggregation_mode",),
             message=f"{c.shown('enable_response_store')} does not work with {c.shown('disaggregation_mode')}: no "
             "server sees a whole turn. Leave it out.",
             fixes=(dropping("enable_response_store"), dropping("disaggregation_mode")),
@@ -169,7 +169,7 @@ def hidden_state_capture_that_does_not_fit(c: Config) -> Refusal | None:
         at, message = field, f"{c.shown(field)} does not go with `--enable-return-aux-hidden-states`: {why}."
     return Refusal(
         at=at,
-        with_=("enable_return_aux_hidden_states",),
+        related_fields=("enable_return_aux_hidden_states",),
         message=message,
         fixes=(setting(speculative_algorithm="EAGLE3"), dropping(field), dropping("enable_return_aux_hidden_states")),
     )
@@ -230,7 +230,7 @@ def experimental_marlin_conflict(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at="moe_runner_backend",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('moe_runner_backend')} does not go with {c.shown(field)}: {why}. Leave the runner to "
         "SGLang.",
         fixes=(dropping("moe_runner_backend"),),

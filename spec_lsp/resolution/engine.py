@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, cast
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
-from spec_lsp.facts.known import NotKnown, NotTold
+from spec_lsp.facts.known import NotGiven, NotKnown
 
 if TYPE_CHECKING:
     from spec_lsp.facts.model import ModelFacts
@@ -78,14 +78,14 @@ def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[
 class Refusal(NamedTuple):
     """Why SGLang will not take the launch.
 
-    `at` is the field the reader should look at first; `with_` the other fields that take part (related places). Names of
+    `at` is the field the reader should look at first; `related_fields` the other fields that take part (related places). Names of
     environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work. `choices` are the
     values that `at` takes, where the launch is refused because it is given none of them.
     """
 
     at: str
     message: str
-    with_: tuple[str, ...] = ()
+    related_fields: tuple[str, ...] = ()
     fixes: tuple[Change, ...] = ()
     choices: tuple[str, ...] = ()
 
@@ -111,7 +111,7 @@ class Earlier(NamedTuple):
 class Rule:
     """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it.
 
-    `gate`: what was typed cannot run on this hardware at all, so it tells which hardware its writer has (see Handler.refuses).
+    `hardware_only`: what was typed cannot run on this hardware at all, so it tells which hardware its writer has (see Handler.refuses).
     `sglang` and `raises` say where the newest release raises what; `earlier` where releases before the one named did, oldest first.
     """
 
@@ -124,7 +124,7 @@ class Rule:
     raises: str = ""
     late: bool = False
     severity: Severity = "error"
-    gate: bool = False
+    hardware_only: bool = False
     since: str = ""
     until: str = ""
     bad: tuple[str, ...] = ()
@@ -225,18 +225,18 @@ class Handler:
         since: str = "",
         until: str = "",
         late: bool = False,
-        gate: bool = False,
+        hardware_only: bool = False,
         sglang: str = "",
         earlier: tuple[Earlier, ...] = (),
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
         """Declare a refusal rule: the step returns a Refusal when SGLang would raise, None otherwise.
 
         `late` marks a refusal raised after argument resolution, with the weights loaded. `sglang` names the place where it
-        differs from the handler's, `earlier` where older releases raise it. `gate`: the rule only says that a typed value cannot
+        differs from the handler's, `earlier` where older releases raise it. `hardware_only`: the rule only says that a typed value cannot
         run on this hardware (`trtllm_mla` on Hopper): with hardware not named, such a world is not the writer's, and is dropped
         while another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
         """
-        return self._rule(code, name, "error", raises, bad, good, since, until, late, gate, sglang, earlier)
+        return self._rule(code, name, "error", raises, bad, good, since, until, late, hardware_only, sglang, earlier)
 
     def notes(
         self,
@@ -264,7 +264,7 @@ class Handler:
         since: str,
         until: str,
         late: bool,
-        gate: bool,
+        hardware_only: bool,
         sglang: str,
         earlier: tuple[Earlier, ...],
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
@@ -272,7 +272,7 @@ class Handler:
             summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
             rule = declare(Rule(
                 code, name, summary, _dedent(explanation), _topic(run.__module__), sglang or self.sglang, raises,
-                late, severity, gate, since or self.since, until or self.until,
+                late, severity, hardware_only, since or self.since, until or self.until,
                 (bad,) if isinstance(bad, str) else tuple(bad), (good,) if isinstance(good, str) else tuple(good),
                 earlier or (() if sglang else self.earlier),
             ))  # fmt: skip
@@ -309,14 +309,14 @@ ABSENT: Any = object()
 
 
 @dataclass(frozen=True, slots=True)
-class Lacking:
-    """What a Config holds of a field that nobody can tell: why, and whether it is `untold` (see NotTold)."""
+class UnknownField:
+    """What a Config holds of a field that nobody can tell: why, and whether it is `untold` (see NotGiven)."""
 
     why: str
     untold: bool = False
 
 
-_lacking = cache(Lacking)
+_unknown_field = cache(UnknownField)
 """The same one for the same reason: they are compared by the hundred."""
 
 _UNHEARD: set[str] = set()
@@ -337,13 +337,13 @@ class Fields:
     """Fields by name: the values of those that are known, and the others. A field that is in neither is not there."""
 
     known: Mapping[str, Any]
-    lacking: Mapping[str, Lacking]
+    lacking: Mapping[str, UnknownField]
 
     def __contains__(self, name: str) -> bool:
         return name in self.known or name in self.lacking
 
     def state(self, name: str) -> Any:
-        """The field's value, a `Lacking`, or ABSENT."""
+        """The field's value, a `UnknownField`, or ABSENT."""
         return self.known[name] if name in self.known else self.lacking.get(name, ABSENT)
 
 
@@ -422,7 +422,7 @@ class Config:
         watched: bool = False,
     ) -> None:
         """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why), `untold` those of
-        them that may be given elsewhere (see NotTold); `other_fields` the names of fields that only other releases have;
+        them that may be given elsewhere (see NotGiven); `other_fields` the names of fields that only other releases have;
         `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
         self.reads: set[str] = set() if watched else _UNHEARD
         self.touched: set[str] = set()
@@ -434,7 +434,7 @@ class Config:
         """Of fields that are not known; what else is in it no longer counts."""
         for name, why in unknown.items():
             self._known.pop(name, None)
-            self._lacking[name] = _lacking(why, name in untold)
+            self._lacking[name] = _unknown_field(why, name in untold)
         self._typed = typed
         self.release = release
         self.env = Environment(env.values if env else {}, self.reads)
@@ -451,8 +451,8 @@ class Config:
             raise AttributeError(name)
         self.reads.add(name)
         value = self.state(name)
-        if type(value) is Lacking:
-            raise (NotTold if value.untold else NotKnown)(name, value.why)
+        if type(value) is UnknownField:
+            raise (NotGiven if value.untold else NotKnown)(name, value.why)
         if value is not ABSENT:
             return value
         if name in self._other_fields:
@@ -460,7 +460,7 @@ class Config:
         raise AttributeError(f"no SGLang release has a field {name!r}")
 
     def state(self, name: str) -> Any:
-        """The field's value, a `Lacking`, or ABSENT, unwatched: for replay.py, not for steps."""
+        """The field's value, a `UnknownField`, or ABSENT, unwatched: for replay.py, not for steps."""
         if name in self._known:
             return self._known[name]
         return self._lacking[name] if name in self._lacking else self._base.state(name)
@@ -498,8 +498,8 @@ class Config:
         """The target model's facts. Raises NotKnown when its config.json cannot be read."""
         self.reads.update(_OF_MODEL)
         if self._model is None:
-            raise NotTold("model", "its config.json is not at hand")
-        if OVERRIDES not in self._known and type(overrides := self.state(OVERRIDES)) is Lacking:
+            raise NotGiven("model", "its config.json is not at hand")
+        if OVERRIDES not in self._known and type(overrides := self.state(OVERRIDES)) is UnknownField:
             raise NotKnown(OVERRIDES, overrides.why)
         return self._model
 
@@ -517,7 +517,7 @@ class Config:
             return None
         facts = self._draft(path) if self._draft else None
         if facts is None:
-            raise NotTold("draft model", "its config.json is not at hand")
+            raise NotGiven("draft model", "its config.json is not at hand")
         return self._as_overridden(facts)
 
     def since(self, release: str) -> bool:
@@ -555,14 +555,14 @@ class Config:
                     raise ValueError(f"{step.name} sets {name}, which it does not declare")
                 previous = self.state(name)
                 if previous is ABSENT or previous != value or type(previous) is not type(value):
-                    before = None if previous is ABSENT or type(previous) is Lacking else previous
+                    before = None if previous is ABSENT or type(previous) is UnknownField else previous
                     self.log.append((name, Decision(step, before, value)))
             self._known[name] = value
             self.touched.add(name)
 
     def forget(self, fields: Iterable[str], why: str, *, untold: bool = False) -> None:
-        """Make fields unknown; `untold`: see NotTold."""
-        lacking = _lacking(why, untold)
+        """Make fields unknown; `untold`: see NotGiven."""
+        lacking = _unknown_field(why, untold)
         for name in fields:
             self._lacking[name] = lacking
             self._known.pop(name, None)
@@ -579,7 +579,7 @@ class Config:
     def unknown(self) -> dict[str, str]:
         """The fields whose values are not known, with why."""
         lacking = {**self._base.lacking, **self._lacking}
-        return {n: state.why for n, state in lacking.items() if type(state) is Lacking and n not in self._known}
+        return {n: state.why for n, state in lacking.items() if type(state) is UnknownField and n not in self._known}
 
     @property
     def history(self) -> dict[str, list[Decision]]:
@@ -605,7 +605,7 @@ class Config:
     def shown(self, name: str) -> str:
         """The field as a message names it: "`--page-size 16`" when it is as typed, "page size 64, SGLang's choice" when not."""
         state = self.state(name)
-        value = None if state is ABSENT or type(state) is Lacking else state
+        value = None if state is ABSENT or type(state) is UnknownField else state
         if self.given(name) and self._typed[name] == value:
             return self.flag_as_typed(name)
         label = name.replace("_", " ")
@@ -708,7 +708,7 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
             if not goes(handler, c):
                 continue
         except Exception as error:
-            give_up(result, error, fields, steps)
+            mark_undecided(result, error, fields, steps)
             continue
         for step in steps:
             run_step(step, c, result)
@@ -721,7 +721,7 @@ def goes(handler: Handler, c: Config) -> bool:
         return True
     try:
         return bool(handler.when(c))
-    except NotTold:
+    except NotGiven:
         if handler.rare:
             return False
         raise
@@ -733,7 +733,7 @@ def run_step(step: Step, c: Config, result: Resolution) -> Exception | None:
     try:
         said = step.run(c)
     except Exception as error:
-        give_up(result, error, step.fields, (step,))
+        mark_undecided(result, error, step.fields, (step,))
         return error
     if said is not None and step.rule is not None:
         result.add(Finding(step.rule, said))
@@ -744,7 +744,7 @@ SPEAKS_FOR = {"prefill_attention_backend": "attention_backend", "decode_attentio
 """Fields that another one, where it is typed, is meant to decide too."""
 
 
-def give_up(result: Resolution, error: Exception, fields: Iterable[str], steps: Iterable[Step]) -> None:
+def mark_undecided(result: Resolution, error: Exception, fields: Iterable[str], steps: Iterable[Step]) -> None:
     """What could not be told leaves its fields unknown and its rules undecided, and so does a fault of ours."""
     lacking = (
         error if isinstance(error, NotKnown) else NotKnown("a fault of spec-lsp", f"{type(error).__name__}: {error}")
@@ -752,7 +752,7 @@ def give_up(result: Resolution, error: Exception, fields: Iterable[str], steps: 
     if lacking is not error:
         result.faults.append(f"{', '.join(s.name for s in steps)}: {lacking.why}")
     c = result.config
-    untold = isinstance(error, NotTold)
+    untold = isinstance(error, NotGiven)
     kept = {f for f in fields if c.known(f) and (c.given(f) or c.given(SPEAKS_FOR.get(f, f)))} if untold else set()
     c.forget([f for f in fields if f not in kept], _why(lacking), untold=untold)
     result.undecided.update((s.rule.name, lacking.what) for s in steps if s.rule)

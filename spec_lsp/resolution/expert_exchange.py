@@ -116,7 +116,7 @@ def flashinfer_dispatch_type_without_its_exchange(c: Config) -> Refusal | None:
     if c.moe_a2a_backend != "flashinfer" and c.flashinfer_a2a_dispatch_type not in (None, "auto"):
         return Refusal(
             at="flashinfer_a2a_dispatch_type",
-            with_=("moe_a2a_backend",),
+            related_fields=("moe_a2a_backend",),
             message=f"{c.shown('flashinfer_a2a_dispatch_type')} needs `--moe-a2a-backend flashinfer`, and the backend "
             f"is `{c.moe_a2a_backend}`. Leave it out.",
             fixes=(dropping("flashinfer_a2a_dispatch_type"), setting(moe_a2a_backend="flashinfer")),
@@ -149,7 +149,7 @@ def flashinfer_megamoe_on_unfit_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("quantization", "model_path"),
+        related_fields=("quantization", "model_path"),
         message=f"{c.shown('moe_a2a_backend')} cannot be used: {why}. Use another all-to-all backend.",
         fixes=(setting(moe_a2a_backend="deepep"), dropping("moe_a2a_backend")),
     )
@@ -195,7 +195,7 @@ def flashinfer_megamoe_combine_type(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=variable,
-        with_=("moe_a2a_backend", other) if other else ("moe_a2a_backend",),
+        related_fields=("moe_a2a_backend", other) if other else ("moe_a2a_backend",),
         message=f"`{variable}={combine}` does not fit {c.shown('moe_a2a_backend')}: {why}. Unset it.",
         fixes=(dropping_env(variable),),
     )
@@ -219,7 +219,7 @@ def flashinfer_megamoe_without_bfloat16(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dtype",
-        with_=("moe_a2a_backend", "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16"),
+        related_fields=("moe_a2a_backend", "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16"),
         message=f"{c.shown('dtype')} does not fit {c.shown('moe_a2a_backend')} with FP4 weights and 16-bit "
         "activations, which needs bfloat16. Set `--dtype bfloat16`.",
         fixes=(setting(dtype="bfloat16"),),
@@ -256,7 +256,7 @@ def exchange_without_attention_dp_on_all_ranks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("tp_size", parallel.attention_dp_field(c)),
+        related_fields=("tp_size", parallel.attention_dp_field(c)),
         message=f"{c.shown('moe_a2a_backend')} needs attention data parallelism with one group for each of the "
         f"{c.tp_size} TP ranks, and there are {parallel.attention_dp_size(c)}. Add the groups or use another "
         "backend.",
@@ -292,7 +292,7 @@ def flashinfer_megamoe_with_another_runner(c: Config) -> Refusal | None:
     if c.moe_a2a_backend == "flashinfer_megamoe" and c.moe_runner_backend != "flashinfer_megamoe":
         return Refusal(
             at="moe_runner_backend",
-            with_=("moe_a2a_backend",),
+            related_fields=("moe_a2a_backend",),
             message=f"{c.shown('moe_runner_backend')} cannot be combined with {c.shown('moe_a2a_backend')}, which "
             "computes the experts itself. Leave the runner out.",
             fixes=(
@@ -309,7 +309,7 @@ def flashinfer_megamoe_with_another_runner(c: Config) -> Refusal | None:
     "flashinfer-megamoe-off-blackwell",
     raises="ValueError",
     since="0.5.20",
-    gate=True,
+    hardware_only=True,
     bad="gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --dp-size 2 --enable-dp-attention --quantization mxfp8 "
     "--moe-a2a-backend flashinfer_megamoe",
     good="model=qwen3-30b-a3b -- --tp-size 2",
@@ -357,7 +357,7 @@ def normal_dispatch_on_low_latency_backend(c: Config) -> Refusal | None:
         other = "moe_runner_backend" if cutedsl else "moe_a2a_backend"
         return Refusal(
             at="deepep_mode",
-            with_=(other,),
+            related_fields=(other,),
             message=f"{c.shown('deepep_mode')} does not work with {c.shown(other)}, which takes tokens from "
             "low-latency dispatch only. Leave the mode out or set `low_latency`.",
             fixes=(dropping("deepep_mode"), setting(deepep_mode="low_latency")),
@@ -400,7 +400,7 @@ def deepep_v2_on_unfit_model(c: Config) -> Refusal | None:
             return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('moe_a2a_backend')} is not validated for this model. Use `deepep`.",
         fixes=(setting(moe_a2a_backend="deepep"), dropping("moe_a2a_backend")),
     )
@@ -451,7 +451,7 @@ def deepep_v2_conflict(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at=field,
-        with_=("moe_a2a_backend",),
+        related_fields=("moe_a2a_backend",),
         message=f"{c.shown(field)} cannot be combined with {c.shown('moe_a2a_backend')}: {why}.",
         fixes=(setting(deepep_v2_mode="hybrid"), dropping(field), setting(moe_a2a_backend="deepep")),
     )
@@ -506,7 +506,7 @@ def nvfp4_dispatch_of_16_bit_activations(c: Config) -> Refusal | None:
     label = f"`{at}`" if at.isupper() else c.shown(at)
     return Refusal(
         at=at,
-        with_=("moe_runner_backend", "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16"),
+        related_fields=("moe_runner_backend", "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16"),
         message=f"{label} sends tokens as NVFP4, but the CuteDSL runner keeps activations in 16 bit here. Send them "
         "as bf16.",
         fixes=(dropping_env(at) if at.isupper() else setting(flashinfer_a2a_dispatch_type="bf16"),),
@@ -573,7 +573,7 @@ def flashinfer_dispatch_type_on_unfit_experts(c: Config) -> Refusal | None:
     variable = field.isupper()
     return Refusal(
         at="flashinfer_a2a_dispatch_type",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('flashinfer_a2a_dispatch_type')} does not fit "
         f"{f'`{field}`' if variable else c.shown(field)}: {why}.",
         fixes=(
@@ -625,7 +625,7 @@ def moe_runner_on_unfit_exchange(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_runner_backend",
-        with_=("moe_a2a_backend",),
+        related_fields=("moe_a2a_backend",),
         message=f"{c.shown('moe_runner_backend')} takes no tokens from {c.shown('moe_a2a_backend')}: use "
         f"{', '.join(f'`{r}`' for r in allowed)}.",
         fixes=(*(setting(moe_runner_backend=r) for r in allowed if r != "auto"), dropping("moe_a2a_backend")),
@@ -680,7 +680,7 @@ def prefill_chunk_above_mori_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="chunked_prefill_size",
-        with_=("moe_a2a_backend", "SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
+        related_fields=("moe_a2a_backend", "SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
         message=f"{c.shown('chunked_prefill_size')} exceeds the {capacity} tokens that {c.shown('moe_a2a_backend')} "
         "has room for. Lower the chunk or raise `SGLANG_MORI_NUM_MAX_DISPATCH_TOKENS_PER_RANK`.",
         fixes=(
@@ -714,7 +714,7 @@ def pplx_without_attention_dp(c: Config) -> Refusal | None:
     if c.moe_a2a_backend == "pplx" and parallel.attention_dp_size(c) < 2:
         return Refusal(
             at="moe_a2a_backend",
-            with_=("tp_size", parallel.attention_dp_field(c)),
+            related_fields=("tp_size", parallel.attention_dp_field(c)),
             message=f"{c.shown('moe_a2a_backend')} exchanges tokens between attention-DP groups, and there is only "
             "one. Add attention data parallelism or use another backend.",
             fixes=(_spanning_attention_dp(c), dropping("moe_a2a_backend")),
@@ -754,7 +754,7 @@ def prefill_chunk_above_pplx_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="chunked_prefill_size",
-        with_=("moe_a2a_backend", "SGLANG_PPLX_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
+        related_fields=("moe_a2a_backend", "SGLANG_PPLX_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
         message=f"A rank sends up to {needed} tokens at once, more than the {capacity} that "
         f"{c.shown('moe_a2a_backend')} has room for. Raise `SGLANG_PPLX_NUM_MAX_DISPATCH_TOKENS_PER_RANK` or "
         "lower the chunk.",
@@ -814,7 +814,7 @@ def deepep_v2_draft(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("speculative_algorithm", "moe_a2a_backend"),
+        related_fields=("speculative_algorithm", "moe_a2a_backend"),
         message=f"{c.shown(at)} would serve the draft model, for which DeepEP v2 is not validated. Set "
         "`--speculative-moe-a2a-backend` to another backend.",
         fixes=(setting(speculative_moe_a2a_backend="deepep"), dropping("speculative_moe_a2a_backend")),
@@ -857,7 +857,7 @@ def prefill_chunk_above_deepep_v2_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("chunked_prefill_size", "SGLANG_DEEPEP_V2_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
+        related_fields=("chunked_prefill_size", "SGLANG_DEEPEP_V2_NUM_MAX_DISPATCH_TOKENS_PER_RANK"),
         message=f"A rank sends up to {needed} tokens of a prefill chunk at once, more than the {capacity} that "
         f"{c.shown('moe_a2a_backend')} has room for. Raise `SGLANG_DEEPEP_V2_NUM_MAX_DISPATCH_TOKENS_PER_RANK`.",
         fixes=(
@@ -888,7 +888,7 @@ def decode_graph_above_deepep_v2_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("cuda_graph_max_bs_decode", "max_running_requests", variable),
+        related_fields=("cuda_graph_max_bs_decode", "max_running_requests", variable),
         message=f"A rank decodes up to {needed} tokens in one CUDA graph, more than the {capacity} that "
         f"{c.shown('moe_a2a_backend')} has room for. Raise `{variable}` or lower `--cuda-graph-max-bs-decode`.",
         fixes=(setting_env(**{variable: str(needed)}), setting(cuda_graph_max_bs_decode=int(capacity))),
@@ -920,7 +920,7 @@ def flashinfer_exchange_without_chunked_prefill(c: Config) -> Refusal | None:
     if c.disaggregation_mode != "decode" and c.chunked_prefill_size <= 0:
         return Refusal(
             at="chunked_prefill_size",
-            with_=("moe_a2a_backend",),
+            related_fields=("moe_a2a_backend",),
             message=f"{c.shown('chunked_prefill_size')} switches chunked prefill off, but "
             f"{c.shown('moe_a2a_backend')} has a workspace of fixed size. Set a chunk size above zero.",
             fixes=(dropping("chunked_prefill_size"), setting(chunked_prefill_size=8192)),
@@ -956,7 +956,7 @@ def prefill_chunk_above_flashinfer_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=variable if c.env.is_set(variable) else "moe_a2a_backend",
-        with_=("chunked_prefill_size", "cuda_graph_max_bs_decode", "moe_a2a_backend"),
+        related_fields=("chunked_prefill_size", "cuda_graph_max_bs_decode", "moe_a2a_backend"),
         message=f"A rank computes up to {needed} tokens at once, more than the {capacity} that FlashInfer's exchange "
         f"has room for. Raise `{variable}` or unset it.",
         fixes=(*((dropping_env(variable),) if c.env.is_set(variable) else ()), setting_env(**{variable: str(needed)})),
@@ -993,7 +993,7 @@ def prefill_above_cutedsl_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="max_prefill_tokens",
-        with_=("moe_a2a_backend", "moe_runner_backend", variable),
+        related_fields=("moe_a2a_backend", "moe_runner_backend", variable),
         message=f"{c.shown('max_prefill_tokens')} exceeds the {capacity} tokens that FlashInfer's exchange has room "
         f"for. Raise `{variable}` or lower the limit.",
         fixes=(

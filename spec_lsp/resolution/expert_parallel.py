@@ -54,7 +54,7 @@ def shared_experts_tp_not_available(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="shared_experts_tp_size",
-        with_=("tp_size", "moe_a2a_backend"),
+        related_fields=("tp_size", "moe_a2a_backend"),
         message=f"{c.shown('shared_experts_tp_size')} cannot be used: {why}. Leave it out.",
         fixes=(dropping("shared_experts_tp_size"),),
     )
@@ -98,7 +98,7 @@ def per_rank_expert_copies_without_exchange(c: Config) -> Refusal | None:
     if c.ep_dispatch_algorithm in ("static", "lp") and _needs_same_replica_on_all_ranks(c):
         return Refusal(
             at="ep_dispatch_algorithm",
-            with_=("moe_a2a_backend",),
+            related_fields=("moe_a2a_backend",),
             message=f"{c.shown('ep_dispatch_algorithm')} lets each rank pick its own copy of an expert, but without "
             "an all-to-all backend all ranks have to pick the same. Use `dynamic`, or an all-to-all backend.",
             fixes=(
@@ -126,7 +126,7 @@ def eplb_without_expert_parallelism(c: Config) -> Refusal | None:
     if c.enable_eplb and (c.before("0.5.16") or c.ep_join_mode != "scale") and c.ep_size <= 1:
         return Refusal(
             at="enable_eplb",
-            with_=("ep_size",),
+            related_fields=("ep_size",),
             message=f"{c.shown('enable_eplb')} has no other rank to move experts to ({c.shown('ep_size')}), and "
             "SGLang stops on a bare assertion. Set `--ep-size` to the TP size or leave the balancer out.",
             fixes=(setting(ep_size=c.tp_size), dropping("enable_eplb")),
@@ -222,7 +222,7 @@ def elastic_ep_with_fixed_balancer(c: Config) -> Refusal | None:
     if c.elastic_ep_backend is not None and c.enable_eplb and c.eplb_algorithm not in allowed:
         return Refusal(
             at="eplb_algorithm",
-            with_=("elastic_ep_backend",),
+            related_fields=("elastic_ep_backend",),
             message=f"{c.shown('eplb_algorithm')} does not know of lost ranks, which {c.shown('elastic_ep_backend')} "
             "has to live with. Leave it out or use `elasticity_aware`.",
             fixes=(dropping("eplb_algorithm"), setting(eplb_algorithm="elasticity_aware")),
@@ -243,7 +243,7 @@ def elastic_ep_with_pipeline(c: Config) -> Refusal | None:
     if c.elastic_ep_backend is not None and c.pp_size != 1:
         return Refusal(
             at="pp_size",
-            with_=("elastic_ep_backend",),
+            related_fields=("elastic_ep_backend",),
             message=f"{c.shown('pp_size')} cannot be combined with {c.shown('elastic_ep_backend')}: ranks could not "
             "leave every pipeline stage at once. Use one of the two.",
             fixes=(dropping("pp_size"), dropping("elastic_ep_backend")),
@@ -419,7 +419,7 @@ def elastic_ep_group_that_cannot_join(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at=field,
-        with_=("elastic_ep_backend", "max_ep_size"),
+        related_fields=("elastic_ep_backend", "max_ep_size"),
         message=f"{c.shown(field) if c.given(field) else f'`{c.flag(field)}`'} does not fit elastic expert parallelism: {why}.",
         fixes=(dropping(field), dropping("ep_join_mode"), dropping("max_ep_size")),
     )

@@ -112,7 +112,7 @@ def incomplete_dynamic_linker_config(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="unified_cache_external_linker_config" if config is not None else "unified_cache_external_linker_backend",
-        with_=("unified_cache_external_linker_backend", LINKER),
+        related_fields=("unified_cache_external_linker_backend", LINKER),
         message=f"The dynamic cache linker cannot be loaded: its configuration {flaw}, so SGLang stops. Name its class "
         "and module in --unified-cache-external-linker-config.",
         fixes=(
@@ -154,7 +154,7 @@ def linker_dedup_without_mooncake_linker(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_linker_mla_dedup",
-        with_=(LINKER, "unified_cache_external_linker_backend"),
+        related_fields=(LINKER, "unified_cache_external_linker_backend"),
         message=f"{c.shown('enable_linker_mla_dedup')} works with the Mooncake cache linker only, so SGLang stops. "
         "Drop it, or turn that linker on.",
         fixes=(
@@ -181,7 +181,7 @@ def linker_without_standard_radix_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at if c.given(at) else LINKER,
-        with_=(LINKER, at),
+        related_fields=(LINKER, at),
         message=f"{c.shown(LINKER)} needs SGLang's own radix cache, which {c.shown(at)} takes away, so SGLang stops. "
         "Drop one of the two.",
         fixes=(dropping(at), dropping(LINKER)),
@@ -203,7 +203,7 @@ def linker_with_hierarchical_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hierarchical_cache" if c.given("enable_hierarchical_cache") else LINKER,
-        with_=(LINKER, "enable_hierarchical_cache"),
+        related_fields=(LINKER, "enable_hierarchical_cache"),
         message=f"{c.shown(LINKER)} and {c.shown('enable_hierarchical_cache')} both move KV pages off the GPU, and "
         "SGLang takes only one of them.",
         fixes=(dropping("enable_hierarchical_cache"), dropping(LINKER)),
@@ -225,7 +225,7 @@ def linker_with_storage_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_storage_backend",
-        with_=(LINKER,),
+        related_fields=(LINKER,),
         message=f"{c.shown(LINKER)} does not use {c.shown('hicache_storage_backend')}, and SGLang stops rather than "
         "ignore it. Choose the store with --unified-cache-external-linker-backend.",
         fixes=(dropping("hicache_storage_backend"), dropping(LINKER)),
@@ -268,7 +268,7 @@ def staging_buffer_without_storage(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_host_memory_mode",
-        with_=("hicache_storage_backend", "enable_hierarchical_cache"),
+        related_fields=("hicache_storage_backend", "enable_hierarchical_cache"),
         message=f"{c.shown('hicache_host_memory_mode')} keeps nothing in host memory and no storage backend is named, "
         "so SGLang stops. Name one, or let host memory be the cache.",
         fixes=(setting(hicache_host_memory_mode="cache"), setting(hicache_storage_backend="file")),
@@ -291,7 +291,7 @@ def staging_buffer_with_write_back(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_write_policy",
-        with_=("hicache_host_memory_mode",),
+        related_fields=("hicache_host_memory_mode",),
         message=f"{c.shown('hicache_write_policy')} has no host tier to write to under "
         f"{c.shown('hicache_host_memory_mode')}, so SGLang stops. Write through instead.",
         fixes=(setting(hicache_write_policy="write_through"), setting(hicache_host_memory_mode="cache")),
@@ -321,7 +321,7 @@ def staging_buffer_on_decode_server(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_host_memory_mode",
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"{c.shown('hicache_host_memory_mode')} is not made for decode servers, so SGLang stops. Let host "
         "memory be the cache.",
         fixes=(setting(hicache_host_memory_mode="cache"), dropping("hicache_host_memory_mode")),
@@ -411,7 +411,7 @@ def storage_layout_against_host_receive(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_storage_backend",
-        with_=("disaggregation_decode_host_receive_threshold", "hicache_mem_layout"),
+        related_fields=("disaggregation_decode_host_receive_threshold", "hicache_mem_layout"),
         message=f"{c.shown('hicache_storage_backend')} needs the {c.hicache_mem_layout} layout in host memory, but "
         f"{c.shown('disaggregation_decode_host_receive_threshold')} needs layer_first, so SGLang stops. Drop one of "
         "the two.",
@@ -450,7 +450,7 @@ def host_cache_storage_with_dcp(c: Config) -> Refusal | None:
     at = "hicache_host_memory_mode" if newer else "hicache_storage_backend"
     return Refusal(
         at=at,
-        with_=("hicache_storage_backend", "dcp_size"),
+        related_fields=("hicache_storage_backend", "dcp_size"),
         message=f"{c.shown(at)} cannot be used under {c.shown('dcp_size')}, where each rank holds a part of the KV "
         "cache, and SGLang stops.",
         fixes=(setting(hicache_host_memory_mode="cache") if newer else dropping(at), setting(dcp_size=1)),
@@ -474,7 +474,7 @@ def drafting_over_shared_host_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("enable_hierarchical_cache", "dcp_size"),
+        related_fields=("enable_hierarchical_cache", "dcp_size"),
         message=f"{c.shown('speculative_algorithm')} does not work with {c.shown('enable_hierarchical_cache')} under "
         f"{c.shown('dcp_size')}, and SGLang stops. Drop the hierarchical cache, or the draft.",
         fixes=(dropping("enable_hierarchical_cache"), setting(dcp_size=1), dropping("speculative_algorithm")),
@@ -497,7 +497,7 @@ def other_host_cache_with_dcp(c: Config) -> Refusal | None:
     at = "enable_lmcache" if c.enable_lmcache else "enable_hisparse"
     return Refusal(
         at=at,
-        with_=("enable_hierarchical_cache", "dcp_size"),
+        related_fields=("enable_hierarchical_cache", "dcp_size"),
         message=f"{c.shown(at)} cannot address a KV cache that {c.shown('dcp_size')} splits over the ranks, so SGLang "
         "stops.",
         fixes=(dropping(at), setting(dcp_size=1)),
@@ -520,7 +520,7 @@ def shared_host_cache_without_mla(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hierarchical_cache",
-        with_=("dcp_size",),
+        related_fields=("dcp_size",),
         message=f"{c.shown('enable_hierarchical_cache')} works under {c.shown('dcp_size')} only with latent "
         "attention, which this model does not have, so SGLang stops. Drop one of the two.",
         fixes=(dropping("enable_hierarchical_cache"), setting(dcp_size=1)),
@@ -654,7 +654,7 @@ def hisparse_with_radix_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hisparse",
-        with_=("disable_radix_cache",),
+        related_fields=("disable_radix_cache",),
         message=f"{c.shown('enable_hisparse')} does not work with the radix cache, and SGLang stops. Disable the "
         "radix cache with it.",
         fixes=(setting(disable_radix_cache=True), dropping("enable_hisparse")),
@@ -677,7 +677,7 @@ def hisparse_with_mixed_chunks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_mixed_chunk",
-        with_=("enable_hisparse",),
+        related_fields=("enable_hisparse",),
         message=f"{c.shown('enable_mixed_chunk')} does not work with {c.shown('enable_hisparse')}, and SGLang stops. "
         "Drop one.",
         fixes=(dropping("enable_mixed_chunk"), dropping("enable_hisparse")),
@@ -699,7 +699,7 @@ def hisparse_with_draft_tree(c: Config) -> Refusal | None:
     fix = setting(speculative_eagle_topk=1) if at == "speculative_eagle_topk" else dropping(at)
     return Refusal(
         at=at,
-        with_=("enable_hisparse",),
+        related_fields=("enable_hisparse",),
         message=f"{c.shown(at)} does not work with {c.shown('enable_hisparse')}, and SGLang stops. Draft one chain of "
         "fixed length.",
         fixes=(fix, dropping("enable_hisparse")),
@@ -718,7 +718,7 @@ def hisparse_on_unified_kv(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hisparse",
-        with_=("SGLANG_HACK_FLASHMLA_BACKEND",),
+        related_fields=("SGLANG_HACK_FLASHMLA_BACKEND",),
         message=f"{c.shown('enable_hisparse')} does not work on the unified KV path that SGLANG_HACK_FLASHMLA_BACKEND "
         "chooses, and SGLang stops.",
         fixes=(setting_env(SGLANG_HACK_FLASHMLA_BACKEND="triton"), dropping("enable_hisparse")),
@@ -749,7 +749,7 @@ def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=("enable_hisparse",),
+        related_fields=("enable_hisparse",),
         message=f"{c.shown('enable_hisparse')} cannot keep {c.shown('kv_cache_dtype')}, and SGLang stops. Use "
         "fp8_e4m3 or bfloat16.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), setting(kv_cache_dtype="bfloat16"), dropping("enable_hisparse")),
@@ -793,7 +793,7 @@ def hisparse_attention_kernel(c: Config) -> Refusal | None:
         if backend is not None and backend not in allowed:
             return Refusal(
                 at=at,
-                with_=("enable_hisparse", "kv_cache_dtype"),
+                related_fields=("enable_hisparse", "kv_cache_dtype"),
                 message=f"{c.shown('enable_hisparse')} cannot feed {c.shown(at)} here, and SGLang stops. It can feed "
                 f"{' and '.join(allowed)}.",
                 fixes=(dropping(at), *_naming(at, allowed), dropping("enable_hisparse")),

@@ -60,7 +60,7 @@ def dequant_dtype_without_nvfp4(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="prefill_kv_cache_dequant_dtype",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown('prefill_kv_cache_dequant_dtype')} applies to an NVFP4 KV cache only, and SGLang stops. "
         "Drop it, or keep the KV cache in nvfp4.",
         fixes=(dropping("prefill_kv_cache_dequant_dtype"), setting(kv_cache_dtype="nvfp4")),
@@ -86,7 +86,7 @@ def nvfp4_prefill_backend(c: Config) -> Refusal | None:
     at = backend_field(c, "prefill")
     return Refusal(
         at=at,
-        with_=("kv_cache_dtype", "prefill_kv_cache_dequant_dtype"),
+        related_fields=("kv_cache_dtype", "prefill_kv_cache_dequant_dtype"),
         message=f"{c.shown(at)} cannot prefill over an NVFP4 KV cache this way, and SGLang stops. Leave the backend "
         "out.",
         fixes=(dropping("attention_backend", "prefill_attention_backend"), setting(kv_cache_dtype="fp8_e4m3")),
@@ -94,7 +94,7 @@ def nvfp4_prefill_backend(c: Config) -> Refusal | None:
 
 
 @handle_nvfp4_prefill_kv_dequant_dtype.refuses(
-    "SPC352", "native-nvfp4-prefill-off-sm100", raises="ValueError", gate=True,
+    "SPC352", "native-nvfp4-prefill-off-sm100", raises="ValueError", hardware_only=True,
     bad="gpu=rtxpro6000 -- --kv-cache-dtype nvfp4 --prefill-kv-cache-dequant-dtype nvfp4",
     good="gpu=b200 -- --kv-cache-dtype nvfp4 --prefill-kv-cache-dequant-dtype nvfp4",
 )  # fmt: skip
@@ -109,7 +109,7 @@ def native_nvfp4_prefill_off_sm100(c: Config) -> Refusal | None:
     field = at if c.given(at) else backend_field(c, "prefill")
     return Refusal(
         at=field,
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown(field)} makes prefill read NVFP4 pages as they are, which only SM100 can, and SGLang stops "
         f"on {c.gpu.title}. Let prefill convert them to fp8_e4m3.",
         fixes=(
@@ -133,7 +133,7 @@ def nvfp4_decode_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="decode_attention_backend",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown('decode_attention_backend')} cannot decode over an NVFP4 KV cache, and SGLang stops. Leave "
         "it out.",
         fixes=(dropping("decode_attention_backend"), setting(kv_cache_dtype="fp8_e4m3")),
@@ -165,7 +165,7 @@ handle_mxfp8_kv_cache_compatibility = Handler(
 
 
 @handle_mxfp8_kv_cache_compatibility.refuses(
-    "SPC354", "mxfp8-kv-cache-off-blackwell", raises="ValueError", gate=True,
+    "SPC354", "mxfp8-kv-cache-off-blackwell", raises="ValueError", hardware_only=True,
     bad="--kv-cache-dtype mxfp8", good="--kv-cache-dtype fp8_e4m3",
 )  # fmt: skip
 def mxfp8_kv_cache_off_blackwell(c: Config) -> Refusal | None:
@@ -191,7 +191,7 @@ handle_kv4_compatibility = Handler(
 
 
 @handle_kv4_compatibility.refuses(
-    "SPC355", "nvfp4-kv-cache-off-blackwell", raises="RuntimeError", since="0.5.16", gate=True,
+    "SPC355", "nvfp4-kv-cache-off-blackwell", raises="RuntimeError", since="0.5.16", hardware_only=True,
     bad="sglang=0.5.20 -- --kv-cache-dtype nvfp4", good="gpu=b200 -- --kv-cache-dtype nvfp4",
 )  # fmt: skip
 def nvfp4_kv_cache_off_blackwell(c: Config) -> Refusal | None:
@@ -214,7 +214,7 @@ def nvfp4_kv_cache_off_blackwell(c: Config) -> Refusal | None:
 
 
 @handle_kv4_compatibility.refuses(
-    "SPC356", "fp4-kv-cache-off-cuda", raises="RuntimeError", gate=True,
+    "SPC356", "fp4-kv-cache-off-cuda", raises="RuntimeError", hardware_only=True,
     bad="gpu=mi300x -- --kv-cache-dtype fp4_mx_block16", good="gpu=mi300x -- --kv-cache-dtype fp8_e4m3",
 )  # fmt: skip
 def fp4_kv_cache_off_cuda(c: Config) -> Refusal | None:
@@ -245,7 +245,7 @@ def fp4_kv_cache_in_unified_memory(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_unified_memory",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown('enable_unified_memory')} cannot hold {c.shown('kv_cache_dtype')}, and SGLang stops. Drop "
         "one.",
         fixes=(dropping("enable_unified_memory"), dropping("kv_cache_dtype")),
@@ -283,14 +283,14 @@ def drafting_over_native_nvfp4(c: Config) -> Refusal | None:
             return None
         return Refusal(
             at="speculative_ngram_max_bfs_breadth",
-            with_=("kv_cache_dtype", "speculative_algorithm"),
+            related_fields=("kv_cache_dtype", "speculative_algorithm"),
             message=f"{c.shown('speculative_ngram_max_bfs_breadth')} makes a tree, which trtllm_mha cannot verify "
             "over an NVFP4 KV cache, and SGLang stops. Draft a single chain.",
             fixes=(setting(speculative_ngram_max_bfs_breadth=1), setting(kv_cache_dtype="fp8_e4m3")),
         )
     return Refusal(
         at="speculative_algorithm",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown('speculative_algorithm')} cannot write an NVFP4 KV cache as SM100 reads it, and SGLang "
         "stops. Keep the KV cache in another type, or draft with EAGLE.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("speculative_algorithm")),
@@ -323,7 +323,7 @@ def nvfp4_draft_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_draft_attention_backend",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown('speculative_draft_attention_backend')} cannot read the draft's NVFP4 KV cache, and SGLang "
         "stops. Leave it out.",
         fixes=(dropping("speculative_draft_attention_backend"), setting(kv_cache_dtype="fp8_e4m3")),
@@ -353,7 +353,7 @@ def native_nvfp4_in_disaggregation(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_mode",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown('kv_cache_dtype')} cannot be sent between servers, so SGLang stops under "
         f"{c.shown('disaggregation_mode')}. Use fp8_e4m3.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("kv_cache_dtype")),
@@ -376,7 +376,7 @@ def native_nvfp4_in_host_cache(c: Config) -> Refusal | None:
     at = "enable_hierarchical_cache" if c.enable_hierarchical_cache else "enable_lmcache"
     return Refusal(
         at=at,
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown(at)} cannot keep {c.shown('kv_cache_dtype')}, and SGLang stops. Drop one of the two.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping(at)),
     )
@@ -416,7 +416,7 @@ def fp4_kv_cache_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at if c.given(at) else "kv_cache_dtype",
-        with_=("kv_cache_dtype",),
+        related_fields=("kv_cache_dtype",),
         message=f"{c.shown(at)} cannot read {c.shown('kv_cache_dtype')}, and SGLang stops. Use {' or '.join(allowed)}.",
         fixes=(
             *(setting(**{at: name}) for name in allowed),
@@ -454,7 +454,7 @@ def no_kv_cache_for_generation(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=NO_KV,
-        with_=("is_embedding",),
+        related_fields=("is_embedding",),
         message=f"{c.shown(NO_KV)} is for embedding servers, and SGLang stops without --is-embedding. Drop it to "
         "generate.",
         fixes=(dropping(NO_KV), setting(is_embedding=True)),
@@ -474,7 +474,7 @@ def no_kv_cache_in_scaled_type(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=(NO_KV,),
+        related_fields=(NO_KV,),
         message=f"{c.shown('kv_cache_dtype')} does not go with {c.shown(NO_KV)}, and SGLang stops. Leave the type out.",
         fixes=(dropping("kv_cache_dtype"), dropping(NO_KV)),
     )
@@ -493,7 +493,7 @@ def chunked_prefill_without_kv_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="chunked_prefill_size" if c.given("chunked_prefill_size") else NO_KV,
-        with_=(NO_KV, "chunked_prefill_size"),
+        related_fields=(NO_KV, "chunked_prefill_size"),
         message=f"{c.shown(NO_KV)} needs prefill in one pass, and SGLang stops unless `--chunked-prefill-size -1` is "
         "given.",
         fixes=(setting(chunked_prefill_size=-1), dropping(NO_KV)),
@@ -513,7 +513,7 @@ def radix_cache_without_kv_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=NO_KV,
-        with_=("disable_radix_cache",),
+        related_fields=("disable_radix_cache",),
         message=f"{c.shown(NO_KV)} leaves the radix cache nothing to index, and SGLang stops unless it is disabled.",
         fixes=(setting(disable_radix_cache=True), dropping(NO_KV)),
     )
@@ -536,7 +536,7 @@ def context_parallelism_without_kv_cache(c: Config) -> Refusal | None:
     at = "attn_cp_size" if attention_cp_size(c) > 1 else enable
     return Refusal(
         at=at,
-        with_=(NO_KV,),
+        related_fields=(NO_KV,),
         message=f"{c.shown(at)} needs the KV cache that {c.shown(NO_KV)} takes away, and SGLang stops. Drop one of "
         "the two.",
         fixes=(dropping("attn_cp_size", enable), dropping(NO_KV)),
@@ -556,7 +556,7 @@ def hisparse_without_kv_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hisparse",
-        with_=(NO_KV,),
+        related_fields=(NO_KV,),
         message=f"{c.shown('enable_hisparse')} manages the KV cache that {c.shown(NO_KV)} takes away, and SGLang "
         "stops. Drop one of the two.",
         fixes=(dropping("enable_hisparse"), dropping(NO_KV)),
@@ -588,7 +588,7 @@ def no_kv_cache_off_flashattention(c: Config) -> Refusal | None:
     at = backend_field(c, "prefill")
     return Refusal(
         at=at if c.given(at) else NO_KV,
-        with_=(NO_KV,),
+        related_fields=(NO_KV,),
         message=f"{c.shown(at)} reads keys and values back from the KV cache that {c.shown(NO_KV)} takes away, and "
         "SGLang stops. Prefill with fa3 or fa4.",
         fixes=(setting(**{at: "fa3"}), setting(**{at: "fa4"}), dropping(NO_KV)),
@@ -618,7 +618,7 @@ def session_radix_cache_without_priority(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_session_radix_cache",
-        with_=("radix_eviction_policy",),
+        related_fields=("radix_eviction_policy",),
         message=f"{c.shown('enable_session_radix_cache')} needs eviction by priority, and SGLang stops under "
         f"{c.shown('radix_eviction_policy')}.",
         fixes=(setting(radix_eviction_policy="priority"), dropping("enable_session_radix_cache")),
@@ -640,7 +640,7 @@ def host_pool_backup_off_decode_server(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_BACKUP,
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"{c.shown(_BACKUP)} is for decode servers, and SGLang stops. Drop it.",
         fixes=(dropping(_BACKUP), setting(disaggregation_mode="decode")),
     )
@@ -663,7 +663,7 @@ def host_pool_backup_with_dcp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_BACKUP,
-        with_=("dcp_size",),
+        related_fields=("dcp_size",),
         message=f"{c.shown(_BACKUP)} does not know the split of {c.shown('dcp_size')}, and SGLang stops. Back up to "
         "cpu_tensor.",
         fixes=(Change(set={_BACKUP: "cpu_tensor"}), dropping(_BACKUP), setting(dcp_size=1)),
@@ -688,7 +688,7 @@ def host_pool_backup_with_preemption(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_BACKUP,
-        with_=("enable_priority_scheduling", "disable_priority_preemption"),
+        related_fields=("enable_priority_scheduling", "disable_priority_preemption"),
         message=f"{c.shown(_BACKUP)} does not go with the preemption of {c.shown('enable_priority_scheduling')}, and "
         "SGLang stops. Disable preemption.",
         fixes=(setting(disable_priority_preemption=True), dropping(_BACKUP), dropping("enable_priority_scheduling")),
@@ -716,7 +716,7 @@ def tlru_threshold(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="radix_eviction_policy_config" if c.given("radix_eviction_policy_config") else "radix_eviction_policy",
-        with_=("radix_eviction_policy", "radix_eviction_policy_config"),
+        related_fields=("radix_eviction_policy", "radix_eviction_policy_config"),
         message=f"{c.shown('radix_eviction_policy')} with threshold {threshold} and next_prompt_estimate {estimate} "
         "would evict as lru does, and SGLang stops. Give a threshold above the estimate.",
         fixes=(
@@ -740,7 +740,7 @@ def host_cache_without_radix_cache(c: Config) -> Refusal | None:
     at = "disable_radix_cache" if c.given("disable_radix_cache") else "enable_hierarchical_cache"
     return Refusal(
         at=at,
-        with_=("enable_hierarchical_cache", "disable_radix_cache"),
+        related_fields=("enable_hierarchical_cache", "disable_radix_cache"),
         message=f"{c.shown('enable_hierarchical_cache')} keeps what the radix cache evicts, but "
         f"{c.shown('disable_radix_cache')} turns that off, and SGLang stops. Drop one of the two.",
         fixes=(dropping("disable_radix_cache"), dropping("enable_hierarchical_cache")),
@@ -762,7 +762,7 @@ def decode_offload_off_decode_server(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_OFFLOAD,
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"{c.shown(_OFFLOAD)} is for decode servers, and SGLang stops. Drop it.",
         fixes=(dropping(_OFFLOAD), setting(disaggregation_mode="decode")),
     )
@@ -784,7 +784,7 @@ def decode_offload_without_storage(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_OFFLOAD,
-        with_=("hicache_storage_backend",),
+        related_fields=("hicache_storage_backend",),
         message=f"{c.shown(_OFFLOAD)} has nowhere to put the KV cache, and SGLang stops. Name a storage backend.",
         fixes=(setting(hicache_storage_backend="file"), dropping(_OFFLOAD)),
     )
@@ -809,7 +809,7 @@ def decode_offload_with_host_pool_backup(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_BACKUP,
-        with_=(_OFFLOAD,),
+        related_fields=(_OFFLOAD,),
         message=f"{c.shown(_BACKUP)} and {c.shown(_OFFLOAD)} each build a host pool, and SGLang takes only one of "
         "them.",
         fixes=(dropping(_BACKUP), dropping(_OFFLOAD)),
@@ -832,7 +832,7 @@ def decode_offload_with_spec_v2(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_OFFLOAD,
-        with_=("SGLANG_ENABLE_SPEC_V2",),
+        related_fields=("SGLANG_ENABLE_SPEC_V2",),
         message=f"{c.shown(_OFFLOAD)} does not work with SGLANG_ENABLE_SPEC_V2, and SGLang stops. Drop one of the two.",
         fixes=(Change(drop_env=("SGLANG_ENABLE_SPEC_V2",)), dropping(_OFFLOAD)),
     )
@@ -913,7 +913,7 @@ def _lmcache_refusal(c: Config, raises: str) -> Refusal | None:
     drop = dropping(at) if at != "dcp_size" else setting(dcp_size=1)
     return Refusal(
         at=at,
-        with_=("enable_lmcache",),
+        related_fields=("enable_lmcache",),
         message=f"{c.shown('enable_lmcache')} does not go with {c.shown(at)}: {why}. SGLang stops; drop one of the "
         "two.",
         fixes=(drop, dropping("enable_lmcache")),

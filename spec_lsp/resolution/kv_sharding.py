@@ -49,7 +49,7 @@ def sharded_kv_cache_off_prefill_server(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=SHARDING,
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"{c.shown(SHARDING)} is for prefill servers, and SGLang stops. Drop it.",
         fixes=(dropping(SHARDING), setting(disaggregation_mode="prefill")),
     )
@@ -61,7 +61,7 @@ def _refusal(c: Config, conflict: Conflict | None) -> Refusal | None:
     shown = c.shown(conflict.at) if c.known(conflict.at) else conflict.at
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else SHARDING,
-        with_=(SHARDING, conflict.at),
+        related_fields=(SHARDING, conflict.at),
         message=f"{c.shown(SHARDING)} does not go with {shown}: {conflict.why}. SGLang stops; change one of the two.",
         fixes=(conflict.fix, dropping(SHARDING)),
     )

@@ -119,7 +119,7 @@ def stochastic_rounding_of_wide_state(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_mamba_cache_stochastic_rounding",
-        with_=("mamba_ssm_dtype",),
+        related_fields=("mamba_ssm_dtype",),
         message="`--enable-mamba-cache-stochastic-rounding` is refused with "
         f"{_state_type(c)}: it rounds float16 states only.",
         fixes=(setting(mamba_ssm_dtype="float16"), dropping("enable_mamba_cache_stochastic_rounding")),
@@ -135,7 +135,7 @@ def _state_type(c: Config) -> str:
     "stochastic-rounding-off-cuda",
     raises="ValueError",
     since="0.5.15",
-    gate=True,
+    hardware_only=True,
     bad="model=nemotron-h-8b gpu=mi300x -- --enable-mamba-cache-stochastic-rounding --mamba-ssm-dtype float16",
     good="model=nemotron-h-8b gpu=b200 -- --enable-mamba-cache-stochastic-rounding --mamba-ssm-dtype float16",
 )
@@ -173,7 +173,7 @@ def triton_stochastic_rounding_off_sm100(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_mamba_cache_stochastic_rounding",
-        with_=("mamba_backend",),
+        related_fields=("mamba_backend",),
         message="`--enable-mamba-cache-stochastic-rounding` is refused with the triton mamba backend on "
         f"{c.gpu.title}: it needs an instruction of SM100.",
         fixes=(setting(mamba_backend="flashinfer"), dropping("enable_mamba_cache_stochastic_rounding")),
@@ -230,7 +230,7 @@ def int8_mamba_checkpoint_beside_other_caches(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_int8_mamba_checkpoint",
-        with_=(other,),
+        related_fields=(other,),
         message=f"`--enable-int8-mamba-checkpoint` is refused with {c.shown(other)}, which would read the int8 states "
         f"as bfloat16.",
         fixes=(dropping("enable_int8_mamba_checkpoint"), dropping(other)),
@@ -311,7 +311,7 @@ def flashinfer_decode_of_wide_state(c: Config) -> Refusal | None:
     at = decode_field(c)
     return Refusal(
         at=at,
-        with_=("mamba_ssm_dtype",),
+        related_fields=("mamba_ssm_dtype",),
         message=f"{c.shown(at)} is refused with {_state_type(c)} on {c.gpu.title}: FlashInfer decodes a bfloat16 "
         f"state there.",
         fixes=(setting(mamba_ssm_dtype="bfloat16"), dropping(at), setting(**{at: "triton"})),
@@ -349,7 +349,7 @@ def flashinfer_verify_of_wide_state(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="linear_attn_verify_backend",
-        with_=("mamba_ssm_dtype",),
+        related_fields=("mamba_ssm_dtype",),
         message=f"{c.shown('linear_attn_verify_backend')} is refused with {_state_type(c)} on {c.gpu.title}: "
         "FlashInfer verifies a bfloat16 state there.",
         fixes=(setting(mamba_ssm_dtype="bfloat16"), dropping("linear_attn_verify_backend")),
@@ -384,7 +384,7 @@ def replayssm_decode_backend(c: Config) -> Refusal | None:
     at = decode_field(c)
     return Refusal(
         at=at,
-        with_=("enable_linear_replayssm",),
+        related_fields=("enable_linear_replayssm",),
         message=f"{c.shown(at)} is refused with `--enable-linear-replayssm`: only {' and '.join(allowed)} write its "
         f"ring.",
         fixes=(dropping(at), setting(linear_attn_decode_backend="triton"), dropping("enable_linear_replayssm")),
@@ -412,7 +412,7 @@ def replayssm_with_extra_buffer(c: Config) -> Refusal | None:
     strategy = "mamba_radix_cache_strategy" if c.since("0.5.14") else "mamba_scheduler_strategy"
     return Refusal(
         at=strategy if c.given(strategy) else "enable_linear_replayssm",
-        with_=("enable_linear_replayssm",) if c.given(strategy) else (strategy,),
+        related_fields=("enable_linear_replayssm",) if c.given(strategy) else (strategy,),
         message=f"`--enable-linear-replayssm` is refused with {c.shown(strategy)}: swapping the two copies of a state "
         "would lose its ring.",
         fixes=(
@@ -440,7 +440,7 @@ def replayssm_with_disaggregation(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_linear_replayssm",
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"`--enable-linear-replayssm` is refused with {c.shown('disaggregation_mode')}: its ring is not part "
         "of the state that servers hand over.",
         fixes=(dropping("enable_linear_replayssm"), dropping("disaggregation_mode")),
@@ -464,7 +464,7 @@ def empty_replayssm_ring(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="linear_replayssm_cache_len",
-        with_=("enable_linear_replayssm" if _replay(c) else "enable_gdn_replayssm_spec",),
+        related_fields=("enable_linear_replayssm" if _replay(c) else "enable_gdn_replayssm_spec",),
         message=f"{c.shown('linear_replayssm_cache_len')} is refused: the ring holds a token at least.",
         fixes=(dropping("linear_replayssm_cache_len"), setting(linear_replayssm_cache_len=16)),
     )
@@ -508,7 +508,7 @@ def tree_drafting_with_replayssm_verify(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_eagle_topk",
-        with_=(_spec_field(c),),
+        related_fields=(_spec_field(c),),
         message=f"{c.shown('speculative_eagle_topk')} is refused with `{c.flag(_spec_field(c))}`: its kernel verifies "
         "one chain of draft tokens, not a tree.",
         fixes=(setting(speculative_eagle_topk=1), dropping(_spec_field(c))),
@@ -537,7 +537,7 @@ def replayssm_verify_decode_backend(c: Config) -> Refusal | None:
     at = decode_field(c)
     return Refusal(
         at=at,
-        with_=(_spec_field(c),),
+        related_fields=(_spec_field(c),),
         message=f"{c.shown(at)} is refused with `{c.flag(_spec_field(c))}`: it works beside {' and '.join(allowed)} "
         f"only.",
         fixes=(setting(linear_attn_decode_backend="triton"), dropping(_spec_field(c))),
@@ -569,7 +569,7 @@ def ragged_replayssm_verify(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_linear_replayssm_spec",
-        with_=("SGLANG_RAGGED_VERIFY_MODE", "linear_attn_verify_backend", "speculative_algorithm"),
+        related_fields=("SGLANG_RAGGED_VERIFY_MODE", "linear_attn_verify_backend", "speculative_algorithm"),
         message=f"`--enable-linear-replayssm-spec` is refused with `SGLANG_RAGGED_VERIFY_MODE={mode}`: ragged drafts "
         "need DSPARK or DFLASH and `--linear-attn-verify-backend` triton or nv_cutedsl.",
         fixes=(
@@ -606,7 +606,7 @@ def unknown_mode(c: Config, reader: str) -> Refusal | None:
         return None
     return Refusal(
         at="SGLANG_RAGGED_VERIFY_MODE",
-        with_=(reader,),
+        related_fields=(reader,),
         message=f"`SGLANG_RAGGED_VERIFY_MODE={mode}` is refused: the modes are static, cap-accept and compact.",
         fixes=(dropping_env("SGLANG_RAGGED_VERIFY_MODE"), setting_env(SGLANG_RAGGED_VERIFY_MODE="static")),
     )
@@ -630,7 +630,7 @@ def gdn_replayssm_verify_with_extra_buffer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_gdn_replayssm_spec",
-        with_=("mamba_radix_cache_strategy",),
+        related_fields=("mamba_radix_cache_strategy",),
         message=f"`--enable-gdn-replayssm-spec` is refused with {c.shown('mamba_radix_cache_strategy')}.",
         fixes=(setting(disable_radix_cache=True), dropping("enable_gdn_replayssm_spec")),
     )
@@ -656,7 +656,7 @@ def replayssm_verify_with_disaggregation(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_spec_field(c),
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"`{c.flag(_spec_field(c))}` is refused with {c.shown('disaggregation_mode')}: "
         + (
             "a prefill server never verifies drafts."
@@ -685,7 +685,7 @@ def replayssm_decode_and_verify(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_linear_replayssm",
-        with_=(_spec_field(c),),
+        related_fields=(_spec_field(c),),
         message=f"`--enable-linear-replayssm` is refused with `{c.flag(_spec_field(c))}`: both would write the same "
         f"ring.",
         fixes=(dropping("enable_linear_replayssm"), dropping(_spec_field(c))),
@@ -713,7 +713,7 @@ def gdn_replayssm_ring_not_power_of_two(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="linear_replayssm_cache_len",
-        with_=("enable_gdn_replayssm_spec",),
+        related_fields=("enable_gdn_replayssm_spec",),
         message=f"{c.shown('linear_replayssm_cache_len')} is refused with `--enable-gdn-replayssm-spec`: it must be a "
         f"power of two.",
         fixes=(setting(linear_replayssm_cache_len=16), setting(linear_replayssm_cache_len=32)),
@@ -741,7 +741,7 @@ def gdn_replayssm_verify_of_narrow_state(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_ssm_dtype",
-        with_=("enable_gdn_replayssm_spec",),
+        related_fields=("enable_gdn_replayssm_spec",),
         message=f"{c.shown('mamba_ssm_dtype')} is refused with `--enable-gdn-replayssm-spec`: it folds into a float32 "
         f"state.",
         fixes=(dropping("mamba_ssm_dtype"), setting(mamba_ssm_dtype="float32"), dropping("enable_gdn_replayssm_spec")),
@@ -785,7 +785,7 @@ def short_gdn_replayssm_ring(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="linear_replayssm_cache_len",
-        with_=("enable_gdn_replayssm_spec", "speculative_num_draft_tokens"),
+        related_fields=("enable_gdn_replayssm_spec", "speculative_num_draft_tokens"),
         message=f"{c.shown('linear_replayssm_cache_len')} is refused with {c.shown('speculative_num_draft_tokens')}: "
         f"the ring "
         f"must hold {needed} tokens at least.",

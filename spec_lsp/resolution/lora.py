@@ -85,7 +85,7 @@ def second_lora_backend_conflict(c: Config) -> Refusal | None:
     label = f"`{field}`" if field.isupper() else c.shown(field)
     return Refusal(
         at=at,
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown(at)} does not go with {label}: {why}. Use another LoRA backend.",
         fixes=(
             dropping_env(field) if field.isupper() else dropping(field),
@@ -118,7 +118,7 @@ def overlapped_adapter_loading_without_limit(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_lora_overlap_loading",
-        with_=("max_loaded_loras", "max_loras_per_batch"),
+        related_fields=("max_loaded_loras", "max_loras_per_batch"),
         message=f"{c.shown('enable_lora_overlap_loading')} pins adapters in CPU memory and needs `--max-loaded-loras` "
         f"of at most {most}.",
         fixes=(setting(max_loaded_loras=most), dropping("enable_lora_overlap_loading")),
@@ -149,7 +149,7 @@ def lora_with_unfit_speculation(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("enable_lora", "lora_paths"),
+        related_fields=("enable_lora", "lora_paths"),
         message=f"{c.shown('speculative_algorithm')} does not serve LoRA adapters. Use NGRAM"
         f"{' or EAGLE' if c.since('0.5.19') else ''}, or leave adapters out.",
         fixes=(setting(speculative_algorithm="NGRAM"), dropping("enable_lora", "lora_paths")),
@@ -195,7 +195,7 @@ def lora_with_unfit_speculation_setting(c: Config) -> Refusal | None:
     variable = field.isupper()
     return Refusal(
         at=field,
-        with_=("speculative_algorithm", "enable_lora", "lora_paths"),
+        related_fields=("speculative_algorithm", "enable_lora", "lora_paths"),
         message=f"{f'`{field}`' if variable else c.shown(field)} does not go with LoRA adapters and "
         f"{c.shown('speculative_algorithm')}: {why}.",
         fixes=(dropping_env(field) if variable else dropping(field), dropping("enable_lora", "lora_paths")),
@@ -256,7 +256,7 @@ def lora_without_adapters_or_shape(c: Config) -> Refusal | None:
     )
     return Refusal(
         at="enable_lora",
-        with_=("lora_paths", "max_lora_rank", "lora_target_modules"),
+        related_fields=("lora_paths", "max_lora_rank", "lora_target_modules"),
         message=f"{c.shown('enable_lora')} names no adapters, so their size has to be given. Add `--lora-paths`, or "
         "both `--max-lora-rank` and `--lora-target-modules`.",
         fixes=(fix, dropping("enable_lora")),
@@ -285,7 +285,7 @@ def fewer_loaded_adapters_than_needed(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="max_loaded_loras",
-        with_=(other,),
+        related_fields=(other,),
         message=f"{c.shown('max_loaded_loras')} is less than the {least} adapters that "
         f"{'the launch names' if other == 'lora_paths' else 'a batch may use'}. Raise it to {least} or leave it out.",
         fixes=(
@@ -309,7 +309,7 @@ def virtual_experts_on_other_lora_backend(c: Config) -> Refusal | None:
     if c.enable_lora and c.lora_use_virtual_experts and c.lora_backend != "triton":
         return Refusal(
             at="lora_use_virtual_experts",
-            with_=("lora_backend",),
+            related_fields=("lora_backend",),
             message=f"{c.shown('lora_use_virtual_experts')} does not work with {c.shown('lora_backend')}. Use "
             "`--lora-backend triton`.",
             fixes=(setting(lora_backend="triton"), dropping("lora_use_virtual_experts")),
@@ -356,7 +356,7 @@ def lora_runner_on_draft(c: Config) -> Refusal | None:
     if c.speculative_algorithm is not None and runner is not None and runner.startswith("lora"):
         return Refusal(
             at="speculative_moe_runner_backend",
-            with_=("speculative_algorithm",),
+            related_fields=("speculative_algorithm",),
             message=f"{c.shown('speculative_moe_runner_backend')} serves adapters, and a draft model has none. Leave "
             "it out.",
             fixes=(dropping("speculative_moe_runner_backend"),),
@@ -411,7 +411,7 @@ def lora_runner_conflict(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at="moe_runner_backend",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('moe_runner_backend')} does not go with {c.shown(field)}: {why}. Leave the runner to "
         "SGLang.",
         fixes=(dropping("moe_runner_backend"), setting(lora_backend="triton_v2")),

@@ -43,7 +43,7 @@ def megamoe_with_batch_overlap(c: Config) -> Refusal | None:
         if getattr(c, overlap):
             return Refusal(
                 at=overlap,
-                with_=("moe_a2a_backend",),
+                related_fields=("moe_a2a_backend",),
                 message=f"{c.shown(overlap)} cannot be combined with {c.shown('moe_a2a_backend')}, which does the "
                 "whole MoE step in one kernel. Drop one of the two.",
                 fixes=(dropping(overlap), setting(moe_a2a_backend="deepep")),
@@ -56,7 +56,7 @@ def megamoe_with_batch_overlap(c: Config) -> Refusal | None:
     "megamoe-on-unfit-gpu",
     raises="ValueError",
     since="0.5.21",
-    gate=True,
+    hardware_only=True,
     sglang="mega_moe_hook.py:check_mega_moe_compat",
     bad="gpu=a100 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend megamoe",
     good="gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend megamoe",
@@ -134,7 +134,7 @@ def decode_above_rocm_megamoe_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=ROCM_DECODE_BUDGET,
-        with_=(field, "moe_a2a_backend"),
+        related_fields=(field, "moe_a2a_backend"),
         message=f"`{ROCM_DECODE_BUDGET}={capacity}` cannot be used: {why}. Raise it or set it to 0.",
         fixes=(setting_env(**{ROCM_DECODE_BUDGET: "0"}),),
     )
@@ -205,7 +205,7 @@ def step_above_megamoe_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("moe_a2a_backend", BUDGET),
+        related_fields=("moe_a2a_backend", BUDGET),
         message=f"A rank computes up to {needed} tokens at once ({c.shown(field)}), more than the {capacity} that "
         f"MegaMoE has room for. Raise `{BUDGET}` or lower the limit.",
         fixes=(setting_env(**{BUDGET: str(needed)}), setting(**{field: int(capacity)})),
@@ -229,7 +229,7 @@ def megamoe_without_chunked_prefill(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="chunked_prefill_size",
-        with_=("moe_a2a_backend",),
+        related_fields=("moe_a2a_backend",),
         message=f"{c.shown('chunked_prefill_size')} leaves prefill without a bound, but MegaMoE has a buffer of fixed "
         "size. Set a chunk size above zero.",
         fixes=(dropping("chunked_prefill_size"), setting(chunked_prefill_size=8192)),

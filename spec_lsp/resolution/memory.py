@@ -52,7 +52,7 @@ def embedding_offload_with_layer_offload(c: Config) -> Refusal | None:
     other = "cpu_offload_gb" if c.cpu_offload_gb > 0 else "offload_group_size"
     return Refusal(
         at=other if c.given(other) else "ple_offload_embedding",
-        with_=("ple_offload_embedding", "cpu_offload_gb", "offload_group_size"),
+        related_fields=("ple_offload_embedding", "cpu_offload_gb", "offload_group_size"),
         message=f"{c.shown(other)} would move the embedding table that {c.shown('ple_offload_embedding')} keeps on the "
         "host back to the GPU, and SGLang refuses the pair. Keep one of the two.",
         fixes=(dropping("cpu_offload_gb", "offload_group_size"), setting(ple_offload_embedding=False)),
@@ -74,7 +74,7 @@ def file_backend_without_embedding_offload(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="ple_offload_backend",
-        with_=("ple_offload_embedding",),
+        related_fields=("ple_offload_embedding",),
         message=f"{c.shown('ple_offload_backend')} has no table to read while the embedding is not offloaded, so "
         "SGLang stops. Offload the embedding, or drop the backend.",
         fixes=(setting(ple_offload_embedding=True), dropping("ple_offload_backend")),

@@ -82,7 +82,7 @@ def expert_pack_without_pack(c: Config) -> Refusal | None:
 def _expert_pack_refused(c: Config, at: str, why: str) -> Refusal:
     return Refusal(
         at=at,
-        with_=("load_format",) if at != "load_format" else (),
+        related_fields=("load_format",) if at != "load_format" else (),
         message=f"{c.shown(at)} is refused"
         + (" with `--load-format expert_pack`" if at != "load_format" else "")
         + f": {why}.",
@@ -153,7 +153,7 @@ def weight_cache_with_drafting(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="weight_cache_mode",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('weight_cache_mode')} is refused with {c.shown('speculative_algorithm')}: the cache keeps no draft's "
         "weights.",
         fixes=(dropping("weight_cache_mode"), setting(weight_cache_mode="off"), dropping("speculative_algorithm")),

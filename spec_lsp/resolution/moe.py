@@ -58,7 +58,7 @@ NVFP4_ONLINE_RUNNERS = ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashi
 
 
 @handle_moe_kernel_config.refuses(
-    "SPC600", "nvfp4-online-off-blackwell", raises="ValueError", since="0.5.14", gate=True,
+    "SPC600", "nvfp4-online-off-blackwell", raises="ValueError", since="0.5.14", hardware_only=True,
     sglang="overrides.py:_moe_runner_backend_quant_constraints",
     earlier=(Earlier("0.5.15", "server_args.py:_handle_moe_kernel_config"),),
     bad="gpu=h100 model=qwen3-30b-a3b -- --quantization nvfp4_online",
@@ -110,7 +110,7 @@ def nvfp4_online_on_unfit_moe_runner(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_runner_backend",
-        with_=("quantization",),
+        related_fields=("quantization",),
         message=f"{c.shown('moe_runner_backend')} cannot compute experts quantized by {c.shown('quantization')}. Use "
         "`flashinfer_trtllm` or leave the runner to SGLang.",
         fixes=(
@@ -201,7 +201,7 @@ def moe_runner_without_kernel_for_quantization(c: Config) -> Refusal | None:
     shown = c.shown("quantization") if c.quantization else "a model that is not quantized"
     return Refusal(
         at="moe_runner_backend",
-        with_=("quantization", "model_path"),
+        related_fields=("quantization", "model_path"),
         message=f"{c.shown('moe_runner_backend')} has no kernel for {shown}: it computes {names}. Leave the runner to "
         "SGLang.",
         fixes=(dropping("moe_runner_backend"), setting(moe_runner_backend="triton")),
@@ -222,7 +222,7 @@ def moe_runner_with_partial_expert_parallelism(c: Config) -> Refusal | None:
     if c.moe_runner_backend in checked and c.ep_size not in (1, c.tp_size):
         return Refusal(
             at="ep_size",
-            with_=("tp_size", "moe_runner_backend"),
+            related_fields=("tp_size", "moe_runner_backend"),
             message=f"{c.shown('ep_size')} is neither 1 nor the TP size ({c.tp_size}), which "
             f"{c.shown('moe_runner_backend')} needs. Set it to one of the two or leave the runner to SGLang.",
             fixes=(setting(ep_size=c.tp_size), dropping("ep_size"), dropping("moe_runner_backend")),
@@ -248,7 +248,7 @@ def cutedsl_runner_on_unfit_exchange(c: Config) -> Refusal | None:
     if c.moe_runner_backend == "flashinfer_cutedsl" and c.moe_a2a_backend not in allowed:
         return Refusal(
             at="moe_a2a_backend",
-            with_=("moe_runner_backend",),
+            related_fields=("moe_runner_backend",),
             message=f"{c.shown('moe_a2a_backend')} does not hand tokens to {c.shown('moe_runner_backend')}: it takes "
             f"{', '.join(f'`{a}`' for a in allowed)}.",
             fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="deepep"), dropping("moe_runner_backend")),
@@ -277,7 +277,7 @@ def per_token_nvfp4_over_deepep(c: Config) -> Refusal | None:
     if c.quantization == "nvfp4_online" or c.env.flag("SGLANG_FLASHINFER_NVFP4_PER_TOKEN_ACTIVATION"):
         return Refusal(
             at="moe_a2a_backend",
-            with_=("moe_runner_backend", "quantization"),
+            related_fields=("moe_runner_backend", "quantization"),
             message=f"{c.shown('moe_a2a_backend')} cannot carry activations quantized to NVFP4 per token for "
             f"{c.shown('moe_runner_backend')}. Use `none` or `flashinfer`.",
             fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="flashinfer")),
@@ -320,7 +320,7 @@ def cutlass_moe_variable_without_fp8(c: Config) -> Refusal | None:
     if c.env.flag("SGLANG_CUTLASS_MOE") and c.quantization not in allowed:
         return Refusal(
             at="SGLANG_CUTLASS_MOE",
-            with_=("quantization",),
+            related_fields=("quantization",),
             message=f"`SGLANG_CUTLASS_MOE` needs FP8 experts, and the model is served with {c.shown('quantization')}. "
             "Unset it.",
             fixes=(dropping_env("SGLANG_CUTLASS_MOE"),),
@@ -349,7 +349,7 @@ def fp8_cutlass_moe_with_expert_parallelism(c: Config) -> Refusal | None:
     if c.moe_runner_backend == "cutlass" and c.quantization in quantizations and c.ep_size != 1:
         return Refusal(
             at="ep_size",
-            with_=("moe_runner_backend", "quantization"),
+            related_fields=("moe_runner_backend", "quantization"),
             message=f"{c.shown('moe_runner_backend')} needs all FP8 experts on every GPU, but {c.shown('ep_size')} "
             "spreads them. Drop one of the two.",
             fixes=(dropping("ep_size"), dropping("moe_runner_backend"), setting(moe_runner_backend="deep_gemm")),

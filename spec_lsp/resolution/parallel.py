@@ -108,7 +108,7 @@ def dwdp_size_other_than_tp_size(c: Config) -> Refusal | None:
     if c.dwdp_size != c.tp_size:
         return Refusal(
             at="dwdp_size",
-            with_=("tp_size",),
+            related_fields=("tp_size",),
             message=f"{c.shown('dwdp_size')} does not match {c.shown('tp_size')}: ranks that share expert weights are "
             "the TP group. Make the two equal.",
             fixes=(setting(tp_size=c.dwdp_size), setting(dwdp_size=c.tp_size), dropping("dwdp_size")),
@@ -129,7 +129,7 @@ def dwdp_on_decode_server(c: Config) -> Refusal | None:
     if c.disaggregation_mode not in ("null", "prefill"):
         return Refusal(
             at="dwdp_size",
-            with_=("disaggregation_mode",),
+            related_fields=("disaggregation_mode",),
             message=f"{c.shown('dwdp_size')} cannot run with {c.shown('disaggregation_mode')}: decode steps are too "
             "short to fetch expert weights in. Leave DWDP to the prefill server.",
             fixes=(dropping("dwdp_size"), setting(disaggregation_mode="prefill")),
@@ -158,7 +158,7 @@ def dwdp_with_moving_experts_or_draft(c: Config) -> Refusal | None:
         if conflict:
             return Refusal(
                 at=field,
-                with_=("dwdp_size",),
+                related_fields=("dwdp_size",),
                 message=f"{c.shown(field)} cannot be combined with {c.shown('dwdp_size')}: DWDP prefetches expert "
                 "weights by a fixed plan. Leave one of the two out.",
                 fixes=(dropping(field), dropping("dwdp_size")),
@@ -212,7 +212,7 @@ def attention_dp_size_below_one(c: Config) -> Refusal | None:
     if c.attn_dp_size < 1:
         return Refusal(
             at="attn_dp_size",
-            with_=("dp_size",),
+            related_fields=("dp_size",),
             message=f"{c.shown('attn_dp_size')} is no number of groups: SGLang wants at least 1, which means no "
             "attention data parallelism.",
             fixes=(dropping("attn_dp_size"), setting(attn_dp_size=1)),
@@ -233,7 +233,7 @@ def replicas_with_attention_dp(c: Config) -> Refusal | None:
     if c.attn_dp_size > 1 and c.dp_size > 1:
         return Refusal(
             at="dp_size",
-            with_=("attn_dp_size",),
+            related_fields=("attn_dp_size",),
             message=f"{c.shown('dp_size')} asks for replicas of the model and {c.shown('attn_dp_size')} for attention "
             "data parallelism inside one: SGLang does not run both. Drop one of them.",
             fixes=(dropping("dp_size"), dropping("attn_dp_size")),
@@ -286,7 +286,7 @@ def tp_size_not_divisible_by_attention_dp_size(c: Config) -> Refusal | None:
     groups = attention_dp_size(c)
     return Refusal(
         at=attention_dp_field(c),
-        with_=("tp_size", "enable_dp_attention"),
+        related_fields=("tp_size", "enable_dp_attention"),
         message=f"{_attention_dp_shown(c)} does not divide {c.shown('tp_size')}: the TP ranks are split into equal "
         "groups for attention, and SGLang stops on a bare assertion. Choose a divisor of the TP size.",
         fixes=(setting(tp_size=groups), setting(**{field: c.tp_size}), setting(tp_size=c.tp_size * groups)),
@@ -357,7 +357,7 @@ def dp_lm_head_without_dp_attention(c: Config) -> Refusal | None:
     if c.enable_dp_lm_head and not attention_dp(c):
         return Refusal(
             at="enable_dp_lm_head",
-            with_=("dp_size",),
+            related_fields=("dp_size",),
             message=f"{c.shown('enable_dp_lm_head')} needs attention data parallelism, which is off. Add "
             f"`{_attention_dp_advice(c)}` or leave the flag out.",
             fixes=(dropping("enable_dp_lm_head"), attention_dp_fix(c)),
@@ -409,7 +409,7 @@ def tp_lm_head_exchange_outside_pure_dp_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_tp_lm_head_all_to_all",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('enable_tp_lm_head_all_to_all')} cannot work here: {why}. Leave it out.",
         fixes=(dropping("enable_tp_lm_head_all_to_all"),),
     )
@@ -451,7 +451,7 @@ def megamoe_sequence_parallel_without_layernorm_sp(c: Config) -> Refusal | None:
     if c.enable_megamoe_for_layernorm_sp and not c.enable_layernorm_sp:
         return Refusal(
             at="enable_megamoe_for_layernorm_sp",
-            with_=("enable_layernorm_sp",),
+            related_fields=("enable_layernorm_sp",),
             message=f"{c.shown('enable_megamoe_for_layernorm_sp')} does nothing without `--enable-layernorm-sp`, and "
             "SGLang refuses it. Leave it out.",
             fixes=(dropping("enable_megamoe_for_layernorm_sp"), setting(enable_layernorm_sp=True)),
@@ -538,7 +538,7 @@ def muse_spark_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field if capacity > 0 else MEGA_MOE_BUDGET,
-        with_=("enable_megamoe_for_layernorm_sp",),
+        related_fields=("enable_megamoe_for_layernorm_sp",),
         message=f"{c.shown(field)} makes {share} tokens on a rank, and MegaMoE has room for {capacity}. Lower it, or raise "
         f"`{MEGA_MOE_BUDGET}`.",
         fixes=(setting_env(**{MEGA_MOE_BUDGET: str(share)}), setting(**{field: int(capacity * c.tp_size)})),
@@ -570,7 +570,7 @@ def muse_spark_norms_that_do_not_run(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at=field,
-        with_=("enable_layernorm_sp",),
+        related_fields=("enable_layernorm_sp",),
         message=f"{f'`{field}`' if field.isupper() else c.shown(field)} does not go with {c.shown('enable_layernorm_sp')}: {why}.",
         fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("enable_layernorm_sp")),
     )
@@ -609,7 +609,7 @@ def sequence_parallel_norms_that_do_not_fit(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at=field,
-        with_=("enable_layernorm_sp",),
+        related_fields=("enable_layernorm_sp",),
         message=f"{c.shown('enable_layernorm_sp')} cannot be used with {c.shown(field)}: {why}."
         if field != "enable_layernorm_sp"
         else f"{c.shown(field)} cannot be used: {why}.",

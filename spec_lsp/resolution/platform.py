@@ -49,7 +49,7 @@ def cpu_not_asked_for(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="device",
-        with_=("SGLANG_USE_CPU_ENGINE",),
+        related_fields=("SGLANG_USE_CPU_ENGINE",),
         message="There is no accelerator and no device is named, so SGLang stops. Name the CPU with --device cpu.",
         fixes=(setting(device="cpu"), setting_env(SGLANG_USE_CPU_ENGINE="1")),
     )
@@ -217,7 +217,7 @@ def two_kernel_plugins(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_nvidia_megakernel",
-        with_=("enable_amd_monokernel",),
+        related_fields=("enable_amd_monokernel",),
         message=f"{c.shown('enable_nvidia_megakernel')} and {c.shown('enable_amd_monokernel')} both replace the "
         "model's forward pass, so SGLang stops. Keep the flag of your GPUs' vendor.",
         fixes=(dropping("enable_amd_monokernel"), dropping("enable_nvidia_megakernel")),

@@ -33,12 +33,12 @@ from spec_lsp.resolution.engine import (
     Fields,
     Finding,
     Handler,
-    Lacking,
     Resolution,
     Step,
-    give_up,
+    UnknownField,
     goes,
     hardware_apart,
+    mark_undecided,
     plan_of,
     run_step,
     same_state,
@@ -123,7 +123,7 @@ class Part:
         try:
             return goes(self.handler, c)
         except Exception as error:
-            give_up(result, error, self.fields, self.steps)
+            mark_undecided(result, error, self.fields, self.steps)
             return False
 
     def known(self, bare: Outcome, reads: Iterable[str]) -> Part:
@@ -238,7 +238,7 @@ def _with(fields: Fields, *changes: Mapping[str, Any]) -> Fields:
     known, lacking = dict(fields.known), dict(fields.lacking)
     for states in changes:
         for name, state in states.items():
-            now, before = (lacking, known) if type(state) is Lacking else (known, lacking)
+            now, before = (lacking, known) if type(state) is UnknownField else (known, lacking)
             before.pop(name, None)
             now[name] = state
     return Fields(known, lacking)

@@ -259,7 +259,7 @@ def half_a_certificate(c: Config) -> Refusal | None:
     field, other = ("ssl_keyfile", "ssl_certfile") if c.ssl_keyfile else ("ssl_certfile", "ssl_keyfile")
     return Refusal(
         at=field,
-        with_=(other,),
+        related_fields=(other,),
         message=f"{c.shown(field)} is one half of a TLS identity: SGLang also needs `{c.flag(other)}`. Add it or "
         "leave TLS out.",
         fixes=(dropping(field),),
@@ -285,7 +285,7 @@ def tls_setting_without_certificate(c: Config) -> Refusal | None:
         if getattr(c, field):
             return Refusal(
                 at=field,
-                with_=("ssl_certfile", "ssl_keyfile"),
+                related_fields=("ssl_certfile", "ssl_keyfile"),
                 message=f"{c.shown(field)} does nothing without `--ssl-certfile` and `--ssl-keyfile`, and SGLang "
                 "refuses it. Add them or leave it out.",
                 fixes=(dropping(field),),
@@ -307,7 +307,7 @@ def port_sharing_without_workers(c: Config) -> Refusal | None:
         other = "enable_http2" if c.enable_http2 else "tokenizer_worker_num"
         return Refusal(
             at="enable_http_worker_reuseport",
-            with_=(other,),
+            related_fields=(other,),
             message=f"{c.shown('enable_http_worker_reuseport')} has no effect with {c.shown(other)}, and SGLang "
             "refuses it. Leave it out.",
             fixes=(dropping("enable_http_worker_reuseport"), setting(tokenizer_worker_num=4)),
@@ -334,7 +334,7 @@ def http2_limit_out_of_range(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("enable_http2",),
+        related_fields=("enable_http2",),
         message=f"{c.shown(field)} is outside what HTTP/2 allows: between {limits}.",
         fixes=(dropping(field),),
     )
@@ -363,7 +363,7 @@ def http2_with_certificate_refresh(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=other,
-        with_=("enable_http2",),
+        related_fields=("enable_http2",),
         message=f"{c.shown(other)} does not work with {c.shown('enable_http2')}, whose server cannot do that. Drop "
         "one of the two.",
         fixes=(dropping(other), dropping("enable_http2")),
@@ -426,7 +426,7 @@ def two_image_processors(c: Config) -> Refusal | None:
     if c.disable_fast_image_processor and c.image_processor_backend not in ("auto", "pil"):
         return Refusal(
             at="disable_fast_image_processor",
-            with_=("image_processor_backend",),
+            related_fields=("image_processor_backend",),
             message=f"{c.shown('disable_fast_image_processor')} means `--image-processor-backend pil` and contradicts "
             f"{c.shown('image_processor_backend')}. Keep one.",
             fixes=(dropping("disable_fast_image_processor"), dropping("image_processor_backend")),
@@ -549,7 +549,7 @@ def grpc_port_out_of_range(c: Config) -> Refusal | None:
     reason = f"makes the gRPC port {port}, which is" if derived else "is"
     return Refusal(
         at=at,
-        with_=("smg_grpc_mode",),
+        related_fields=("smg_grpc_mode",),
         message=f"{label} {reason} no TCP port: ports go from 1 to 65535. Choose another.",
         fixes=(setting(port=30000), setting(grpc_port=40000)) if derived else (dropping("grpc_port"),),
     )
@@ -568,7 +568,7 @@ def no_grpc_threads(c: Config) -> Refusal | None:
     if c.grpc_port is not None and threads is not None and threads < 1:
         return Refusal(
             at="SGLANG_GRPC_WORKER_THREADS",
-            with_=("grpc_port",),
+            related_fields=("grpc_port",),
             message=f"`SGLANG_GRPC_WORKER_THREADS={threads}` leaves the gRPC server without threads. Unset it.",
             fixes=(dropping_env("SGLANG_GRPC_WORKER_THREADS"),),
         )
@@ -612,7 +612,7 @@ def sidecar_without_its_server(c: Config) -> Refusal | None:
     field, why, change = conflict
     return Refusal(
         at=field,
-        with_=("grpc_port", "smg_grpc_mode"),
+        related_fields=("grpc_port", "smg_grpc_mode"),
         message=f"{c.shown(field)} cannot be used: {why}.",
         fixes=(change, dropping("sidecar", "sidecar_args")),
     )
@@ -643,7 +643,7 @@ def native_grpc_server_beside_what_it_lacks(c: Config) -> Refusal | None:
             shown = f"`{c.flag(field)}`" if field.endswith("api_key") else c.shown(field)
             return Refusal(
                 at=at,
-                with_=(field,),
+                related_fields=(field,),
                 message=f"{label} opens the native gRPC server, which does not go with {shown}: {why}. Drop one of "
                 "the two.",
                 fixes=(dropping("grpc_port") if at == "grpc_port" else dropping_env(at), dropping(field)),
@@ -800,7 +800,7 @@ def two_ways_of_batching_tokenization(c: Config) -> Refusal | None:
     if c.enable_tokenizer_batch_encode and c.enable_dynamic_batch_tokenizer:
         return Refusal(
             at="enable_tokenizer_batch_encode",
-            with_=("enable_dynamic_batch_tokenizer",),
+            related_fields=("enable_dynamic_batch_tokenizer",),
             message=f"{c.shown('enable_tokenizer_batch_encode')} and {c.shown('enable_dynamic_batch_tokenizer')} are "
             "two ways of batching the same work. Keep one.",
             fixes=(dropping("enable_tokenizer_batch_encode"), dropping("enable_dynamic_batch_tokenizer")),
@@ -848,7 +848,7 @@ def media_features_in_two_places(c: Config) -> Refusal | None:
     if c.keep_mm_feature_on_device and c.mm_feature_transport in wrong:
         return Refusal(
             at="keep_mm_feature_on_device",
-            with_=("mm_feature_transport",),
+            related_fields=("mm_feature_transport",),
             message=f"{c.shown('keep_mm_feature_on_device')} means `--mm-feature-transport cuda_ipc` and contradicts "
             f"{c.shown('mm_feature_transport')}. Keep one.",
             fixes=(dropping("keep_mm_feature_on_device"), dropping("mm_feature_transport")),
@@ -909,7 +909,7 @@ def media_transport_not_available(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mm_feature_transport",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('mm_feature_transport')} cannot be used: {why}. Use `cpu`.",
         fixes=(setting(mm_feature_transport="cpu"), dropping("mm_feature_transport")),
     )
@@ -923,7 +923,7 @@ def debug_graphs_on_gpus_only(c: Config) -> None:
 
 
 @handle_environment_variables.refuses(
-    "SPC719", "fp4-indexer-on-unfit-gpu", raises="ValueError", since="0.5.13", gate=True,
+    "SPC719", "fp4-indexer-on-unfit-gpu", raises="ValueError", since="0.5.13", hardware_only=True,
     bad="gpu=h100 -- --enable-deepseek-v4-fp4-indexer", good="gpu=b200 -- --enable-deepseek-v4-fp4-indexer",
 )  # fmt: skip
 def fp4_indexer_on_unfit_gpu(c: Config) -> Refusal | None:

@@ -29,7 +29,7 @@ def _refusal(c: Config, conflict: Conflict | None, by: str = UNIFIED) -> Refusal
     shown = c.shown(conflict.at) if c.known(conflict.at) else conflict.at
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else by,
-        with_=(by, conflict.at),
+        related_fields=(by, conflict.at),
         message=f"{c.shown(by)} does not go with {shown}: {conflict.why}. SGLang stops; change one of the two.",
         fixes=(conflict.fix, dropping(UNIFIED, LAYOUT)),
     )
@@ -70,7 +70,7 @@ def page_major_layout_without_unified_memory(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=LAYOUT,
-        with_=(UNIFIED,),
+        related_fields=(UNIFIED,),
         message=f"{c.shown(LAYOUT)} works only within the unified memory pool in this release, and SGLang stops. Drop "
         "it, or enable unified memory.",
         fixes=(dropping(LAYOUT), setting(enable_unified_memory=True)),
@@ -123,7 +123,7 @@ def _backend_refusal(c: Config, by: str, allowed: tuple[str, ...], why: str) -> 
         return None
     return Refusal(
         at=at if c.given(at) else by,
-        with_=(by, at),
+        related_fields=(by, at),
         message=f"{c.shown(by)} does not go with {c.shown(at)}: {why}. SGLang stops; use {' or '.join(allowed)}.",
         fixes=(*(setting(**{at: name}) for name in allowed), dropping(UNIFIED, LAYOUT)),
     )
@@ -503,7 +503,7 @@ def unified_memory_graph_on_trtllm_mha(c: Config) -> Refusal | None:
     at = backend_field(c, "decode")
     return Refusal(
         at=at if c.given(at) else UNIFIED,
-        with_=(UNIFIED,),
+        related_fields=(UNIFIED,),
         message=f"{c.shown(at)} cannot decode from the pool of {c.shown(UNIFIED)} within a CUDA graph, and SGLang "
         "stops. Use another backend, or no graphs.",
         fixes=(

@@ -57,7 +57,7 @@ def gpus_not_divisible_by_nodes(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="nnodes",
-        with_=("tp_size", "pp_size"),
+        related_fields=("tp_size", "pp_size"),
         message=f"{c.shown('nnodes')} cannot share {c.tp_size * c.pp_size} GPUs evenly: `--tp-size` and `--pp-size` "
         "count the GPUs of all nodes together. Make their product a multiple of the nodes.",
         fixes=(setting(tp_size=c.tp_size * c.nnodes), dropping("nnodes")),
@@ -94,7 +94,7 @@ def torch_compile_without_graph_padding(c: Config) -> Refusal | None:
     if c.disable_cuda_graph_padding and c.enable_torch_compile:
         return Refusal(
             at="disable_cuda_graph_padding",
-            with_=("enable_torch_compile",),
+            related_fields=("enable_torch_compile",),
             message=f"{c.shown('disable_cuda_graph_padding')} would make {c.shown('enable_torch_compile')} compile "
             "every batch size on its own, and SGLang refuses that. Drop one of the two.",
             fixes=(dropping("disable_cuda_graph_padding"), dropping("enable_torch_compile")),
@@ -129,7 +129,7 @@ def pipeline_with_speculation(c: Config) -> Refusal | None:
     label = f"`{field}`" if field.isupper() else c.shown(field)
     return Refusal(
         at=field,
-        with_=("pp_size", "speculative_algorithm"),
+        related_fields=("pp_size", "speculative_algorithm"),
         message=f"{label} does not go with {c.shown('pp_size')}: {why}. Use one of the two.",
         fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("pp_size")),
     )
@@ -184,7 +184,7 @@ def free_slots_delay_in_pipeline(c: Config) -> Refusal | None:
     if c.pp_size > 1 and c.min_free_slots_delay is not None:
         return Refusal(
             at="min_free_slots_delay",
-            with_=("pp_size",),
+            related_fields=("pp_size",),
             message=f"{c.shown('min_free_slots_delay')} may wait for ever with {c.shown('pp_size')}, whose "
             "micro-batches have few slots. Leave it out.",
             fixes=(dropping("min_free_slots_delay"), dropping("pp_size")),
@@ -206,7 +206,7 @@ def replicas_over_several_nodes(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dp_size",
-        with_=("nnodes",),
+        related_fields=("nnodes",),
         message=f"{c.shown('dp_size')} asks for replicas, and {c.shown('nnodes')} would spread one server's replicas "
         "over nodes. Use attention data parallelism or one server on each node.",
         fixes=(attention_dp_fix(c, c.dp_size), dropping("dp_size"), dropping("nnodes")),
@@ -250,7 +250,7 @@ def dense_layers_of_other_tp_size(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_dense_tp_size",
-        with_=("tp_size",),
+        related_fields=("tp_size",),
         message=f"{c.shown('moe_dense_tp_size')} is neither 1 nor the TP size ({c.tp_size}), and SGLang splits dense "
         "layers no other way. Leave it out or set 1.",
         fixes=(setting(moe_dense_tp_size=1), dropping("moe_dense_tp_size")),
@@ -314,7 +314,7 @@ def prefill_chunk_not_divisible_by_page(c: Config) -> Refusal | None:
     fixed = multiple * (typed // chunk if shared and typed else 1)
     return Refusal(
         at="chunked_prefill_size",
-        with_=("page_size",),
+        related_fields=("page_size",),
         message=f"A prefill chunk of {chunk} tokens{' on each rank' if shared else ''} does not end at a page of "
         f"{page}, and SGLang wants whole pages. Use a multiple.",
         fixes=(setting(chunked_prefill_size=fixed), setting(page_size=1)),
@@ -343,7 +343,7 @@ def multiplexing_conflict(c: Config) -> Refusal | None:
             both = setting(chunked_prefill_size=-1, disable_overlap_schedule=True)
             return Refusal(
                 at="enable_pdmux",
-                with_=(field,),
+                related_fields=(field,),
                 message=f"{c.shown('enable_pdmux')} does not go with {c.shown(field)}: prefill runs whole and beside "
                 "decode. Switch chunked prefill and the overlap schedule off, or leave multiplexing out.",
                 fixes=(change, both, dropping("enable_pdmux")),
@@ -440,7 +440,7 @@ def priorities_with_unfit_policy(c: Config) -> Refusal | None:
     if c.enable_priority_scheduling and c.schedule_policy not in ("fcfs", "lof"):
         return Refusal(
             at="schedule_policy",
-            with_=("enable_priority_scheduling",),
+            related_fields=("enable_priority_scheduling",),
             message=f"{c.shown('schedule_policy')} cannot be refined by priorities "
             f"({c.shown('enable_priority_scheduling')}). Use `fcfs` or `lof`.",
             fixes=(
@@ -464,7 +464,7 @@ def retraction_by_missing_priority(c: Config) -> Refusal | None:
     if c.retraction_policy == "priority" and not c.enable_priority_scheduling:
         return Refusal(
             at="retraction_policy",
-            with_=("enable_priority_scheduling",),
+            related_fields=("enable_priority_scheduling",),
             message=f"{c.shown('retraction_policy')} needs `--enable-priority-scheduling`, without which requests "
             "have no priority.",
             fixes=(setting(enable_priority_scheduling=True), dropping("retraction_policy")),
@@ -487,7 +487,7 @@ def item_scoring_with_cache_or_chunks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="multi_item_scoring_delimiter",
-        with_=("disable_radix_cache", "chunked_prefill_size"),
+        related_fields=("disable_radix_cache", "chunked_prefill_size"),
         message=f"{c.shown('multi_item_scoring_delimiter')} needs whole prompts. Add `--disable-radix-cache` and "
         "`--chunked-prefill-size -1`.",
         fixes=(setting(disable_radix_cache=True, chunked_prefill_size=-1), dropping("multi_item_scoring_delimiter")),
@@ -520,7 +520,7 @@ def negative_schedule_conservativeness(c: Config) -> Refusal | None:
     "SPC761",
     "mindspore-off-ascend",
     raises="AssertionError",
-    gate=True,
+    hardware_only=True,
     bad="--model-impl mindspore",
     good="--model-impl sglang",
 )
@@ -550,7 +550,7 @@ def instanttensor_off_gpu(c: Config) -> Refusal | None:
     if c.load_format == "instanttensor" and c.device != "cuda":
         return Refusal(
             at="load_format",
-            with_=("device",),
+            related_fields=("device",),
             message=f"{c.shown('load_format')} does not load for {c.shown('device')}. Leave it out.",
             fixes=(dropping("load_format"),),
         )
@@ -570,7 +570,7 @@ def metric_setting_without_its_partner(c: Config) -> Refusal | None:
     if c.export_metrics_to_file and c.export_metrics_to_file_dir is None:
         return Refusal(
             at="export_metrics_to_file",
-            with_=("export_metrics_to_file_dir",),
+            related_fields=("export_metrics_to_file_dir",),
             message=f"{c.shown('export_metrics_to_file')} needs a folder. Add `--export-metrics-to-file-dir`.",
             fixes=(dropping("export_metrics_to_file"),),
         )
@@ -594,7 +594,7 @@ def metric_labels_without_header(c: Config) -> Refusal | None:
     if c.tokenizer_metrics_allowed_custom_labels and not c.tokenizer_metrics_custom_labels_header:
         return Refusal(
             at="tokenizer_metrics_allowed_custom_labels",
-            with_=("tokenizer_metrics_custom_labels_header",),
+            related_fields=("tokenizer_metrics_custom_labels_header",),
             message=f"{c.shown('tokenizer_metrics_allowed_custom_labels')} comes in a header of the request, and none "
             "is named. Add `--tokenizer-metrics-custom-labels-header`.",
             fixes=(
@@ -626,7 +626,7 @@ def two_batch_overlap_without_exchange(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_two_batch_overlap",
-        with_=("moe_a2a_backend", attention_dp_field(c)),
+        related_fields=("moe_a2a_backend", attention_dp_field(c)),
         message=f"{c.shown('enable_two_batch_overlap')} has no communication to overlap: there is no all-to-all "
         f"backend{' and no attention data parallelism' if c.since('0.5.15') else ''}. Add `--moe-a2a-backend "
         "deepep` or leave it out.",
@@ -656,7 +656,7 @@ def two_batch_overlap_with_fused_shared_experts(c: Config) -> Refusal | None:
     if c.enable_two_batch_overlap and c.enforce_shared_experts_fusion:
         return Refusal(
             at="enforce_shared_experts_fusion",
-            with_=("enable_two_batch_overlap",),
+            related_fields=("enable_two_batch_overlap",),
             message=f"{c.shown('enforce_shared_experts_fusion')} cannot be combined with "
             f"{c.shown('enable_two_batch_overlap')}, which computes the shared experts while tokens travel.",
             fixes=(dropping("enforce_shared_experts_fusion"), dropping("enable_two_batch_overlap")),
@@ -682,7 +682,7 @@ def quantized_communication_off_ascend(c: Config) -> Refusal | None:
     other = "tp_size" if c.tp_size == 1 else "device"
     return Refusal(
         at="enable_quant_communications",
-        with_=(other,),
+        related_fields=(other,),
         message=f"{c.shown('enable_quant_communications')} does not work with {c.shown(other)}: it is for several "
         "Ascend devices. Leave it out.",
         fixes=(dropping("enable_quant_communications"),),
@@ -702,7 +702,7 @@ def intel_sampling_off_xpu(c: Config) -> Refusal | None:
     if c.sampling_backend == "intel_xpu" and c.device != "xpu":
         return Refusal(
             at="sampling_backend",
-            with_=("device",),
+            related_fields=("device",),
             message=f"{c.shown('sampling_backend')} does not run on {c.shown('device')}: its kernels are for Intel "
             "GPUs. Leave it out.",
             fixes=(dropping("sampling_backend"), setting(sampling_backend="pytorch")),
@@ -728,7 +728,7 @@ def one_port_for_two_servers(c: Config) -> Refusal | None:
     at = "grpc_port" if c.given("grpc_port") else "SGLANG_GRPC_PORT"
     return Refusal(
         at=at,
-        with_=("port",),
+        related_fields=("port",),
         message=f"The gRPC server would listen on port {port}, where the HTTP server already does. Choose another.",
         fixes=(setting(grpc_port=c.port + 10000), dropping("grpc_port")),
     )
@@ -765,7 +765,7 @@ def cache_canary_sweep_without_canary(c: Config) -> Refusal | None:
     if c.kv_canary_sweep_interval > 0 and c.kv_canary == "none":
         return Refusal(
             at="kv_canary_sweep_interval",
-            with_=("kv_canary",),
+            related_fields=("kv_canary",),
             message=f"{c.shown('kv_canary_sweep_interval')} has nothing to check without `--kv-canary`. Add it or "
             "leave the sweep out.",
             fixes=(setting(kv_canary="log"), dropping("kv_canary_sweep_interval")),
@@ -863,7 +863,7 @@ def watermark_conflict(c: Config) -> Refusal | None:
     label = f"`{field}`" if field.isupper() else c.shown(field)
     return Refusal(
         at=field,
-        with_=("enable_watermark",),
+        related_fields=("enable_watermark",),
         message=f"{label} does not go with {c.shown('enable_watermark')}: {why}.",
         fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("enable_watermark")),
     )
@@ -892,7 +892,7 @@ def load_published_without_events(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="load_publish_endpoint",
-        with_=("kv_events_config",),
+        related_fields=("kv_events_config",),
         message=f"{c.shown('load_publish_endpoint')} is announced with KV events, and no publisher is set. Add "
         "`--kv-events-config`.",
         fixes=(dropping("load_publish_endpoint"),),
@@ -956,7 +956,7 @@ def load_published_at_unfit_address(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("load_publish_endpoint", "kv_events_config"),
+        related_fields=("load_publish_endpoint", "kv_events_config"),
         message=f"{c.shown(at)} leaves no port to publish the load at: {why}.",
         fixes=(setting(load_publish_endpoint="auto"), dropping("load_publish_endpoint")),
     )

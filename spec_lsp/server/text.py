@@ -9,7 +9,7 @@ from spec_lsp.server.positions import Encoding, Lines
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TextChange:
     """One edit of a didChange: a range in the client's units, or None for the whole text."""
 
     text: str
@@ -43,7 +43,7 @@ class OpenText:
             self._lines = Lines(self.text, self._encoding)
         return self._lines
 
-    def apply(self, changes: Iterable[Change], version: int | None) -> None:
+    def apply(self, changes: Iterable[TextChange], version: int | None) -> None:
         """Apply the edits of one didChange, in order, each on what the one before made."""
         for change in changes:
             if change.range is None:

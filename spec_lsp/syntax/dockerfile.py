@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Clue, Document, Edit, EmbeddedFile, Launch, Problem
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import WordSource, embedded
 from spec_lsp.syntax.strings import json_strings
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
@@ -60,7 +60,7 @@ class Stage:
 
 def read_dockerfile(name: str, text: str, read: Read) -> Document:
     """All launches of a Dockerfile: what its stages build with, and what each of them runs."""
-    reader = _Reader(name, read)
+    reader = _DockerfileReader(name, read)
     for instruction in instructions(name, text):
         reader.take(instruction)
     reader.finish()
@@ -141,7 +141,7 @@ def _here_document(name: str, text: str, at: int, delimiter: str, strip: bool) -
 # --- stages ------------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _DockerfileReader:
     def __init__(self, name: str, read: Read) -> None:
         self.name = name
         self.read = read
@@ -162,7 +162,7 @@ class _Reader:
         if self.stage is not None and self.stage.own:
             self.note(self.run(self.stage))
 
-    def note(self, found: Found) -> None:
+    def note(self, found: CommandResult) -> None:
         self.launches.extend(found.launches)
         self.problems.extend(found.problems)
         self.asked |= found.depends_on
@@ -281,12 +281,12 @@ class _Reader:
 
     # What runs.
 
-    def run(self, stage: Stage) -> Found:
+    def run(self, stage: Stage) -> CommandResult:
         """`ENTRYPOINT` with `CMD` behind it, as the container starts them."""
         around = self.around(stage)
         entry, command = stage.entrypoint, stage.command
         if entry is None:
-            return self.start(command, around) if command is not None else Found()
+            return self.start(command, around) if command is not None else CommandResult()
         words = json_strings(embedded(entry.body))
         if words is None:
             self.problems += list_for_a_shell(entry)
@@ -300,14 +300,14 @@ class _Reader:
             more = (unknown(Place(self.name, entry.body.place.end, entry.body.place.end), AT_RUN, splat=True),)
         return self.arguments((*words, *more), around)
 
-    def start(self, command: Instruction, around: Around) -> Found:
+    def start(self, command: Instruction, around: Around) -> CommandResult:
         words = json_strings(embedded(command.body))
         if words is None:
             self.problems += list_for_a_shell(command)
             return read_script(self.name, command.body, around)
         return self.arguments(words, around)
 
-    def arguments(self, words: Sequence[Word], around: Around) -> Found:
+    def arguments(self, words: Sequence[Word], around: Around) -> CommandResult:
         """An argument list; one that starts a script which the Dockerfile writes is that script with these arguments."""
         written = {f.name: f for f in around.files}
         for i, word in enumerate(words[:2]):
@@ -318,16 +318,16 @@ class _Reader:
         return read_arguments(self.name, words, around, "list-words")
 
 
-HANDLERS: Mapping[str, Callable[[_Reader, Instruction], None]] = {
-    "FROM": _Reader.start_stage,
-    "ARG": _Reader.set_argument,
-    "ENV": _Reader.set_environment,
-    "RUN": _Reader.build,
-    "COPY": _Reader.copy,
-    "ADD": _Reader.copy,
-    "ENTRYPOINT": _Reader.set_entrypoint,
-    "CMD": _Reader.set_command,
-    "ONBUILD": _Reader.on_build,
+HANDLERS: Mapping[str, Callable[[_DockerfileReader, Instruction], None]] = {
+    "FROM": _DockerfileReader.start_stage,
+    "ARG": _DockerfileReader.set_argument,
+    "ENV": _DockerfileReader.set_environment,
+    "RUN": _DockerfileReader.build,
+    "COPY": _DockerfileReader.copy,
+    "ADD": _DockerfileReader.copy,
+    "ENTRYPOINT": _DockerfileReader.set_entrypoint,
+    "CMD": _DockerfileReader.set_command,
+    "ONBUILD": _DockerfileReader.on_build,
 }
 
 

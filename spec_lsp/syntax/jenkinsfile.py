@@ -54,7 +54,7 @@ class Block:
 
 def read_jenkinsfile(name: str, text: str, read: Read) -> Document:
     """All launches of a pipeline's steps."""
-    reader = _Reader(name, text, read)
+    reader = _PipelineReader(name, text, read)
     reader.run()
     directives = tuple(_directives(name, text, reader.comments))
     depends_on = frozenset(reader.depends_on)
@@ -68,7 +68,7 @@ def _directives(name: str, text: str, comments: Sequence[Token]) -> Iterator[Dir
             yield Directive(m[1].strip(), Place(name, comment.start, comment.end), begins_line(text, comment.start))
 
 
-class _Reader:
+class _PipelineReader:
     def __init__(self, name: str, text: str, read: Read) -> None:
         self.name = name
         self.text = text

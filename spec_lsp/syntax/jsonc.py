@@ -14,7 +14,7 @@ from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.shell.commands import container_options
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -50,12 +50,14 @@ def read_json(name: str, text: str, read: Read) -> Document:
         return Document(name, text)
     masked = as_yaml(text)
     part = _Part(name, masked, 0, root=root_of(masked), written=text)
-    reader = _Reader(part, read)
+    reader = _JsonReader(part, read)
     if any(key in part.entries(part.root) for key in MANIFESTS):
         manifest = Reader(part, read)
         manifest.document()
         reader.note(
-            Found(tuple(map(_of_list, manifest.launches)), tuple(manifest.problems), frozenset(manifest.depends_on))
+            CommandResult(
+                tuple(map(_of_list, manifest.launches)), tuple(manifest.problems), frozenset(manifest.depends_on)
+            )
         )
     else:
         reader.root(part.root)
@@ -105,7 +107,7 @@ def _directives(name: str, text: str) -> tuple[Directive, ...]:
     return tuple(found)
 
 
-class _Reader:
+class _JsonReader:
     """Reads what editors and package managers run."""
 
     def __init__(self, part: Part, read: Read) -> None:
@@ -239,7 +241,7 @@ class _Reader:
     def arguments(self, words: list[Word], around: Around) -> None:
         self.note(read_arguments(self.part.document, words, around, "list-words"))
 
-    def note(self, found: Found) -> None:
+    def note(self, found: CommandResult) -> None:
         self.launches += found.launches
         self.problems += found.problems
         self.depends_on |= found.depends_on

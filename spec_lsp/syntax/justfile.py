@@ -50,7 +50,7 @@ class Recipe:
 
 def read_justfile(name: str, text: str, read: Read) -> Document:
     """All launches of a justfile's recipes."""
-    reader = _Reader(name, text)
+    reader = _JustfileReader(name, text)
     reader.read()
     pins = Pins(name, text, {r.name: Called(r.head, r.start, r.end) for r in reader.recipes}, CALLS)
     launches: list[Launch] = []
@@ -68,7 +68,7 @@ def read_justfile(name: str, text: str, read: Read) -> Document:
     return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
 
 
-class _Reader:
+class _JustfileReader:
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text

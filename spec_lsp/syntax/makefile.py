@@ -15,7 +15,7 @@ from itertools import product
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
 from spec_lsp.syntax.pins import Called, Pins
-from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_script
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.worlds import Way, together
@@ -116,14 +116,14 @@ World = Mapping[str, "str | None"]
 
 def read_makefile(name: str, text: str, read: Read) -> Document:
     """All launches of a makefile's recipes."""
-    reader = _Reader(name, text, {})
+    reader = _MakefileReader(name, text, {})
     launches, problems, asked = reader.started(read)
     turns = reader.turns_of(launches)
     if turns:
         ways: list[Way] = []
         for world in product(*turns.values()):
             values = dict(zip(turns, (value for value, _ in world), strict=True))
-            found, more, files = _Reader(name, text, values).started(read)
+            found, more, files = _MakefileReader(name, text, values).started(read)
             ways.append((tuple(choice for _, choice in world), found))
             problems += [p for p in more if p not in problems]
             asked |= files
@@ -131,7 +131,7 @@ def read_makefile(name: str, text: str, read: Read) -> Document:
     return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
 
 
-class _Reader:
+class _MakefileReader:
     """Reads a makefile in a world: the values of variables that conditionals compare, None for one that is none of those compared."""
 
     def __init__(self, name: str, text: str, world: World) -> None:
@@ -165,7 +165,7 @@ class _Reader:
             for script in self.scripts(rule):
                 if "sglang" not in "".join(f.text or "" for f in script.fragments):
                     continue
-                found: Found = read_script(self.name, script, Around(self.environment(rule), read=read))
+                found: CommandResult = read_script(self.name, script, Around(self.environment(rule), read=read))
                 launches += pins.told(rule.targets[0] if rule.targets else "", found.launches)
                 problems += found.problems
                 asked |= found.depends_on

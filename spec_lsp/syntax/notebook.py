@@ -9,7 +9,7 @@ from dataclasses import replace
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_script
 from spec_lsp.syntax.source import FileSource, embedded
 from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -34,11 +34,11 @@ def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
     clues: list[Clue] = []
     program: list[Fragment] = []
 
-    def note(found: Found | Document) -> None:
+    def note(found: CommandResult | Document) -> None:
         launches.extend(found.launches)
         problems.extend(found.problems)
         asked.update(found.depends_on)
-        clues.extend(found.clues if isinstance(found, Found) else ())
+        clues.extend(found.clues if isinstance(found, CommandResult) else ())
 
     for kind, cell in cells(name, text):
         whole = cell.text or ""

@@ -9,7 +9,7 @@ from functools import partial
 
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
-from spec_lsp.syntax.shell.embedding import Around, Found, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_script
 from spec_lsp.syntax.systemd import read_unit
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.chart import Chart
@@ -20,7 +20,7 @@ from spec_lsp.syntax.yaml.worlds import Way, looked_at, together
 Stretch = tuple[int, int]
 Printer = Callable[[Hole], "Printed | None"]
 Read = Callable[[str], "str | None"]
-ReadWord = Callable[[str, Word, Read], Found]
+ReadWord = Callable[[str, Word, Read], CommandResult]
 GIVEN = re.compile(r"(?:^|[\s;])[A-Za-z_]\w*=\"?\Z|(?:\(\(|\[\[?[ \t]|\bseq[ \t])[^'\n]*\Z")
 PLAIN = re.compile(r"[\w./:@%+-]*\Z")
 NOBODY_SETS = "_value_of_the_template"

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments
 from spec_lsp.syntax.source import HOLE, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -47,7 +47,7 @@ def read_systemd(name: str, text: str, read: Read) -> Document:
     return Document(name, text, found.launches, found.problems, directives_of(name, text), found.depends_on)
 
 
-def read_unit(name: str, unit: Word, read: Read) -> Found:
+def read_unit(name: str, unit: Word, read: Read) -> CommandResult:
     """The launches of a unit that a word holds; unknown parts of it (what a template prints) are unknown in the commands."""
     env: dict[str, dict[str, Word]] = {"Service": {}, "Container": {}}
     commands: list[Word] = []
@@ -82,10 +82,10 @@ def read_unit(name: str, unit: Word, read: Read) -> Found:
         for words in argument_lists(command, env["Service"]):
             around = Around(env["Container"], clues, read=read)
             _add(read_arguments(name, [*entrypoint, *words], around, "shell"), launches, problems)
-    return Found(tuple(launches), tuple(problems), frozenset(asked))
+    return CommandResult(tuple(launches), tuple(problems), frozenset(asked))
 
 
-def _add(found: Found, launches: list[Launch], problems: list[Problem]) -> None:
+def _add(found: CommandResult, launches: list[Launch], problems: list[Problem]) -> None:
     launches += found.launches
     problems += found.problems
 

@@ -14,7 +14,7 @@ from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Clue, ClueKind, Document, Launch, Problem
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, literal, unknown
 from spec_lsp.syntax.written import MANIFEST, Nested
@@ -115,7 +115,7 @@ class Block:
 
 def read_terraform(name: str, text: str, read: Read, nested: Nested) -> Document:
     """All launches of a configuration."""
-    reader = _Reader(name, text)
+    reader = _TerraformReader(name, text)
     reader.body(Block(""), 0, 0)
     launches: list[Launch] = []
     problems: list[Problem] = []
@@ -132,7 +132,7 @@ def read_terraform(name: str, text: str, read: Read, nested: Nested) -> Document
 # --- what a block starts -----------------------------------------------------------------------------------------------
 
 
-def _started(name: str, block: Block, read: Read, nested: Nested) -> Iterator[Found | Document]:
+def _started(name: str, block: Block, read: Read, nested: Nested) -> Iterator[CommandResult | Document]:
     around = block.around(read)
     command = [key for key in PARTS_OF_A_COMMAND if key in block.attributes]
     if any(key in block.lists for key in command):
@@ -148,7 +148,7 @@ def _started(name: str, block: Block, read: Read, nested: Nested) -> Iterator[Fo
             yield _text(name, words[0], around, nested)
 
 
-def _text(name: str, word: Word, around: Around, nested: Nested) -> Found | Document:
+def _text(name: str, word: Word, around: Around, nested: Nested) -> CommandResult | Document:
     """What a text starts: a script, unless it is plainly another kind of file."""
     source = embedded(word)
     start = source.whole.lstrip()
@@ -172,7 +172,7 @@ def _is_script(key: str) -> bool:
 # --- HCL ---------------------------------------------------------------------------------------------------------------
 
 
-class _Reader:
+class _TerraformReader:
     def __init__(self, name: str, text: str) -> None:
         self.name = name
         self.text = text

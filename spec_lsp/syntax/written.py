@@ -14,7 +14,7 @@ from typing import Protocol
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.embedding import Found, read_script
+from spec_lsp.syntax.shell.embedding import CommandResult, read_script
 from spec_lsp.syntax.shell.streams import READ
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -66,7 +66,7 @@ def with_written_files(document: Document, source: Source, nested: Nested) -> Do
     return replace(document, launches=tuple(launches), problems=tuple(problems))
 
 
-def _read(name: str, kind: str, body: Word, nested: Nested) -> Found | Document:
+def _read(name: str, kind: str, body: Word, nested: Nested) -> CommandResult | Document:
     if kind == "shell":
         return read_script(name, body)
     inner = embedded(body)

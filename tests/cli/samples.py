@@ -7,7 +7,16 @@ from collections.abc import Iterable
 from typing import Any
 
 from spec_lsp.cli.formats import Run, writer
-from spec_lsp.cli.report import FileReport, Found, Location, OfferedFix, Position, Replacement, SourceLine, Totals
+from spec_lsp.cli.report import (
+    FileReport,
+    Location,
+    OfferedFix,
+    Position,
+    Replacement,
+    ReportedFinding,
+    SourceLine,
+    Totals,
+)
 from spec_lsp.cli.style import Style
 
 
@@ -16,7 +25,7 @@ def place(file: str, line: int, start: int, end: int, text: str = "") -> Locatio
     return Location(file, Position(line, start), Position(line, end), lines)
 
 
-TREE = Found(
+TREE = ReportedFinding(
     "tree-drafting-on-trtllm-mha",
     "SPC123",
     "error",
@@ -38,7 +47,7 @@ TREE = Found(
     ),
     fingerprint="a" * 32,
 )
-LATE = Found(
+LATE = ReportedFinding(
     "late-thing",
     "SPC900",
     "warning",
@@ -48,7 +57,7 @@ LATE = Found(
     related=((place("/elsewhere/b.sh", 7, 0, 3, "abc"), "the launch"),),
     fingerprint="b" * 32,
 )
-HINT = Found(
+HINT = ReportedFinding(
     "unused-ignore",
     "SPC040",
     "hint",
@@ -56,7 +65,7 @@ HINT = Found(
     place("config.yaml", 3, 0, 4, "# sp"),
     fingerprint="c" * 32,
 )
-REMARK = Found(
+REMARK = ReportedFinding(
     "overridden-value",
     "SPC022",
     "information",

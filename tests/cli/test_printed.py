@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from spec_lsp.cli.excerpt import columns
 from spec_lsp.cli.formats import Run, writer
 from spec_lsp.cli.printed import Guarded, guarded_streams, harmless, json_text
-from spec_lsp.cli.report import FileReport, Found, Location, OfferedFix, Position, Replacement, SourceLine
+from spec_lsp.cli.report import FileReport, Location, OfferedFix, Position, Replacement, ReportedFinding, SourceLine
 from tests.cli.conftest import Ran
 from tests.hostile.inputs import made
 
@@ -59,7 +59,9 @@ def reports(draw: st.DrawFn) -> list[FileReport]:
         fixes = (OfferedFix(draw(TEXT), "safe", (Replacement(at, draw(TEXT)),), True),)
         severity = draw(st.sampled_from(["error", "warning", "information", "hint"]))
         found.append(
-            Found("unknown-flag", "SPC001", severity, draw(TEXT), at, False, ((location(), draw(TEXT)),), fixes, "x")
+            ReportedFinding(
+                "unknown-flag", "SPC001", severity, draw(TEXT), at, False, ((location(), draw(TEXT)),), fixes, "x"
+            )
         )
     told = draw(TEXT)
     return [

@@ -71,7 +71,7 @@ def test_a_difference_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
         calls.append(found)
         return [] if len(calls) > 1 else found
 
-    monkeypatch.setattr(checking, "told_once", forgetful)
+    monkeypatch.setattr(checking, "deduplicated", forgetful)
     launch = "python -m sglang.launch_server --model-path x --bogus 1\n"
     outcome = trials.trial(Texts("edits:7:0", "/w/a.sh", (launch, f"\n{launch}")), compare=True)
     trials.end()

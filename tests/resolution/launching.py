@@ -9,7 +9,7 @@ import json
 from functools import cache
 from pathlib import Path
 
-from spec_lsp.analysis.direct import Answer, resolve_argv
+from spec_lsp.analysis.argv import Answer, resolve_argv
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.hardware import find

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from spec_lsp.analysis.direct import Answer, resolve_argv
+from spec_lsp.analysis.argv import Answer, resolve_argv
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import find
 from spec_lsp.facts.model import ModelFacts

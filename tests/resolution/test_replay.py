@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from spec_lsp.analysis import judge
-from spec_lsp.analysis.direct import resolve_argv
+from spec_lsp.analysis.argv import resolve_argv
 from spec_lsp.analysis.report import World
 from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from spec_lsp.analysis.direct import resolve_argv
+from spec_lsp.analysis.argv import resolve_argv
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import find
 

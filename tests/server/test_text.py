@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.server.positions import Encoding, Lines
-from spec_lsp.server.text import Change, OpenText
+from spec_lsp.server.text import OpenText, TextChange
 
 ENCODINGS: tuple[Encoding, ...] = ("utf-8", "utf-16", "utf-32")
 WIDTH = {"utf-8": 1, "utf-16": 2, "utf-32": 4}
@@ -33,7 +33,7 @@ def reference_offset(lines: list[tuple[bytes, bytes]], line: int, position: int,
 
 
 @st.composite
-def edits(draw: st.DrawFn, text: str, encoding: Encoding) -> tuple[Change, str]:
+def edits(draw: st.DrawFn, text: str, encoding: Encoding) -> tuple[TextChange, str]:
     """An edit at whole characters, and the text it makes of `text`."""
     lines = encoded_lines(text, encoding)
 
@@ -51,7 +51,7 @@ def edits(draw: st.DrawFn, text: str, encoding: Encoding) -> tuple[Change, str]:
     data = text.encode(CODEC[encoding])
     a, b = reference_offset(lines, *start, encoding), reference_offset(lines, *end, encoding)
     result = data[:a] + new.encode(CODEC[encoding]) + data[b:]
-    return Change(new, (*start, *end)), result.decode(CODEC[encoding])
+    return TextChange(new, (*start, *end)), result.decode(CODEC[encoding])
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -100,13 +100,13 @@ def test_only_three_line_ends() -> None:
 
 def test_whole_text_and_swapped_ranges() -> None:
     opened = OpenText("/a", "file:///a", "sh", 1, "one\ntwo", "utf-16")
-    opened.apply([Change("x\ny\n"), Change("-", (1, 1, 0, 1))], 2)
+    opened.apply([TextChange("x\ny\n"), TextChange("-", (1, 1, 0, 1))], 2)
     assert opened.text == "x-\n"
 
 
 def test_a_cr_and_an_lf_that_meet_are_one_line_end() -> None:
     opened = OpenText("/a", "file:///a", "sh", 1, "a\rb", "utf-16")
-    opened.apply([Change("\n", (1, 0, 1, 0))], 2)
+    opened.apply([TextChange("\n", (1, 0, 1, 0))], 2)
     assert len(opened.lines) == 2
-    opened.apply([Change("x", (0, 1, 0, 1))], 3)
+    opened.apply([TextChange("x", (0, 1, 0, 1))], 3)
     assert opened.text == "ax\r\nb"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import yaml
 
 from spec_lsp.syntax.launch import EmbeddedFile
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.word import Place, Word, literal
 from spec_lsp.syntax.yaml.scalars import scalar_word
@@ -32,7 +32,7 @@ def items(key: str) -> list[Word]:
     return [scalar_word(n.value, n.style, n.start_mark.index, n.end_mark.index, source) for n in nodes]
 
 
-def texts(found: Found) -> list[list[str | None]]:
+def texts(found: CommandResult) -> list[list[str | None]]:
     return [[word.text for word in variant.words] for launch in found.launches for variant in launch.variants]
 
 
@@ -81,8 +81,8 @@ def test_argument_list_that_starts_the_server_itself() -> None:
 
 
 def test_nothing_is_started() -> None:
-    assert read_arguments(NAME, []) == Found()
-    assert read_arguments(NAME, [literal("redis-server", Place(NAME, 0, 12))]) == Found()
+    assert read_arguments(NAME, []) == CommandResult()
+    assert read_arguments(NAME, [literal("redis-server", Place(NAME, 0, 12))]) == CommandResult()
     assert read_script(NAME, Word((), Place(NAME, 0, 0))).launches == ()
 
 

@@ -7,7 +7,7 @@ from typing import TextIO
 
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import harmless
-from spec_lsp.cli.report import FileReport, Found
+from spec_lsp.cli.report import FileReport, ReportedFinding
 
 COMMANDS = {"error": "error", "warning": "warning", "information": "notice", "hint": "notice"}
 
@@ -19,7 +19,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
             out.write(annotation(found) + "\n")
 
 
-def annotation(found: Found) -> str:
+def annotation(found: ReportedFinding) -> str:
     """The workflow command of a finding; lines and columns count from 1."""
     start, end = found.location.start, found.location.end
     values = {"file": found.file, "line": start.line + 1, "endLine": end.line + 1}

@@ -8,7 +8,7 @@ from typing import Any, TextIO
 
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import json_text
-from spec_lsp.cli.report import FileReport, Found
+from spec_lsp.cli.report import FileReport, ReportedFinding
 
 SEVERITIES = {"error": "critical", "warning": "major", "information": "minor", "hint": "info"}
 
@@ -24,7 +24,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
     out.write(json_text(entries, indent=1) + "\n")
 
 
-def _entry(found: Found, number: int) -> dict[str, Any]:
+def _entry(found: ReportedFinding, number: int) -> dict[str, Any]:
     start, end = found.location.start, found.location.end
     return {
         "description": f"{found.rule}: {found.message}",

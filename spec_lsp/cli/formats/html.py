@@ -13,7 +13,7 @@ from spec_lsp import __version__
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.formats.text import plural
 from spec_lsp.cli.printed import harmless
-from spec_lsp.cli.report import SEVERITIES, FileReport, Found, LaunchShown
+from spec_lsp.cli.report import SEVERITIES, FileReport, LaunchShown, ReportedFinding
 
 OUTCOMES = {
     "accepted": "accepted",
@@ -75,7 +75,7 @@ def _summary(reports: list[FileReport], run: Run) -> Iterator[str]:
 
 def _rules(reports: list[FileReport]) -> Iterator[str]:
     """The findings by rule: the most frequent first."""
-    by_rule: dict[str, list[Found]] = defaultdict(list)
+    by_rule: dict[str, list[ReportedFinding]] = defaultdict(list)
     for report in reports:
         for found in report.found:
             by_rule[found.name].append(found)
@@ -104,7 +104,7 @@ def _files(reports: list[FileReport]) -> Iterator[str]:
         yield "</section>"
 
 
-def _finding(found: Found) -> Iterator[str]:
+def _finding(found: ReportedFinding) -> Iterator[str]:
     place = f"{_text(found.file)}:{found.location.start.line + 1}"
     yield f'<article class="finding {found.severity}"><p><strong>{found.severity}</strong> {place} <code>{_text(found.name)}</code></p>'
     yield f"<p>{_prose(found.message)}</p>"

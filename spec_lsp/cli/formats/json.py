@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import json_text
-from spec_lsp.cli.report import FileReport, Found, Location, by_rule
+from spec_lsp.cli.report import FileReport, Location, ReportedFinding, by_rule
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
@@ -30,7 +30,7 @@ def _counts(reports: Iterable[FileReport]) -> Iterator[dict[str, Any]]:
     return map(asdict, by_rule(found for report in reports for found in report.found))
 
 
-def as_json(found: Found) -> dict[str, Any]:
+def as_json(found: ReportedFinding) -> dict[str, Any]:
     """A finding as the JSON format shows it."""
     return {
         "file": found.file,

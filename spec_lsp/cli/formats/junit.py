@@ -8,7 +8,7 @@ from xml.sax.saxutils import escape, quoteattr
 
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import harmless
-from spec_lsp.cli.report import FileReport, Found
+from spec_lsp.cli.report import FileReport, ReportedFinding
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
@@ -41,7 +41,7 @@ def _suite(report: FileReport) -> Iterator[str]:
     yield "  </testsuite>"
 
 
-def _case(found: Found) -> str:
+def _case(found: ReportedFinding) -> str:
     at = found.location.start
     where = f"{harmless(found.file)}:{at.line + 1}:{at.character + 1}"
     text = "\n".join([harmless(found.message), *(f"fix: {harmless(fix.title)}" for fix in found.fixes)])

@@ -12,7 +12,7 @@ from spec_lsp import __version__
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import json_text
-from spec_lsp.cli.report import FileReport, Found, Location, OfferedFix
+from spec_lsp.cli.report import FileReport, Location, OfferedFix, ReportedFinding
 from spec_lsp.resolution.engine import Rule
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -63,7 +63,7 @@ def _rule(rule: Rule) -> dict[str, Any]:
     }
 
 
-def _result(found: Found, numbers: dict[str, int]) -> dict[str, Any]:
+def _result(found: ReportedFinding, numbers: dict[str, int]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": found.code,
         "level": LEVELS[found.severity],

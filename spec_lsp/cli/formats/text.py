@@ -8,13 +8,13 @@ from typing import TextIO
 from spec_lsp.cli.excerpt import excerpt
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import harmless
-from spec_lsp.cli.report import SEVERITIES, FileReport, Found, Totals, by_rule
+from spec_lsp.cli.report import SEVERITIES, FileReport, ReportedFinding, Totals, by_rule
 from spec_lsp.cli.style import Style
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
     """Each finding when it is known; at the end the sum."""
-    counted: list[Found] = []
+    counted: list[ReportedFinding] = []
     for report in reports:
         lines = [*_repairs(report, run.style)]
         for found in report.found:
@@ -32,7 +32,7 @@ def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
     out.writelines(f"{line}\n" for line in [*_statistics(counted, run.style), *summary(run)])
 
 
-def finding(found: Found, style: Style) -> Iterator[str]:
+def finding(found: ReportedFinding, style: Style) -> Iterator[str]:
     """The lines that show one finding."""
     yield headline(found.severity, found.name, found.message, style)
     yield from excerpt(found.location, found.related, found.severity, style)
@@ -69,7 +69,7 @@ def _diff_line(line: str) -> str:
     return "\t".join(map(harmless, line.removesuffix(end).split("\t"))) + end
 
 
-def _statistics(found: Iterable[Found], style: Style) -> Iterator[str]:
+def _statistics(found: Iterable[ReportedFinding], style: Style) -> Iterator[str]:
     counts = by_rule(found)
     width = len(str(max((c.count for c in counts), default=0)))
     for each in counts:

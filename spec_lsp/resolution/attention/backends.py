@@ -55,7 +55,7 @@ def drafting_on_flex_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field_naming(c, "flex_attention"),
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('attention_backend')} is refused with {c.shown('speculative_algorithm')}: it cannot verify "
         f"draft tokens.",
         fixes=(
@@ -131,7 +131,7 @@ def decode_context_parallel_on_xpu(c: Config) -> Refusal | None:
     field, why = conflict
     return Refusal(
         at="dcp_size",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('dcp_size')} is refused on {c.gpu.title}: {why}.",
         fixes=(dropping("dcp_size"), *((dropping(field),) if field in ("speculative_algorithm",) else ())),
     )
@@ -240,7 +240,7 @@ def intel_xpu_latent_prefill(c: Config) -> Refusal | None:
     at = backend_field(c, "prefill")
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for {c.model.architecture}: it decodes latent attention but does not "
         f"prefill it.",
         fixes=(setting(prefill_attention_backend="triton"), dropping(at)),
@@ -282,7 +282,7 @@ def other_backend_for_dual_chunk_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend" if c.given("attention_backend") else "model_path",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('attention_backend')} is refused for this model: its config asks for dual-chunk attention, "
         "which only dual_chunk_flash_attn computes.",
         fixes=(setting(attention_backend="dual_chunk_flash_attn"),),

@@ -125,7 +125,7 @@ def nondeterministic_attention_backend(c: Config) -> Refusal | None:
     order = ("fa3", "flashinfer", "triton") if c.gpu.sm90 else ("flashinfer", "triton", "fa3")
     return Refusal(
         at="attention_backend" if typed else switch,
-        with_=(switch,) if typed else ("attention_backend",),
+        related_fields=(switch,) if typed else ("attention_backend",),
         message=f"{c.shown('attention_backend')} is refused with `{c.flag(switch)}`: its kernels add in an order that "
         f"depends on "
         f"the batch. Deterministic inference runs on {', '.join(allowed)}.",
@@ -156,7 +156,7 @@ def nondeterministic_latent_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend" if c.given("attention_backend") else "enable_deterministic_inference",
-        with_=("enable_deterministic_inference", "model_path"),
+        related_fields=("enable_deterministic_inference", "model_path"),
         message=f"{c.shown('attention_backend')} is refused with deterministic inference for {c.model.architecture}: "
         f"only "
         f"{', '.join(allowed)} are batch-invariant for latent attention.",
@@ -173,7 +173,7 @@ def nondeterministic_latent_attention(c: Config) -> Refusal | None:
     "deterministic-fa4-off-sm100",
     raises="ValueError",
     since="0.5.17",
-    gate=True,
+    hardware_only=True,
     bad="model=deepseek-v3 -- --tp-size 8 --enable-deterministic-inference --attention-backend fa4",
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --enable-deterministic-inference --attention-backend fa4",
 )
@@ -189,7 +189,7 @@ def deterministic_fa4_off_sm100(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend",
-        with_=("enable_deterministic_inference", "model_path"),
+        related_fields=("enable_deterministic_inference", "model_path"),
         message=f"{c.shown('attention_backend')} is refused with deterministic inference for {c.model.architecture} on "
         f"{c.gpu.title}: the kernel this model needs exists for SM100 and SM110 only.",
         fixes=(setting(attention_backend="fa3"), setting(attention_backend="triton")),
@@ -230,7 +230,7 @@ def deterministic_rccl(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disable_custom_all_reduce",
-        with_=("enable_deterministic_inference", "tp_size"),
+        related_fields=("enable_deterministic_inference", "tp_size"),
         message=f"`--disable-custom-all-reduce` is refused with deterministic inference and {c.shown('tp_size')} on "
         "ROCm: the sums would go through RCCL, whose result depends on the batch above two ranks.",
         fixes=(dropping("disable_custom_all_reduce"), setting(tp_size=2)),

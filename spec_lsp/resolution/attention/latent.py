@@ -72,7 +72,7 @@ def _other_latent_backends(c: Config) -> tuple[str, ...]:
     "SPC205",
     "trtllm-mla-off-blackwell",
     raises="ValueError",
-    gate=True,
+    hardware_only=True,
     bad="model=deepseek-v3 -- --tp-size 8 --attention-backend trtllm_mla",
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --attention-backend trtllm_mla",
 )
@@ -112,7 +112,7 @@ def trtllm_mla_kv_cache_dtype(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=(field_naming(c, "trtllm_mla"),),
+        related_fields=(field_naming(c, "trtllm_mla"),),
         message=f"{c.shown('kv_cache_dtype')} is refused with trtllm_mla: its kernels read a KV cache of "
         f"{', '.join(allowed)}.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("kv_cache_dtype")),
@@ -133,7 +133,7 @@ def _trtllm_mla_dtypes(c: Config) -> tuple[str, ...]:
     raises="ValueError",
     since="0.5.12",
     until="0.5.23",
-    gate=True,
+    hardware_only=True,
     bad="sglang=0.5.19 model=deepseek-v3 -- --tp-size 8 --attention-backend tokenspeed_mla",
     good="sglang=0.5.19 model=deepseek-v3 gpu=b200 -- --tp-size 8 --attention-backend tokenspeed_mla --kv-cache-dtype "
     "fp8_e4m3",
@@ -173,7 +173,7 @@ def tokenspeed_mla_kv_cache_dtype(c: Config) -> Refusal | None:
     at = field_naming(c, "tokenspeed_mla")
     return Refusal(
         at="kv_cache_dtype" if c.given("kv_cache_dtype") else at,
-        with_=(at,) if c.given("kv_cache_dtype") else ("kv_cache_dtype",),
+        related_fields=(at,) if c.given("kv_cache_dtype") else ("kv_cache_dtype",),
         message=f"{c.shown(at)} is refused with KV cache type {c.kv_cache_dtype}: its kernels read fp8_e4m3 only.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), setting(**{at: "trtllm_mla"})),
     )
@@ -218,7 +218,7 @@ def cutedsl_mla_for_prefill(c: Config) -> Refusal | None:
     "SPC210",
     "cutedsl-mla-off-sm100",
     raises="ValueError",
-    gate=True,
+    hardware_only=True,
     bad="model=deepseek-v3 -- --tp-size 8 --decode-attention-backend cutedsl_mla",
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --decode-attention-backend cutedsl_mla",
 )
@@ -254,7 +254,7 @@ def cutedsl_mla_kv_cache_dtype(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=(field_naming(c, "cutedsl_mla"),),
+        related_fields=(field_naming(c, "cutedsl_mla"),),
         message=f"{c.shown('kv_cache_dtype')} is refused with cutedsl_mla: its kernels read fp8_e4m3 or bfloat16.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("kv_cache_dtype")),
     )

@@ -53,7 +53,7 @@ def scoring_without_flashinfer(c: Config) -> Refusal | None:
     splits = tuple(n for n in ("prefill_attention_backend", "decode_attention_backend") if getattr(c, n))
     return Refusal(
         at=at if c.given(at) else "enable_mis",
-        with_=("enable_mis",) if c.given(at) else (at,),
+        related_fields=("enable_mis",) if c.given(at) else (at,),
         message=f"`--enable-mis` is refused with {c.shown(at)}: multi-item scoring needs attention masks that only "
         f"flashinfer takes.",
         fixes=(Change(set={"attention_backend": "flashinfer"}, drop=splits), dropping("enable_mis")),

@@ -22,7 +22,7 @@ handler = Handler("attention_hook.py:handle_attention_backend_compatibility", ea
     "trtllm-mha-off-sm100",
     raises="ValueError",
     until="0.5.10",
-    gate=True,
+    hardware_only=True,
     bad="sglang=0.5.9 -- --attention-backend trtllm_mha",
     good="sglang=0.5.9 gpu=b200 -- --attention-backend trtllm_mha",
 )
@@ -52,7 +52,7 @@ def _other_plain_backends(c: Config, at: str) -> tuple[Change, ...]:
     "trtllm-mha-prefill-hardware",
     raises="ValueError",
     since="0.5.10",
-    gate=True,
+    hardware_only=True,
     bad=("gpu=a100 -- --attention-backend trtllm_mha", "sglang=0.5.18 gpu=h100 -- --attention-backend trtllm_mha"),
     good=(
         "gpu=h100 -- --attention-backend trtllm_mha",
@@ -105,7 +105,7 @@ def trtllm_mha_fp8_prefill_on_sm120(c: Config) -> Refusal | None:
     what = c.shown("kv_cache_dtype") if fp8 else f"`{variable}`"
     return Refusal(
         at="kv_cache_dtype" if fp8 and c.given("kv_cache_dtype") else at,
-        with_=(at, "kv_cache_dtype" if fp8 else variable),
+        related_fields=(at, "kv_cache_dtype" if fp8 else variable),
         message=f"{what} is refused with trtllm_mha prefill on {c.gpu.title}: the SM120 kernels do not have it.",
         fixes=(
             dropping("kv_cache_dtype") if fp8 else dropping_env(variable),
@@ -119,7 +119,7 @@ def trtllm_mha_fp8_prefill_on_sm120(c: Config) -> Refusal | None:
     "trtllm-mha-decode-hardware",
     raises="ValueError",
     since="0.5.10",
-    gate=True,
+    hardware_only=True,
     bad="gpu=a100 -- --decode-attention-backend trtllm_mha",
     good="gpu=b200 -- --decode-attention-backend trtllm_mha",
 )
@@ -162,7 +162,7 @@ def trtllm_mha_context_parallel_prefill(c: Config) -> Refusal | None:
     at = backend_field(c, "prefill")
     return Refusal(
         at=at,
-        with_=("attn_cp_size",),
+        related_fields=("attn_cp_size",),
         message=f"{c.shown(at)} is refused for prefill with {c.shown('attn_cp_size')} on {c.gpu.title}: its kernels "
         "there cannot mask a sequence that is split over GPUs.",
         fixes=(*_other_plain_backends(c, at), setting(attn_cp_size=1)),

@@ -34,7 +34,7 @@ def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
     field = attention_dp_field(c)
     return Refusal(
         at=field,
-        with_=("tp_size", "enable_lora", "lora_paths"),
+        related_fields=("tp_size", "enable_lora", "lora_paths"),
         message=f"LoRA adapters need as many attention-DP groups as TP ranks, and {c.shown('tp_size')} has more, so "
         "SGLang stops when the adapters are set up.",
         fixes=(
@@ -60,7 +60,7 @@ def adapters_on_backend_without_attention_dp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="lora_backend" if c.given("lora_backend") else attention_dp_field(c),
-        with_=("enable_lora", "lora_paths", "lora_backend"),
+        related_fields=("enable_lora", "lora_paths", "lora_backend"),
         message=f"{c.shown('lora_backend')} does not serve adapters with attention data parallelism, so SGLang stops "
         "when the adapters are set up. Use `--lora-backend triton`.",
         fixes=(setting(lora_backend="triton"), dropping("enable_lora", "lora_paths")),
@@ -97,7 +97,7 @@ def unpinned_adapter_with_attention_dp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="lora_paths",
-        with_=(attention_dp_field(c),),
+        related_fields=(attention_dp_field(c),),
         message=f"The adapter {loose} is not pinned, which attention data parallelism asks for, so SGLang stops when the adapters are set "
         'up. Write it as JSON with `"pinned": true`.',
         fixes=(dropping("enable_lora", "lora_paths"),),
@@ -122,7 +122,7 @@ def all_adapter_slots_pinned(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="max_loras_per_batch" if c.given("max_loras_per_batch") else "lora_paths",
-        with_=("lora_paths",),
+        related_fields=("lora_paths",),
         message=f"{c.shown('max_loras_per_batch')} leaves no slot beside the {pinned} pinned adapters, so SGLang stops when the adapters "
         "are set up.",
         fixes=(setting(max_loras_per_batch=pinned + 1),),

@@ -78,7 +78,7 @@ def drafting_in_shared_context_on_trtllm_mla(c: Config) -> Refusal | None:
     field = backend_field(c, "decode")
     return Refusal(
         at=field if c.given(field) else "dcp_size",
-        with_=("dcp_size", "speculative_algorithm"),
+        related_fields=("dcp_size", "speculative_algorithm"),
         message=f"{c.shown(field)} cannot verify drafts with {c.shown('dcp_size')}, and SGLang stops when it builds the backend. Take "
         "`cutedsl_mla`, or drop one of the two.",
         fixes=(setting(**{field: "cutedsl_mla"}), dropping("dcp_size"), dropping("speculative_algorithm")),
@@ -106,7 +106,7 @@ def latent_backend_for_plain_attention(c: Config) -> Refusal | None:
     field, name = found
     return Refusal(
         at=field,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {name} computes "
         f"latent attention only.",
         fixes=other_backends(c, field, c.model),
@@ -134,7 +134,7 @@ def plain_backend_for_latent_attention(c: Config) -> Refusal | None:
     field, name = found
     return Refusal(
         at=field,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {name} does not compute "
         "latent attention.",
         fixes=other_backends(c, field, c.model),
@@ -151,7 +151,7 @@ def fa3_runs(c: Config, facts: ModelFacts) -> bool:
     "fa3-off-hopper",
     raises="AssertionError",
     late=True,
-    gate=True,
+    hardware_only=True,
     sglang="attention_registry.py:create_flashattention_v3_backend",
     bad=("gpu=b200 -- --attention-backend fa3", "gpu=a100 model=deepseek-v3 -- --tp-size 8 --attention-backend fa3"),
     good=("gpu=h100 -- --attention-backend fa3", "gpu=a100 -- --attention-backend fa3"),
@@ -168,7 +168,7 @@ def fa3_off_hopper(c: Config) -> Refusal | None:
     why = "latent attention" if c.gpu.major == 8 else "this hardware"
     return Refusal(
         at=field,
-        with_=("model_path",) if c.gpu.major == 8 else (),
+        related_fields=("model_path",) if c.gpu.major == 8 else (),
         message=f"{c.shown(field)} is refused on {c.gpu.title} once the weights are loaded: FlashAttention 3 has no kernels for {why}.",
         fixes=other_backends(c, field, c.model),
     )
@@ -210,7 +210,7 @@ def hybrid_gdn_backend_on_blackwell(c: Config) -> Refusal | None:
     field = backend_field(c, wrong) if c.since("0.5.16") else "attention_backend"
     return Refusal(
         at=field if c.given(field) else "model_path",
-        with_=("model_path",) if c.given(field) else (field,),
+        related_fields=("model_path",) if c.given(field) else (field,),
         message=f"{c.shown(field)} is refused for {c.model.architecture} on {c.gpu.title} once the weights are loaded: it takes "
         f"{', '.join(allowed)} there.",
         fixes=(
@@ -238,7 +238,7 @@ def triton_for_cross_attention(c: Config) -> Refusal | None:
     field = found[0]
     return Refusal(
         at=field if c.given(field) else "model_path",
-        with_=("model_path",) if c.given(field) else (field,),
+        related_fields=("model_path",) if c.given(field) else (field,),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: triton computes no cross attention.",
         fixes=(setting(**{field: "flashinfer"}),),
     )
@@ -277,7 +277,7 @@ def hpc_ops_launch(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=(other,) if other else (),
+        related_fields=(other,) if other else (),
         message=f"{c.shown(field)} is refused {why} once the weights are loaded: HPC-Ops has no kernels for it.",
         fixes=other_backends(c, field, c.model),
     )
@@ -308,7 +308,7 @@ def wide_pages_on_trtllm_mha(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="page_size" if c.given("page_size") else found[0],
-        with_=(found[0],) if c.given("page_size") else ("page_size",),
+        related_fields=(found[0],) if c.given("page_size") else ("page_size",),
         message=f"{c.shown('page_size')} is refused with {c.shown(found[0])} for {c.model.architecture} once the weights are "
         "loaded: kernels for pages this wide need several query heads to a KV head.",
         fixes=(setting(page_size=64), dropping("page_size")),
@@ -333,7 +333,7 @@ def draft_tree_on_deepseek_v4(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_eagle_topk",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('speculative_eagle_topk')} is refused for {c.model.architecture} once the weights are loaded: its sparse "
         "attention verifies one chain of draft tokens.",
         fixes=(setting(speculative_eagle_topk=1),),
@@ -358,7 +358,7 @@ def _vendor_problem(c: Config) -> tuple[str, str] | None:
     "attention-backend-of-another-vendor",
     raises="NameError",
     late=True,
-    gate=True,
+    hardware_only=True,
     sglang="attention_registry.py:create_flashinfer_backend",
     bad=("gpu=mi300x -- --attention-backend flashinfer", "gpu=h100 -- --attention-backend ascend"),
     good="gpu=h100 -- --attention-backend flashinfer",
@@ -406,7 +406,7 @@ def aiter_latent_heads(c: Config) -> Refusal | None:
     field = backend_field(c, "decode")
     return Refusal(
         at=field,
-        with_=("tp_size", "model_path"),
+        related_fields=("tp_size", "model_path"),
         message=f"{c.shown(field)} is refused for {c.model.architecture} with {c.shown('tp_size')} once the weights are loaded: it "
         f"leaves {heads} heads to a GPU, and aiter takes fewer than 16 or a multiple of 16.",
         fixes=(setting(decode_attention_backend="triton"), setting(attention_backend="triton")),
@@ -439,7 +439,7 @@ def sparse_backend_for_dense_model(c: Config) -> Refusal | None:
     field, name = found
     return Refusal(
         at=field,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {name} computes DeepSeek's sparse "
         "attention only.",
         fixes=other_backends(c, field, c.model),
@@ -480,7 +480,7 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
     at = "page_size" if c.given("page_size") else "speculative_eagle_topk"
     return Refusal(
         at=at,
-        with_=("speculative_eagle_topk", "page_size", "attention_backend"),
+        related_fields=("speculative_eagle_topk", "page_size", "attention_backend"),
         message=f"{c.shown('page_size')} with {c.shown('speculative_eagle_topk')} is refused on fa3 when drafts are verified: it cannot "
         f"page a tree through the sliding window of {c.model.architecture}.",
         fixes=(
@@ -510,7 +510,7 @@ def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dcp_size",
-        with_=("attention_backend", "model_path"),
+        related_fields=("attention_backend", "model_path"),
         message=f"{c.shown('dcp_size')} does not work on triton for {c.model.architecture}: the first prompt stops on its sliding window. "
         "Leave it out.",
         fixes=(dropping("dcp_size"),),
@@ -522,7 +522,7 @@ def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
     "vision-backend-off-its-hardware",
     raises="ValueError",
     late=True,
-    gate=True,
+    hardware_only=True,
     sglang="layers/attention/vision.py:_determine_attention_backend",
     bad=(
         "gpu=b200 model=none -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend fa3",
@@ -592,7 +592,7 @@ def backend_of_one_model_family(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: it is for {family}.",
         fixes=other_backends(c, field, c.model),
     )

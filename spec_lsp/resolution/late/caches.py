@@ -33,7 +33,7 @@ def unified_memory_of_plain_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_unified_memory",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('enable_unified_memory')} is refused for {c.model.architecture} when its cache is built: the model has one "
         "kind of cache, so there is nothing to share. Leave it out.",
         fixes=(dropping("enable_unified_memory"),),
@@ -69,7 +69,7 @@ def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
     kind = "latent attention has one head" if c.model.uses_mla else "only a latent cache has the two parts it splits"
     return Refusal(
         at="hicache_mem_layout",
-        with_=("enable_hierarchical_cache", "model_path"),
+        related_fields=("enable_hierarchical_cache", "model_path"),
         message=f"{c.shown('hicache_mem_layout')} is refused for {c.model.architecture} when its host cache is built: {kind}. Use "
         "`page_first` or `page_first_direct`.",
         fixes=(setting(hicache_mem_layout="page_first"), setting(hicache_mem_layout="page_first_direct")),
@@ -92,7 +92,7 @@ def shortest_prefill_first_without_prefix_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="schedule_policy",
-        with_=("disable_radix_cache",),
+        related_fields=("disable_radix_cache",),
         message=f"{c.shown('schedule_policy')} needs the prefix cache, which {c.shown('disable_radix_cache')} switches off, so the "
         "scheduler stops when it starts.",
         fixes=(
@@ -120,7 +120,7 @@ def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} when its cache is built: its recurrent states cannot be backed "
         "up there.",
         fixes=(dropping(field),),
@@ -147,7 +147,7 @@ def decode_radix_cache_of_sliding_window_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("enable_hierarchical_cache", "model_path"),
+        related_fields=("enable_hierarchical_cache", "model_path"),
         message=f"{c.shown(field)} is refused with {c.shown('enable_hierarchical_cache')} for {c.model.architecture}: its sliding window "
         "is cached on the GPU only. Leave one of the two out.",
         fixes=(dropping("enable_hierarchical_cache"), dropping(field)),
@@ -174,7 +174,7 @@ def host_cache_of_asymmetric_heads(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_mem_layout" if c.given("hicache_mem_layout") else "enable_hierarchical_cache",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('hicache_mem_layout')} is refused for {c.model.architecture} when its host cache is built: its keys "
         f"({c.model.head_dim} wide) and values ({c.model.v_head_dim}) differ. Use `page_first` or `page_first_direct`.",
         fixes=(
@@ -206,7 +206,7 @@ def hicache_of_sliding_window_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hierarchical_cache",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('enable_hierarchical_cache')} is refused for {c.model.architecture} when its cache is built, unless "
         f"`{variable}=1` takes the cache that knows sliding windows.",
         fixes=(setting_env(**{variable: "1"}), dropping("enable_hierarchical_cache")),

@@ -37,7 +37,7 @@ def fewer_experts_than_ranks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="tp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('tp_size')} is more than the {experts} experts of this model, and SGLang stops when it "
         "builds them. Use fewer ranks.",
         fixes=(setting(tp_size=experts),),
@@ -69,7 +69,7 @@ def unknown_expert_balancer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="eplb_algorithm",
-        with_=("enable_eplb",),
+        related_fields=("enable_eplb",),
         message=f"{c.shown('eplb_algorithm')} is refused: the algorithms are {', '.join(BALANCERS)}.",
         fixes=(dropping("eplb_algorithm"),),
         choices=BALANCERS,
@@ -96,7 +96,7 @@ def experts_not_divisible_by_expert_ranks(c: Config) -> Refusal | None:
     redundant = c.ep_num_redundant_experts or 0
     return Refusal(
         at="ep_size",
-        with_=("ep_num_redundant_experts", "model_path"),
+        related_fields=("ep_num_redundant_experts", "model_path"),
         message=f"{c.shown('ep_size')} does not divide the {experts} experts"
         f"{f' ({redundant} of them copies)' if redundant else ''}, so SGLang stops when it builds the layers.",
         fixes=(
@@ -122,7 +122,7 @@ def expert_width_not_divisible_by_ranks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="tp_size",
-        with_=("ep_size", "model_path"),
+        related_fields=("ep_size", "model_path"),
         message=f"{c.shown('tp_size')} cannot cut this model's experts ({width} wide) into {slices} equal slices, so "
         "SGLang stops when it builds the layers. Spread the experts with `--ep-size`.",
         fixes=(setting(ep_size=c.tp_size),),
@@ -157,7 +157,7 @@ def exchange_without_prefill_dispatch(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("deepep_mode",),
+        related_fields=("deepep_mode",),
         message=f"{c.shown('moe_a2a_backend')} has no dispatch for prefill, which {c.shown('deepep_mode')} asks for, "
         "so SGLang stops when it builds the MoE layers. Set `--deepep-mode low_latency`.",
         fixes=(setting(deepep_mode="low_latency"), setting(moe_a2a_backend="deepep")),
@@ -195,7 +195,7 @@ def dispatch_buffer_above_limit(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=variable,
-        with_=("moe_a2a_backend",),
+        related_fields=("moe_a2a_backend",),
         message=f"`{variable}={tokens}` is more than the {DISPATCH_LIMIT} tokens that {c.shown('moe_a2a_backend')} "
         "can hold on a rank, so SGLang stops when it builds the MoE layers.",
         fixes=(setting_env(**{variable: str(DISPATCH_LIMIT)}), dropping_env(variable)),
@@ -223,7 +223,7 @@ def pplx_through_pipeline(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="pp_size",
-        with_=("moe_a2a_backend",),
+        related_fields=("moe_a2a_backend",),
         message=f"{c.shown('moe_a2a_backend')} exchanges tokens among all GPUs, but {c.shown('pp_size')} cuts them "
         "into stages, so SGLang stops when it builds the MoE layers. Use one stage.",
         fixes=(setting(pp_size=1), setting(moe_a2a_backend="deepep")),

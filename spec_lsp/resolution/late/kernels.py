@@ -23,7 +23,7 @@ kernels = Handler("layers/quantization/unquant.py:initialize_bf16_gemm_config", 
     "bf16-kernels-off-their-hardware",
     raises="ValueError",
     late=True,
-    gate=True,
+    hardware_only=True,
     since="0.5.18",
     bad=(
         "gpu=b200 -- --bf16-gemm-backend gemv",
@@ -64,7 +64,7 @@ def deterministic_cutedsl_bf16(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="bf16_gemm_backend",
-        with_=("enable_deterministic_inference",),
+        related_fields=("enable_deterministic_inference",),
         message=f"{c.shown('bf16_gemm_backend')} depends on the batch, which {c.shown('enable_deterministic_inference')} rules out, and "
         "the scheduler stops when it starts. Leave it out.",
         fixes=(dropping("bf16_gemm_backend"), dropping("enable_deterministic_inference")),
@@ -86,7 +86,7 @@ JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
     "fp8-kernels-off-their-hardware",
     raises="RuntimeError",
     late=True,
-    gate=True,
+    hardware_only=True,
     since="0.5.10",
     sglang="layers/quantization/fp8_utils.py:_dispatch_explicit_backend",
     bad=(
@@ -121,7 +121,7 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="fp8_gemm_runner_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('fp8_gemm_runner_backend')} has no kernels for {gpu.title}, and SGLang stops when it builds this model's FP8 "
         "layers. Leave it out.",
         fixes=(dropping("fp8_gemm_runner_backend"),),
@@ -161,7 +161,7 @@ def single_batch_overlap_on_hopper(c: Config) -> Refusal | None:
     "trtllm-sparse-attention-off-sm100",
     raises="",
     late=True,
-    gate=True,
+    hardware_only=True,
     since="0.5.13",
     sglang="dsa_backend.py:_forward_trtllm",
     bad="gpu=rtxpro6000 model=deepseek-v3.2 -- --tp-size 8 --dsa-prefill-backend trtllm --dsa-decode-backend trtllm "
@@ -183,7 +183,7 @@ def trtllm_sparse_attention_off_sm100(c: Config) -> Refusal | None:
     named = " and ".join(c.shown(f) for f in fields) + (" have" if len(fields) > 1 else " has")
     return Refusal(
         at=fields[0],
-        with_=(*fields[1:], "model_path"),
+        related_fields=(*fields[1:], "model_path"),
         message=f"{named} no kernels for {c.gpu.title}, and the server fails in its first forward pass, with the weights loaded. Leave "
         "it out.",
         fixes=(dropping(*fields),),
@@ -230,7 +230,7 @@ def _sparse_q8_refused(c: Config, at: str, backend: str, why: str) -> Refusal:
     together = "" if at == backend else f" with {c.shown(backend)}"
     return Refusal(
         at=at,
-        with_=(backend,) if at != backend else (),
+        related_fields=(backend,) if at != backend else (),
         message=f"{c.shown(at)} is refused{together} when the attention backend is built: {why}.",
         fixes=(dropping(at), *((dropping(backend),) if at != backend else ())),
     )
@@ -261,7 +261,7 @@ def tree_drafting_on_minimax_sparse_rocm(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_eagle_topk" if c.speculative_eagle_topk is not None else "speculative_algorithm",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"This model's sparse attention verifies chains only on {c.gpu.title}, and SGLang stops when it builds the attention "
         "backend. Set `--speculative-eagle-topk 1`.",
         fixes=(setting(speculative_eagle_topk=1), dropping("speculative_algorithm")),
@@ -290,7 +290,7 @@ def hicache_size_of_deepseek_v4(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_size",
-        with_=("model_path", "enable_hierarchical_cache"),
+        related_fields=("model_path", "enable_hierarchical_cache"),
         message=f"{c.shown('hicache_size')} is refused for DeepSeek V4 when its host pools are built. Give `--hicache-ratio`.",
         fixes=(dropping("hicache_size"),),
     )
@@ -315,7 +315,7 @@ def layer_embeddings_off_qwen4(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="ple_offload_embedding",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('ple_offload_embedding')} is refused for this model when it is loaded: only Qwen4-Exp has such embeddings.",
         fixes=(dropping("ple_offload_embedding"),),
     )

@@ -87,7 +87,7 @@ def attention_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
     per = "" if ranks == c.tp_size else f", which leaves {ranks} ranks for attention,"
     return Refusal(
         at="tp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('tp_size')}{per} cannot share this model's {shared} evenly, so SGLang stops when it builds "
         f"the model. {fitting} {'ranks divide' if fitting > 1 else 'rank divides'} them.",
         fixes=(setting(tp_size=c.tp_size // ranks * fitting),),
@@ -119,7 +119,7 @@ def draft_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
     shared = f"{heads} attention heads" + (f" and {kv_heads} KV heads" if kv_heads and heads % ranks == 0 else "")
     return Refusal(
         at="tp_size" if c.given("tp_size") else "speculative_draft_model_path",
-        with_=("speculative_draft_model_path", "model_path"),
+        related_fields=("speculative_draft_model_path", "model_path"),
         message=f"{c.shown('tp_size')} cannot share the draft's {shared} evenly, so SGLang stops when it builds the draft, with the "
         f"target loaded. {fitting} {'ranks divide' if fitting > 1 else 'rank divides'} them.",
         fixes=(setting(tp_size=c.tp_size // ranks * fitting), setting(speculative_algorithm="NGRAM")),
@@ -147,7 +147,7 @@ def pipeline_through_model_without_stages(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="pp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('pp_size')} does not work with {c.model.architecture}, whose code has no pipeline stages: "
         "SGLang loads the weights and stops. Use tensor parallelism over the same GPUs.",
         fixes=(setting(pp_size=1, tp_size=c.tp_size * c.pp_size), dropping("pp_size")),

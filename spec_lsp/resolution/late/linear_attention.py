@@ -73,7 +73,7 @@ def tree_drafting_on_lightning_attention(c: Config) -> Refusal | None:
     chain = {"speculative_num_draft_tokens": steps + 1} if steps is not None else {}
     return Refusal(
         at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
-        with_=("linear_attn_backend",) if c.given("linear_attn_backend") else ("model_path",),
+        related_fields=("linear_attn_backend",) if c.given("linear_attn_backend") else ("model_path",),
         message=f"{c.shown('speculative_eagle_topk')} is refused once the weights are loaded: Lightning attention verifies one "
         "chain of draft tokens, not a tree.",
         fixes=(setting(speculative_eagle_topk=1), setting(speculative_eagle_topk=1, **chain)),
@@ -104,7 +104,7 @@ def _unsupported(c: Config, kind: str, kernels: dict[str, tuple[str, ...]]) -> R
         allowed = [n for n in names if n not in SINCE or c.since(SINCE[n])]
         return Refusal(
             at=field,
-            with_=("model_path",),
+            related_fields=("model_path",),
             message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {kind} layers have no such "
             f"kernel for {phase} ({', '.join(allowed)}).",
             fixes=(dropping(field), setting(**{NAMES[phase]: "triton"})),
@@ -173,7 +173,7 @@ def tree_drafting_on_flashinfer_kda(c: Config) -> Refusal | None:
     field = field_for(c, "verify") if c.linear_attn_verify_backend else decode_field(c)
     return Refusal(
         at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else field,
-        with_=(field, "model_path"),
+        related_fields=(field, "model_path"),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} once the weights are loaded: FlashInfer "
         "verifies one chain of draft tokens here.",
         fixes=(setting(speculative_eagle_topk=1), setting(linear_attn_verify_backend="triton")),
@@ -206,7 +206,7 @@ def tree_drafting_on_flashinfer_gdn(c: Config) -> Refusal | None:
     field = field_for(c, phase)
     return Refusal(
         at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else field,
-        with_=(field, "model_path"),
+        related_fields=(field, "model_path"),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} at the first draft: in this release FlashInfer "
         "verifies one chain of draft tokens.",
         fixes=(setting(speculative_eagle_topk=1), dropping(field), setting(**{NAMES[phase]: "triton"})),
@@ -219,7 +219,7 @@ def tree_drafting_on_flashinfer_gdn(c: Config) -> Refusal | None:
     raises="ValueError",
     late=True,
     since="0.5.15",
-    gate=True,
+    hardware_only=True,
     sglang="gdn_backend.py:__init__",
     bad=(
         "gpu=mi300x model=qwen3-next-80b -- --tp-size 2 --linear-attn-backend cutedsl",
@@ -240,7 +240,7 @@ def linear_attention_kernel_off_its_hardware(c: Config) -> Refusal | None:
             field = field_for(c, phase)
             return Refusal(
                 at=field,
-                with_=("model_path",),
+                related_fields=("model_path",),
                 message=f"{c.shown(field)} is refused for {c.model.architecture} on {c.gpu.title} once the weights are loaded: the "
                 f"kernel does not exist there for {phase}.",
                 fixes=(dropping(field), setting(**{NAMES[phase]: "triton"})),
@@ -279,7 +279,7 @@ def deterministic_flashinfer_gdn_prefill(c: Config) -> Refusal | None:
     field = field_for(c, "prefill")
     return Refusal(
         at=field,
-        with_=("enable_deterministic_inference",),
+        related_fields=("enable_deterministic_inference",),
         message=f"{c.shown(field)} is refused with deterministic inference for {c.model.architecture} once the weights are loaded.",
         fixes=(setting(linear_attn_prefill_backend="triton"), dropping("enable_deterministic_inference")),
     )
@@ -305,7 +305,7 @@ def scoring_on_gdn_prefill(c: Config) -> Refusal | None:
     field = field_for(c, "prefill")
     return Refusal(
         at=field,
-        with_=("enable_mis",),
+        related_fields=("enable_mis",),
         message=f"{c.shown(field)} is refused with `--enable-mis` for {c.model.architecture} once the weights are loaded: scoring "
         "prefills with triton only.",
         fixes=(Change(set={"linear_attn_prefill_backend": "triton"}), dropping("enable_mis")),
@@ -360,7 +360,7 @@ def mamba_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
     best = next(n for n in range(ranks, 0, -1) if fits(n))
     return Refusal(
         at="tp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('tp_size')} cannot share this model's {heads} Mamba heads in {groups} "
         f"{'groups' if groups > 1 else 'group'} evenly, so SGLang stops when it builds the model. {best} "
         f"{'ranks divide' if best > 1 else 'rank divides'} them.",
@@ -391,7 +391,7 @@ def track_interval_below_mamba_chunk(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_track_interval" if c.given("mamba_track_interval") else strategy_field(c),
-        with_=(strategy_field(c), "model_path"),
+        related_fields=(strategy_field(c), "model_path"),
         message=f"{c.shown('mamba_track_interval')} is less than the {chunk} tokens of this model's Mamba chunks, so SGLang stops when it "
         "builds the attention backend.",
         fixes=(setting(mamba_track_interval=chunk), dropping("mamba_track_interval")),

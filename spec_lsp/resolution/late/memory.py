@@ -100,7 +100,7 @@ def _fraction(c: Config) -> float | None:
 
 
 @gpu_memory.refuses(
-    "SPC989", "weights-above-gpu-memory", raises="OutOfMemoryError", late=True, gate=True,
+    "SPC989", "weights-above-gpu-memory", raises="OutOfMemoryError", late=True, hardware_only=True,
     bad=(
         "gpu=rtx4090 model=llama-3.3-70b -- --tp-size 2",
         "gpu=h200 model=kimi-k2 -- --tp-size 4",
@@ -129,7 +129,7 @@ def weights_above_gpu_memory(c: Config) -> Refusal | None:
     per = sizes.bytes_of(served.method, model_dtype(c), c.model.quantization_config)
     return Refusal(
         at="tp_size" if c.given("tp_size") else "model_path",
-        with_=("model_path", *(("mem_fraction_static",) if fraction < 1 else ())),
+        related_fields=("model_path", *(("mem_fraction_static",) if fraction < 1 else ())),
         message=f"The weights alone take {_gib(needed)} on each GPU ({(counted.linear + counted.embeddings) / 1e9:.1f} billion parameters, "
         f"{per:g} bytes each in linear layers, over {over}), and {c.gpu.title} has {share}{_gib(c.gpu.most_memory * 1024**2)}, so SGLang "
         "runs out of memory while it loads them. Use more GPUs, or smaller weights.",

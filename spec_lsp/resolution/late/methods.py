@@ -38,7 +38,7 @@ def _checkpoint_needs_it(c: Config) -> bool:
 
 
 @quantization_methods.refuses(
-    "SPC944", "quantization-method-above-gpu", raises="ValueError", late=True, gate=True,
+    "SPC944", "quantization-method-above-gpu", raises="ValueError", late=True, hardware_only=True,
     bad=("gpu=a100 -- --quantization w8a8_fp8", "gpu=t4 -- --quantization fp8 --dtype half", "gpu=h100 -- --quantization nvfp4_online"),
     good=("gpu=h100 -- --quantization w8a8_fp8", "gpu=a100 -- --quantization fp8"),
 )  # fmt: skip
@@ -65,7 +65,7 @@ def quantization_method_above_gpu(c: Config) -> Refusal | None:
     major, minor = c.gpu.capability
     return Refusal(
         at=_asked(c),
-        with_=("model_path",) if c.given("quantization") else (),
+        related_fields=("model_path",) if c.given("quantization") else (),
         message=f"{_what(c, name)} needs {needed(wanted.capability)} or newer, and {c.gpu.title} is SM{major}{minor}, so SGLang stops "
         "before it loads the weights.",
         fixes=fixes,
@@ -100,7 +100,7 @@ def data_type_of_quantization_method(c: Config) -> Refusal | None:
     at = "dtype" if c.given("dtype") else _asked(c)
     return Refusal(
         at=at,
-        with_=("model_path", "quantization"),
+        related_fields=("model_path", "quantization"),
         message=f"{_what(c, name)} computes in {types}, and this model runs in {computed}"
         + (f" ({c.flag_as_typed('dtype')})" if c.given("dtype") else ", which config.json states")
         + ", so SGLang stops before it loads the weights.",
@@ -132,7 +132,7 @@ def _quantized_experts(c: Config, *names: str) -> bool:
 def _runner(c: Config, message: str, *others: str) -> Refusal:
     return Refusal(
         at="moe_runner_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=message,
         fixes=(
             *((dropping("moe_runner_backend"),) if c.given("moe_runner_backend") else ()),
@@ -283,7 +283,7 @@ def runner_without_exchange(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_runner_backend",
-        with_=("moe_a2a_backend", "model_path"),
+        related_fields=("moe_a2a_backend", "model_path"),
         message=f"{c.shown('moe_runner_backend')} cannot take tokens from {c.shown('moe_a2a_backend')}, and SGLang stops when it builds "
         "the MoE layers. `deep_gemm` can.",
         fixes=(
@@ -324,7 +324,7 @@ def low_latency_exchange_without_deepgemm(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend" if c.given("moe_a2a_backend") else "deepep_mode",
-        with_=(JIT if off else "deepep_mode",),
+        related_fields=(JIT if off else "deepep_mode",),
         message=f"{c.shown('moe_a2a_backend')} in its low-latency mode needs DeepGEMM for FP8 experts, which "
         + (f"`{JIT}` switches off" if off else f"does not run on {c.gpu.title}")
         + ", so SGLang stops when it builds the MoE layers.",
@@ -352,7 +352,7 @@ def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
         return None  # a folder may have its settings in a file beside config.json
     return Refusal(
         at="quantization",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('quantization')} needs a checkpoint that was quantized with it, and this one is not, so SGLang stops before "
         "it loads the weights. Serve the quantized checkpoint, or take `fp8`.",
         fixes=(dropping("quantization"), setting(quantization="fp8")),
@@ -369,7 +369,7 @@ def _scheme(c: Config) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
 
 
 @quantization_methods.refuses(
-    "SPC970", "compressed-tensors-scheme-above-gpu", raises="RuntimeError", late=True, gate=True,
+    "SPC970", "compressed-tensors-scheme-above-gpu", raises="RuntimeError", late=True, hardware_only=True,
     sglang="layers/quantization/compressed_tensors/compressed_tensors.py:_check_scheme_supported",
     bad="gpu=t4 -- --dtype half --json-model-override-args "
     """'{"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"group_0": """
@@ -448,6 +448,6 @@ def awq_of_other_bits(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_asked(c),
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels take 4 only, so SGLang stops before it loads them.",
     )

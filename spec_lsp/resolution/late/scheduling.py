@@ -44,7 +44,7 @@ def chunk_smaller_than_deterministic_tile(c: Config) -> Refusal | None:
     per = f", {chunk} on each attention-DP rank," if ranks > 1 else ""
     return Refusal(
         at="chunked_prefill_size" if c.given("chunked_prefill_size") else "enable_deterministic_inference",
-        with_=("enable_deterministic_inference", "attention_backend", TILE),
+        related_fields=("enable_deterministic_inference", "attention_backend", TILE),
         message=f"{c.flag_as_typed('chunked_prefill_size') if c.given('chunked_prefill_size') else c.shown('chunked_prefill_size')}{per} "
         f"holds no whole tile of {tile} tokens, by which deterministic flashinfer prefills, so the scheduler stops when it starts.",
         fixes=(
@@ -72,7 +72,7 @@ def prefill_delayer_without_overlap(c: Config) -> Refusal | None:
     typed = c.given("disable_overlap_schedule")
     return Refusal(
         at="enable_prefill_delayer" if c.given("enable_prefill_delayer") else "disable_overlap_schedule",
-        with_=("disable_overlap_schedule",),
+        related_fields=("disable_overlap_schedule",),
         message=f"{c.shown('enable_prefill_delayer')} needs the overlap scheduler, and "
         f"{c.shown('disable_overlap_schedule')} takes it away, so the scheduler stops when it starts."
         if typed
@@ -104,7 +104,7 @@ def memory_saver_with_breakable_graph(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_memory_saver",
-        with_=(SAVER, f"cuda_graph_backend_{phases[0]}"),
+        related_fields=(SAVER, f"cuda_graph_backend_{phases[0]}"),
         message=f"{c.shown('enable_memory_saver')} with `{SAVER}` cannot save the memory of the {phases[0]} graph, a breakable one, "
         "so SGLang stops when it captures graphs.",
         fixes=(
@@ -135,7 +135,7 @@ def prefill_graph_context_without_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=field,
-        with_=("attention_backend",),
+        related_fields=("attention_backend",),
         message=f"{c.shown(field)} is refused with {c.shown('attention_backend')} when graphs are captured: only triton can bound the "
         "context of a prefill graph. Leave it out.",
         fixes=(dropping(field), setting(attention_backend="triton")),
@@ -158,7 +158,7 @@ def grammar_without_tokenizer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="grammar_backend",
-        with_=("skip_tokenizer_init",),
+        related_fields=("skip_tokenizer_init",),
         message=f"{c.shown('grammar_backend')} has no effect: {c.shown('skip_tokenizer_init')} switches grammars off without a word.",
         fixes=(dropping("grammar_backend"), dropping("skip_tokenizer_init")),
     )
@@ -184,7 +184,7 @@ def overwritten_flashinfer_workspace(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=WORKSPACE,
-        with_=("enable_deterministic_inference",),
+        related_fields=("enable_deterministic_inference",),
         message=f"`{WORKSPACE}` has no effect: deterministic inference sets flashinfer's workspace to 2 GiB without a word.",
         fixes=(dropping_env(WORKSPACE),),
     )

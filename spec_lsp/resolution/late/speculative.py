@@ -114,10 +114,10 @@ def backend_without_draft(c: Config) -> Refusal | None:
     if lacking is None:
         return None
     field, name = lacking
-    at, with_ = _at(c, field)
+    at, related_fields = _at(c, field)
     return Refusal(
         at=at,
-        with_=with_,
+        related_fields=related_fields,
         message=f"{c.shown(field)} is refused with {c.shown('speculative_algorithm')} once the weights are loaded: {name} has no draft "
         "implementation.",
         fixes=(*((dropping(field),) if c.given(field) else ()), *other_draft_backends(c)),
@@ -155,10 +155,10 @@ def latent_backend_for_plain_draft(c: Config) -> Refusal | None:
     if found is None or draft_model(c).uses_mla:
         return None
     field, name = found
-    at, with_ = _at(c, field)
+    at, related_fields = _at(c, field)
     return Refusal(
         at=at,
-        with_=(*with_, "speculative_draft_model_path"),
+        related_fields=(*related_fields, "speculative_draft_model_path"),
         message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft has no latent attention and would "
         f"run on {name}, which computes nothing else.",
         fixes=other_draft_backends(c),
@@ -187,10 +187,10 @@ def plain_backend_for_latent_draft(c: Config) -> Refusal | None:
     if found is None or not draft_model(c).uses_mla:
         return None
     field, name = found
-    at, with_ = _at(c, field)
+    at, related_fields = _at(c, field)
     return Refusal(
         at=at,
-        with_=with_,
+        related_fields=related_fields,
         message=f"{c.shown(field)} is refused for this draft once the weights are loaded: it has latent attention, and {name} does not "
         "compute that.",
         fixes=(*((dropping(field),) if c.given(field) else ()), *other_draft_backends(c)),
@@ -218,10 +218,10 @@ def fa3_draft_off_hopper(c: Config) -> Refusal | None:
     if not c.gpu.is_cuda or c.gpu.major == 9 or fa3_runs(c, draft_model(c)):
         return None
     field = "speculative_draft_attention_backend"
-    at, with_ = _at(c, field)
+    at, related_fields = _at(c, field)
     return Refusal(
         at=at,
-        with_=with_,
+        related_fields=related_fields,
         message=f"{c.shown(field)} is refused on {c.gpu.title} once the weights are loaded: FlashAttention 3 does not run this draft "
         "there.",
         fixes=(*((dropping(field),) if c.given(field) else ()), *other_draft_backends(c)),
@@ -261,7 +261,7 @@ def tree_drafting_on_chain_backend(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} once the weights are loaded: {name} drafts one "
         "chain, not a tree.",
         fixes=(
@@ -303,7 +303,7 @@ def tree_drafting_on_aiter(c: Config) -> Refusal | None:
     chain = setting(speculative_num_steps=3, speculative_eagle_topk=1, speculative_num_draft_tokens=4)
     return Refusal(
         at="speculative_eagle_topk" if typed else "speculative_algorithm",
-        with_=(field,),
+        related_fields=(field,),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} once the weights are loaded: aiter drafts one "
         "chain, not a tree.",
         fixes=(
@@ -326,7 +326,7 @@ def _lacks_hook(c: Config, kind: str) -> bool:
 def _hookless(c: Config, why: str) -> Refusal:
     return Refusal(
         at="speculative_algorithm",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('speculative_algorithm')} is refused for {c.model.architecture} once the weights are loaded: {why}.",
         fixes=(setting(speculative_algorithm="NGRAM"), dropping("speculative_algorithm")),
     )
@@ -423,7 +423,9 @@ def draft_of_another_kind(c: Config) -> Refusal | None:
     other = "STANDALONE" if not own else "NEXTN" if _is_draft_layer(draft) else "NGRAM"
     return Refusal(
         at="speculative_algorithm",
-        with_=("speculative_draft_model_path",) if c.given("speculative_draft_model_path") else ("model_path",),
+        related_fields=("speculative_draft_model_path",)
+        if c.given("speculative_draft_model_path")
+        else ("model_path",),
         message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: {what}, and only an EAGLE3 checkpoint "
         "maps its tokens to the target's.",
         fixes=(setting(speculative_algorithm=other), setting(speculative_algorithm="NGRAM")),
@@ -456,7 +458,7 @@ def standalone_draft_with_another_vocabulary(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_draft_model_path",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('speculative_draft_model_path')} is refused once the weights are loaded: it has {draft} tokens, the target "
         f"{target}.",
         fixes=(Change(set={"speculative_algorithm": "NGRAM"}, drop=("speculative_draft_model_path", *DRAFT_SHAPE)),),
@@ -490,7 +492,7 @@ def rejection_sampling_with_reduced_vocabulary(c: Config) -> Refusal | None:
     at = switch if c.given(switch) else "speculative_use_block_verification"
     return Refusal(
         at=at,
-        with_=("speculative_draft_model_path",),
+        related_fields=("speculative_draft_model_path",),
         message=f"`{c.flag(at)}` is refused once the weights are loaded: the draft knows {size} tokens, the target {c.model.vocab_size}.",
         fixes=(dropping(at),),
     )
@@ -520,7 +522,7 @@ def tree_drafting_with_draft_layers(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_multi_layer_eagle" if c.given("enable_multi_layer_eagle") else "speculative_algorithm",
-        with_=tuple(name for name in DRAFT_SHAPE if c.given(name)),
+        related_fields=tuple(name for name in DRAFT_SHAPE if c.given(name)),
         message=f"`--enable-multi-layer-eagle` is refused with {steps} steps and {tokens} draft tokens once the weights are loaded: its "
         "layers verify one token more than there are steps.",
         fixes=(
@@ -555,7 +557,7 @@ def tree_drafting_with_first_overlap_worker(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
-        with_=("SGLANG_ENABLE_SPEC_V2",),
+        related_fields=("SGLANG_ENABLE_SPEC_V2",),
         message=f"{c.shown('speculative_eagle_topk')} dies in the first draft step with `SGLANG_ENABLE_SPEC_V2`: in this release the "
         "overlapping worker drafts chains only.",
         fixes=(

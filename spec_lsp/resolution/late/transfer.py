@@ -44,7 +44,7 @@ def staging_buffer_conflict(c: Config) -> Refusal | None:
     fixes = (setting(disaggregation_transfer_backend="mooncake"),) if at == "disaggregation_transfer_backend" else ()
     return Refusal(
         at=STAGING,
-        with_=(at, "disaggregation_mode"),
+        related_fields=(at, "disaggregation_mode"),
         message=f"`{STAGING}` is refused with {c.shown(at)} when the transfer is set up: {why}.",
         fixes=(dropping_env(STAGING), *fixes),
     )
@@ -75,7 +75,7 @@ def fewer_transfer_threads_than_queues(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=POOL,
-        with_=(QUEUE, "disaggregation_transfer_backend"),
+        related_fields=(QUEUE, "disaggregation_transfer_backend"),
         message=f"`{POOL}={threads}` gives Mooncake fewer threads than its {queues} queues, so the server stops when it sets up the "
         "transfer.",
         fixes=(setting_env(**{POOL: str(queues)}), dropping_env(POOL)),
@@ -103,7 +103,7 @@ def port_in_nixl_device(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_ib_device",
-        with_=("disaggregation_transfer_backend",),
+        related_fields=("disaggregation_transfer_backend",),
         message=f"{c.shown('disaggregation_ib_device')} names a port, which NIXL adds by itself, so the server stops when it sets up the "
         "transfer.",
         fixes=(setting(disaggregation_ib_device=",".join(name.partition(":")[0] for name in names)),),

@@ -148,7 +148,7 @@ def _through_a_block(c: Config, cut: Cut | None, block: int, way_out: str) -> Re
         return None
     return Refusal(
         at="tp_size" if c.given("tp_size") else "ep_size" if c.given("ep_size") else "model_path",
-        with_=("ep_size", "model_path"),
+        related_fields=("ep_size", "model_path"),
         message=f"{c.shown('tp_size')} cuts this model's {cut.what} ({cut.width} wide) into {cut.slices} slices of "
         f"{cut.width // cut.slices}, which are not whole FP8 blocks of {block}, so SGLang stops when it builds the layers. {way_out}",
         fixes=_repairs(c, block),
@@ -274,7 +274,7 @@ def mlp_width_not_divisible_by_quantization_group(c: Config) -> Refusal | None:
     fewer = (n for n in range(cut.slices - 1, 0, -1) if heads_fit(c, n) and Cut("", cut.width, n).fits(group))
     return Refusal(
         at="tp_size" if c.given("tp_size") else "model_path",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('tp_size')} cuts this model's MLP ({cut.width} wide) into slices of {cut.width // cut.slices}, which are not "
         f"whole AWQ groups of {group}, so SGLang stops when it builds the layers. Use fewer ranks.",
         fixes=tuple(setting(tp_size=n) for n in [*fewer][:1]),

@@ -54,7 +54,7 @@ def no_recurrent_states_yet(c: Config) -> None:
 
 
 @_start.refuses(
-    "SPC873", "dcp-on-npu", raises="ValueError", since="0.5.22", gate=True,
+    "SPC873", "dcp-on-npu", raises="ValueError", since="0.5.22", hardware_only=True,
     bad="gpu=npu -- --dcp-size 2 --tp-size 2", good="gpu=h100 model=deepseek-v3 -- --dcp-size 2 --tp-size 8",
 )  # fmt: skip
 def dcp_on_npu(c: Config) -> Refusal | None:
@@ -66,7 +66,7 @@ def dcp_on_npu(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dcp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('dcp_size')} is refused for {c.model.architecture} on {c.gpu.title}: only sparse-attention models have it.",
         fixes=(dropping("dcp_size"),),
     )
@@ -88,7 +88,7 @@ def layer_split_cache_of_dense_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_dsa_cache_layer_split",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"`--enable-dsa-cache-layer-split` is refused for {c.model.architecture}: it has no sparse attention.",
         fixes=(dropping("enable_dsa_cache_layer_split"),),
     )
@@ -107,7 +107,7 @@ def cp_decode_attention_tp_of_other_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_cp_decode_attn_tp",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"`--enable-cp-decode-attn-tp` is refused for {c.model.architecture}: it works for DeepSeek V4 and GLM-5 only.",
         fixes=(dropping("enable_cp_decode_attn_tp"),),
     )

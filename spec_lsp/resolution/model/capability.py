@@ -117,7 +117,7 @@ def encoder_replay_of_other_model(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_encoder_swa_bounded_replay",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message="`--enable-encoder-swa-bounded-replay` is refused: only DeepSeek V4.1 has such windows.",
         fixes=(dropping("enable_encoder_swa_bounded_replay"),),
     )

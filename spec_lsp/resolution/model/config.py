@@ -62,7 +62,7 @@ def config_parser_of_gguf(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="model_config_parser",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('model_config_parser')} is refused for a GGUF file: it brings its own configuration.",
         fixes=(dropping("model_config_parser"),),
     )
@@ -107,7 +107,7 @@ def quantize_and_serve_without_modelopt(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="quantize_and_serve",
-        with_=("quantization",),
+        related_fields=("quantization",),
         message="`--quantize-and-serve` is refused: it needs a ModelOpt method, and is switched off in SGLang for those too. "
         "Export a quantized checkpoint first and serve that.",
         fixes=(dropping("quantize_and_serve"),),
@@ -127,7 +127,7 @@ def quantize_and_serve(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="quantize_and_serve",
-        with_=("quantization",),
+        related_fields=("quantization",),
         message="`--quantize-and-serve` is refused: SGLang has it switched off. Export a quantized checkpoint first and serve that.",
         fixes=(dropping("quantize_and_serve"),),
     )
@@ -210,7 +210,7 @@ def context_length_beyond_model(c: Config) -> Refusal | None:
     longest = c.model.derived_context_len
     return Refusal(
         at="context_length",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('context_length')} is refused: the model's config.json allows at most {longest} tokens. Answers past "
         "that would be wrong, so SGLang takes it only with SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1.",
         fixes=(
@@ -240,7 +240,7 @@ def quantization_against_checkpoint(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="quantization",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('quantization')} is refused: the checkpoint is stored as {served.checkpoint}, and cannot be read as "
         f"{served.method}. Without the flag SGLang takes {served.checkpoint}.",
         fixes=(dropping("quantization"), *_the_checkpoints_own(c, served)),
@@ -252,7 +252,7 @@ def _the_checkpoints_own(c: Config, served: Served) -> tuple[Change, ...]:
 
 
 @_verify_quantization.refuses(
-    "SPC804", "quantization-not-on-this-device", raises="ValueError", gate=True,
+    "SPC804", "quantization-not-on-this-device", raises="ValueError", hardware_only=True,
     bad=("--quantization mlx_q4", "gpu=mi300x model=gpt-oss-120b -- --tp-size 8"),
     good="gpu=mi355x model=gpt-oss-120b -- --tp-size 8",
 )  # fmt: skip
@@ -270,7 +270,7 @@ def quantization_not_on_this_device(c: Config) -> Refusal | None:
 
 
 @_verify_quantization.refuses(
-    "SPC805", "quantization-not-on-rocm", raises="ValueError", gate=True,
+    "SPC805", "quantization-not-on-rocm", raises="ValueError", hardware_only=True,
     bad="gpu=mi300x -- --quantization w8a8_int8", good="gpu=mi300x -- --quantization fp8",
 )  # fmt: skip
 def quantization_not_on_rocm(c: Config) -> Refusal | None:
@@ -294,7 +294,7 @@ def _no_such_method(c: Config, served: Served, why: str) -> Refusal:
         )
     return Refusal(
         at="quantization" if c.given("quantization") else "model_path",
-        with_=("model_path",) if c.given("quantization") else (),
+        related_fields=("model_path",) if c.given("quantization") else (),
         message=f"The checkpoint's quantization {served.method} is refused on {c.gpu.title}: {why}. Serve the model from another "
         "checkpoint, or on other hardware.",
         fixes=(dropping("quantization"),) if c.given("quantization") else (),

@@ -115,7 +115,7 @@ def context_parallel_hyv4(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for {c.model.architecture}: its attention sinks cannot be shared out over context "
         "parallel ranks.",
         fixes=(dropping(at),),
@@ -153,7 +153,7 @@ def sparse_attention_dcp_with_cache_tiers(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("dcp_size",),
+        related_fields=("dcp_size",),
         message=f"{c.shown(at)} is refused with {c.shown('dcp_size')} for a sparse-attention model: each decode rank holds only a "
         "part of the index.",
         fixes=(*((change,) if change else ()), dropping(at), dropping("dcp_size")),
@@ -187,7 +187,7 @@ def replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dp_size",
-        with_=("attn_dp_size", "enable_prefill_cp"),
+        related_fields=("attn_dp_size", "enable_prefill_cp"),
         message=f"{c.shown('dp_size')} is refused with {c.shown('attn_dp_size')} under `--enable-prefill-cp`: replicas and attention "
         "DP cannot be combined there.",
         fixes=(dropping("dp_size"), dropping("attn_dp_size")),
@@ -209,7 +209,7 @@ def interleaved_cp_with_dp_attention(c: Config) -> Refusal | None:
     mode = cp_mode_field(c)
     return Refusal(
         at="dp_size",
-        with_=(mode, cp_field(c)),
+        related_fields=(mode, cp_field(c)),
         message=f"{c.shown('dp_size')} is refused with {c.shown(mode)}: this release interleaves a prompt over one attention "
         "group only.",
         fixes=(dropping("dp_size"), setting(**{mode: "zigzag" if c.since("0.5.14") else "in-seq-split"})),
@@ -233,7 +233,7 @@ def sparse_attention_cp_beyond_eight(c: Config) -> Refusal | None:
     switch = cp_field(c)
     return Refusal(
         at="tp_size",
-        with_=(switch,),
+        related_fields=(switch,),
         message=f"{c.shown('tp_size')} is refused with `{c.flag(switch)}` for a sparse-attention model: it is exact on one "
         "machine of 8 GPUs only.",
         fixes=(setting(tp_size=8), dropping(switch)),
@@ -255,7 +255,7 @@ def pooled_index_over_dcp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dcp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('dcp_size')} is refused: this model's index pools several tokens into one key, which would lie on "
         "different ranks.",
         fixes=(dropping("dcp_size"),),
@@ -393,7 +393,7 @@ def two_batch_overlap_with_shared_index(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_two_batch_overlap",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message="`--enable-two-batch-overlap` is refused: layers of this model share the tokens their sparse attention selects, "
         "and overlapped batches do not hand them on.",
         fixes=(dropping("enable_two_batch_overlap"),),
@@ -429,7 +429,7 @@ def sparse_attention_sinks_with_quantized_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('kv_cache_dtype')} is refused: this model's attention sinks need a bfloat16 KV cache.",
         fixes=(dropping("kv_cache_dtype"), setting(kv_cache_dtype="bfloat16")),
     )
@@ -468,7 +468,7 @@ def sparse_attention_cache_dtype_unsupported(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('kv_cache_dtype')} is refused for a sparse-attention model: its kernels read bfloat16 or fp8_e4m3 only.",
         fixes=(dropping("kv_cache_dtype"), setting(kv_cache_dtype="fp8_e4m3"), setting(kv_cache_dtype="bfloat16")),
     )
@@ -499,7 +499,7 @@ def sparse_attention_sinks_off_flashmla(c: Config) -> Refusal | None:
         if getattr(c, at) not in (None, "flashmla_sparse"):
             return Refusal(
                 at=at,
-                with_=("model_path",),
+                related_fields=("model_path",),
                 message=f"{c.shown(at)} is refused: only flashmla_sparse knows this model's attention sinks.",
                 fixes=(dropping(at), setting(**{at: "flashmla_sparse"})),
             )
@@ -597,14 +597,14 @@ def tilelang_hisparse_with_fp8_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=_dsa_field(c, "tilelang"),
-        with_=("enable_hisparse", "kv_cache_dtype"),
+        related_fields=("enable_hisparse", "kv_cache_dtype"),
         message=f"{c.shown(_dsa_field(c, 'tilelang'))} is refused with `--enable-hisparse` and an FP8 KV cache.",
         fixes=(*_other_sparse_kernels(c), setting(kv_cache_dtype="bfloat16")),
     )
 
 
 @_dsa_split.refuses(
-    "SPC828", "triton-sparse-attention-off-rocm", raises="ValueError", since="0.5.20", gate=True,
+    "SPC828", "triton-sparse-attention-off-rocm", raises="ValueError", since="0.5.20", hardware_only=True,
     sglang="overrides.py:_check_dsa_backend_constraints",
     bad="model=deepseek-v3.2 -- --tp-size 8 --dsa-prefill-backend triton",
     good="gpu=mi300x model=deepseek-v3.2 -- --tp-size 8 --dsa-prefill-backend triton",
@@ -651,7 +651,7 @@ def tilelang_with_fp8_cache(c: Config) -> Refusal | None:
     both = (setting(dsa_prefill_backend="tilelang", dsa_decode_backend="tilelang"),) if c.since("0.5.22") else ()
     return Refusal(
         at=at,
-        with_=("kv_cache_dtype", "dsa_prefill_backend", "dsa_decode_backend"),
+        related_fields=("kv_cache_dtype", "dsa_prefill_backend", "dsa_decode_backend"),
         message=f"{c.shown(at)} is refused with {c.shown('kv_cache_dtype')}: TileLang's FP8 layout is not that of the other "
         "sparse-attention kernels.",
         fixes=(*_other_sparse_kernels(c), setting(kv_cache_dtype="bfloat16"), *both),
@@ -676,7 +676,7 @@ def prefill_cp_on_sparse_decode_server(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=switch,
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"`{c.flag(switch)}` is refused with `--disaggregation-mode decode`: a decode server does not prefill.",
         fixes=(dropping(switch),),
     )
@@ -711,7 +711,7 @@ def layer_split_cache_off_prefill_cp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_dsa_cache_layer_split",
-        with_=(other,),
+        related_fields=(other,),
         message=f"`--enable-dsa-cache-layer-split` is refused: {why}.",
         fixes=(dropping("enable_dsa_cache_layer_split"),),
     )

@@ -134,7 +134,7 @@ def v4_cache_dtype_unsupported(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="kv_cache_dtype",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('kv_cache_dtype')} is refused for DeepSeek V4: its kernels read fp8_e4m3 or bfloat16 only.",
         fixes=(dropping("kv_cache_dtype"), setting(kv_cache_dtype="fp8_e4m3")),
     )
@@ -178,7 +178,7 @@ def v4_fused_kernels_elsewhere(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dsv4_attn_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('dsv4_attn_backend')} is refused: those kernels serve DeepSeek V4.1 on SM100 only.",
         fixes=(dropping("dsv4_attn_backend"),),
     )
@@ -217,7 +217,7 @@ def v4_trtllm_kernels_unsupported(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("dsv4_attn_backend",) if at != "dsv4_attn_backend" else (),
+        related_fields=("dsv4_attn_backend",) if at != "dsv4_attn_backend" else (),
         message=f"{c.shown('dsv4_attn_backend')} is refused"
         + (f" on {c.gpu.title}." if at == "dsv4_attn_backend" else f" with {c.shown(at)}."),
         fixes=(dropping("dsv4_attn_backend"), dropping(at)),
@@ -245,7 +245,7 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
     if algorithm not in known:
         return Refusal(
             at="speculative_algorithm",
-            with_=("model_path",),
+            related_fields=("model_path",),
             message=f"{c.shown('speculative_algorithm')} is refused for DeepSeek V4: it drafts with {' or '.join(known)} only.",
             fixes=(
                 setting(speculative_algorithm="EAGLE"),
@@ -264,7 +264,7 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
     given = c.given("speculative_eagle_topk")
     return Refusal(
         at="speculative_eagle_topk" if given else "speculative_algorithm",
-        with_=("speculative_algorithm",) if given else (),
+        related_fields=("speculative_algorithm",) if given else (),
         message=f"{c.shown('speculative_eagle_topk' if given else 'speculative_algorithm')} is refused for DeepSeek V4: it drafts "
         "in one chain, and wants `--speculative-eagle-topk 1` typed out.",
         fixes=(
@@ -291,7 +291,7 @@ def v4_disaggregated_in_stages(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="pp_size",
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"{c.shown('pp_size')} is refused with {c.shown('disaggregation_mode')} for DeepSeek V4 in this release: its cache "
         "cannot be cut into pipeline stages.",
         fixes=(setting(pp_size=1), dropping("disaggregation_mode")),
@@ -319,7 +319,7 @@ def encoder_replay_off_v41(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_encoder_swa_bounded_replay",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message="`--enable-encoder-swa-bounded-replay` is refused: only DeepSeek V4.1 has such windows.",
         fixes=(dropping("enable_encoder_swa_bounded_replay"),),
     )
@@ -342,7 +342,7 @@ def v41_prefill_graphs_of_trtllm(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dsv4_attn_backend",
-        with_=("cuda_graph_backend_prefill",),
+        related_fields=("cuda_graph_backend_prefill",),
         message=f"{c.shown('dsv4_attn_backend')} is refused with {_prefill_graph(c)} prefill graphs for DeepSeek V4.1. Set "
         f"`--cuda-graph-backend-prefill {' or '.join(_replayable_graphs(c))}`.",
         fixes=tuple(setting(cuda_graph_backend_prefill=backend) for backend in _replayable_graphs(c)),
@@ -428,7 +428,7 @@ def feature_unknown_to_v41(c: Config) -> Refusal | None:
     at, why = found
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{f'`{at}`' if at.isupper() else c.shown(at)} is refused for DeepSeek V4.1: {why}.",
         fixes=(dropping_env(at) if at.isupper() else dropping(at), dropping("enable_encoder_swa_bounded_replay")),
     )
@@ -485,7 +485,7 @@ def decoder_replay_conflict(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_decoder_swa_bounded_replay",
-        with_=(at,),
+        related_fields=(at,),
         message=f"{c.shown('enable_decoder_swa_bounded_replay')} is refused with {c.shown(at)}: late layers see only the last "
         "tokens of each request, which this layout cannot share out.",
         fixes=(dropping("enable_decoder_swa_bounded_replay"), dropping(at)),
@@ -523,7 +523,7 @@ def v41_disaggregated_drafting(c: Config) -> Refusal | None:
     shown = f"`{at}`" if at.isupper() else c.shown(at)
     return Refusal(
         at=at,
-        with_=("speculative_algorithm", "disaggregation_mode"),
+        related_fields=("speculative_algorithm", "disaggregation_mode"),
         message=f"{shown} is refused with {c.shown('speculative_algorithm')} on a {c.disaggregation_mode} server of DeepSeek V4.1.",
         fixes=(dropping("speculative_algorithm"),),
     )
@@ -558,7 +558,7 @@ def v4_cp_strategy(c: Config) -> Refusal | None:
     given = c.given(mode)
     return Refusal(
         at=mode if given else switch,
-        with_=(switch,) if given else (mode,),
+        related_fields=(switch,) if given else (mode,),
         message=f"{c.shown(mode)} is refused for DeepSeek V4: its kernels take interleaved tokens.",
         fixes=(setting(**{mode: interleaved}), dropping(switch)),
     )
@@ -593,7 +593,7 @@ def v4_cp_on_rocm_unsupported(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("enable_prefill_cp",),
+        related_fields=("enable_prefill_cp",),
         message=f"{c.shown(at)} is refused with `--enable-prefill-cp` for this model on {c.gpu.title}.",
         fixes=(dropping(at), dropping("enable_prefill_cp")),
     )
@@ -614,7 +614,7 @@ def v4_replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dp_size",
-        with_=("attn_dp_size", "enable_prefill_cp"),
+        related_fields=("attn_dp_size", "enable_prefill_cp"),
         message=f"{c.shown('dp_size')} is refused with {c.shown('attn_dp_size')} under `--enable-prefill-cp`.",
         fixes=(dropping("dp_size"), dropping("attn_dp_size")),
     )
@@ -657,7 +657,7 @@ def v4_cp_layout(c: Config) -> Refusal | None:
     at = "tp_size" if groups == 1 else next((n for n in ("attn_dp_size", "dp_size") if c.given(n)), "dp_size")
     return Refusal(
         at=at,
-        with_=(cp_field(c),),
+        related_fields=(cp_field(c),),
         message=f"{c.shown(at)} is refused with `{c.flag(cp_field(c))}` for DeepSeek V4: it shares a prompt out over one attention "
         "group of at most 8 GPUs.",
         fixes=(dropping(at), dropping(cp_field(c))),
@@ -682,7 +682,7 @@ def v4_cp_with_other_exchange(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("enable_prefill_cp",),
+        related_fields=("enable_prefill_cp",),
         message=f"{c.shown('moe_a2a_backend')} is refused with `--enable-prefill-cp` for DeepSeek V4: it takes {', '.join(allowed)}.",
         fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="deepep")),
     )
@@ -720,7 +720,7 @@ def encoder_replay_without_budget(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_encoder_swa_bounded_replay",
-        with_=("max_running_requests", "chunked_prefill_size"),
+        related_fields=("max_running_requests", "chunked_prefill_size"),
         message=f"`--enable-encoder-swa-bounded-replay` is refused: it needs `--max-running-requests` above 0 and a prefill chunk of "
         f"at least {least} tokens.",
         fixes=(setting(max_running_requests=256), dropping("enable_encoder_swa_bounded_replay")),
@@ -766,7 +766,7 @@ def v4_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
     room = (setting_env(**{MEGA_MOE_BUDGET: str(share)}),) if share > 0 else ()
     return Refusal(
         at="chunked_prefill_size",
-        with_=("moe_a2a_backend", MEGA_MOE_BUDGET),
+        related_fields=("moe_a2a_backend", MEGA_MOE_BUDGET),
         message=f"{c.shown('chunked_prefill_size')} is refused for DeepSeek V4 with MegaMoE, {why}.",
         fixes=(*room, setting(chunked_prefill_size=capacity)),
     )

@@ -46,7 +46,7 @@ def _off_list(c: Config, allowed: tuple[str, ...], why: str, best: tuple[str, ..
     what = c.shown(field) if c.given(field) else f"The {phase} backend {backend}"
     return Refusal(
         at=at,
-        with_=(*(name for name in given if name != at), "model_path"),
+        related_fields=(*(name for name in given if name != at), "model_path"),
         message=f"{what} is refused for {c.model.architecture}: {why}. It runs on {', '.join(allowed)}.",
         fixes=(dropping(*given), *(setting(**{field: name}) for name in best)),
     )
@@ -186,7 +186,7 @@ def llama4_off_its_backends(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('attention_backend')} is refused for Llama 4: it does not know its chunked local attention.",
         fixes=(dropping("attention_backend"), setting(attention_backend="triton")),
     )
@@ -260,7 +260,7 @@ def mimo_hierarchical_cache_without_unified_tree(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hierarchical_cache",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message="`--enable-hierarchical-cache` is refused for MiMo V2 without `SGLANG_ENABLE_UNIFIED_RADIX_TREE=1`: its keys and "
         "values differ in width, which only the unified radix tree offloads.",
         fixes=(setting_env(SGLANG_ENABLE_UNIFIED_RADIX_TREE="1"), dropping("enable_hierarchical_cache")),
@@ -285,7 +285,7 @@ def mimo_attention_tp_off_its_weights(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="tp_size",
-        with_=(parallel.attention_dp_field(c), "model_path"),
+        related_fields=(parallel.attention_dp_field(c), "model_path"),
         message=f"Attention TP {actual} is refused: this checkpoint's fused projections are laid out for {expected} ranks.",
         fixes=(setting(tp_size=expected),),
     )
@@ -392,7 +392,7 @@ def exaone_off_its_backends(c: Config) -> Refusal | None:
     given = c.given("attention_backend")
     return Refusal(
         at="attention_backend" if given else "model_path",
-        with_=("model_path",) if given else (),
+        related_fields=("model_path",) if given else (),
         message=(c.shown("attention_backend") if given else "This model without `--attention-backend`")
         + " is refused: its sliding windows run on fa3, triton or trtllm_mha only.",
         fixes=(
@@ -432,7 +432,7 @@ def olmo_on_flashinfer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('attention_backend')} is refused for Olmo: it is very slow with this model's sliding windows.",
         fixes=(dropping("attention_backend"), setting(attention_backend="triton")),
     )
@@ -472,7 +472,7 @@ def lfm2_on_triton_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('attention_backend')} is refused for {c.model.architecture}: its first layer is no attention layer.",
         fixes=(dropping("attention_backend"), setting(attention_backend="flashinfer")),
     )
@@ -556,7 +556,7 @@ def minicpm_with_dp_attention(c: Config) -> Refusal | None:
     at = parallel.attention_dp_field(c) if c.since("0.5.22") else "enable_dp_attention"
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for MiniCPM: it shares attention heads out over the whole TP group.",
         fixes=(dropping(at),),
     )
@@ -572,7 +572,7 @@ def minicpm_sala_with_hierarchical_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_hierarchical_cache",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message="`--enable-hierarchical-cache` is refused for this model: its states cannot be offloaded.",
         fixes=(dropping("enable_hierarchical_cache"),),
     )
@@ -591,7 +591,7 @@ def sparse_minicpm_disaggregated(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_mode",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('disaggregation_mode')} is refused for this model: its sparse attention has no transfer.",
         fixes=(dropping("disaggregation_mode"),),
     )
@@ -681,7 +681,7 @@ def mobius_in_stages(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for this model: its experts live in banks that every rank needs whole.",
         fixes=(dropping(at), setting(**{at: 1})),
     )
@@ -804,7 +804,7 @@ def moss_vl_off_flashinfer(c: Config) -> Refusal | None:
     at = at if c.given(at) else "decode_attention_backend"
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for Moss-VL: its prefill needs FlashInfer's masks for cross attention.",
         fixes=(setting(prefill_attention_backend="flashinfer"), dropping(at)),
     )
@@ -851,7 +851,7 @@ def ernie_vl_with_dp_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attn_dp_size",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('attn_dp_size')} is refused for this model: its attention heads are shared out over all GPUs.",
         fixes=(dropping("attn_dp_size"),),
     )
@@ -905,7 +905,10 @@ def feature_unknown_to_iquest(c: Config) -> Refusal | None:
         return None
     at, why = found
     return Refusal(
-        at=at, with_=("model_path",), message=f"{c.shown(at)} is refused for IQuest Q1: {why}.", fixes=(dropping(at),)
+        at=at,
+        related_fields=("model_path",),
+        message=f"{c.shown(at)} is refused for IQuest Q1: {why}.",
+        fixes=(dropping(at),),
     )
 
 

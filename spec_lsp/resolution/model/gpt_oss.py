@@ -56,7 +56,7 @@ def choose_gpt_oss_backend(c: Config) -> None:
 
 
 @_overrides.refuses(
-    "SPC832", "gpt-oss-float16-on-xpu", raises="NotImplementedError", since="0.5.11", gate=True,
+    "SPC832", "gpt-oss-float16-on-xpu", raises="NotImplementedError", since="0.5.11", hardware_only=True,
     bad="gpu=xpu model=gpt-oss-120b -- --dtype float16", good="gpu=h100 model=gpt-oss-120b -- --dtype float16",
 )  # fmt: skip
 def gpt_oss_float16_on_xpu(c: Config) -> Refusal | None:
@@ -133,7 +133,7 @@ def gpt_oss_on_sinkless_backend(c: Config) -> Refusal | None:
     what = c.shown(field) if c.given(field) else f"The {wrong} backend {backend or 'that SGLang would choose later'}"
     return Refusal(
         at=at,
-        with_=(*(n for n in given if n != at), "model_path"),
+        related_fields=(*(n for n in given if n != at), "model_path"),
         message=f"{what} is refused for GPT-OSS: it needs sliding windows and attention sinks, which only "
         f"{', '.join(allowed)} have.",
         fixes=(
@@ -177,7 +177,7 @@ def triton_kernel_experts_in_parallel(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_runner_backend" if c.given("moe_runner_backend") else "ep_size",
-        with_=("ep_size",),
+        related_fields=("ep_size",),
         message=f"{c.shown('moe_runner_backend')} is refused with {c.shown('ep_size')}: it runs all experts on every GPU.",
         fixes=(setting(ep_size=1), dropping("moe_runner_backend")),
     )

@@ -162,7 +162,7 @@ def radix_strategy_without_recurrent_state(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_radix_cache_strategy",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('mamba_radix_cache_strategy')} is refused: {c.model.architecture} keeps no recurrent state that such a "
         "buffer could hold.",
         fixes=(dropping("mamba_radix_cache_strategy"),),
@@ -209,7 +209,7 @@ def extra_buffer_not_supported_by_model(c: Config) -> Refusal | None:
     strategy = strategy_field(c)
     return Refusal(
         at=strategy if c.given(strategy) or not off_triton else "linear_attn_backend",
-        with_=("linear_attn_backend", "model_path") if off_triton else ("model_path",),
+        related_fields=("linear_attn_backend", "model_path") if off_triton else ("model_path",),
         message=f"{c.shown(strategy)} is refused "
         + (
             f"with {c.shown('linear_attn_backend')}: only the Triton kernels store states in the extra buffer."
@@ -225,7 +225,7 @@ def extra_buffer_not_supported_by_model(c: Config) -> Refusal | None:
 
 
 @_extra_buffer.refuses(
-    "SPC808", "extra-buffer-off-gpu", raises="AssertionError", gate=True,
+    "SPC808", "extra-buffer-off-gpu", raises="AssertionError", hardware_only=True,
     bad="sglang=0.5.16 gpu=mi300x model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
     good="gpu=mi300x model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
 )  # fmt: skip
@@ -269,7 +269,7 @@ def lazy_extra_buffer_with_drafting(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=strategy,
-        with_=(at,),
+        related_fields=(at,),
         message=f"{c.shown(strategy)} is refused with {c.shown(at)}: this release's lazy buffer cannot follow draft tokens.",
         fixes=(setting(**{strategy: "extra_buffer"}),),
     )
@@ -289,7 +289,7 @@ def lazy_extra_buffer_disaggregated(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_radix_cache_strategy",
-        with_=("disaggregation_mode",),
+        related_fields=("disaggregation_mode",),
         message=f"{c.shown('mamba_radix_cache_strategy')} is refused with {c.shown('disaggregation_mode')}: the decode server has "
         "no slots that are filled later.",
         fixes=(setting(mamba_radix_cache_strategy="extra_buffer"),),
@@ -313,7 +313,7 @@ def track_interval_below_draft_tokens(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_track_interval",
-        with_=("speculative_num_draft_tokens",),
+        related_fields=("speculative_num_draft_tokens",),
         message=f"{c.shown('mamba_track_interval')} is refused with {c.shown('speculative_num_draft_tokens')}: one step verifies "
         "more tokens than lie between two stored states.",
         fixes=(dropping("mamba_track_interval"),),
@@ -335,7 +335,7 @@ def track_interval_off_pages(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_track_interval" if c.given("mamba_track_interval") else "page_size",
-        with_=("page_size",) if c.given("mamba_track_interval") else ("mamba_track_interval",),
+        related_fields=("page_size",) if c.given("mamba_track_interval") else ("mamba_track_interval",),
         message=f"{c.shown('mamba_track_interval')} is refused with {c.shown('page_size')}: a state must belong to the end of a "
         "page.",
         fixes=(dropping("mamba_track_interval"), dropping("page_size")),
@@ -396,7 +396,7 @@ def paged_cache_without_extra_buffer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="page_size" if c.given("page_size") else "mamba_radix_cache_strategy",
-        with_=("mamba_radix_cache_strategy", "linear_attn_backend"),
+        related_fields=("mamba_radix_cache_strategy", "linear_attn_backend"),
         message=f"{c.shown('page_size')} is refused with {c.shown('mamba_radix_cache_strategy')}: without an extra buffer of "
         "states the radix cache of a hybrid model shares single tokens only.",
         fixes=(
@@ -424,7 +424,7 @@ def overlap_schedule_without_extra_buffer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_radix_cache_strategy",
-        with_=("disable_overlap_schedule",),
+        related_fields=("disable_overlap_schedule",),
         message=f"{c.shown('mamba_radix_cache_strategy')} is refused with the overlap schedule: the one state a request keeps "
         "would be overwritten while the next batch is prepared.",
         fixes=(
@@ -451,7 +451,7 @@ def trtllm_mha_without_extra_buffer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend" if c.given("attention_backend") else "mamba_radix_cache_strategy",
-        with_=("mamba_radix_cache_strategy",),
+        related_fields=("mamba_radix_cache_strategy",),
         message=f"{c.shown('attention_backend')} is refused with {c.shown('mamba_radix_cache_strategy')}: its KV pages hold 16 "
         "tokens or more, and without an extra buffer of states pages have one.",
         fixes=(

@@ -79,7 +79,7 @@ def flashinfer_states_without_extra_buffer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="linear_attn_decode_backend",
-        with_=("mamba_scheduler_strategy",),
+        related_fields=("mamba_scheduler_strategy",),
         message=f"{c.shown('linear_attn_decode_backend')} is refused with {c.shown('mamba_scheduler_strategy')}: it writes states "
         "that only the extra buffer keeps.",
         fixes=(setting(mamba_scheduler_strategy="extra_buffer"), dropping("linear_attn_decode_backend")),
@@ -100,7 +100,7 @@ def extra_buffer_without_radix_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="mamba_scheduler_strategy",
-        with_=("disable_radix_cache",),
+        related_fields=("disable_radix_cache",),
         message=f"{c.shown('mamba_scheduler_strategy')} is refused with `--disable-radix-cache`: the buffer holds what the radix "
         "cache shares.",
         fixes=(dropping("mamba_scheduler_strategy"), dropping("disable_radix_cache")),
@@ -137,7 +137,7 @@ def drafting_without_extra_buffer(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("mamba_scheduler_strategy",),
+        related_fields=("mamba_scheduler_strategy",),
         message=f"{c.shown('speculative_algorithm')} is refused for {c.model.architecture} with its radix cache and without an extra "
         "buffer of states.",
         fixes=(

@@ -40,7 +40,7 @@ def kimi_dspark_dcp_with_ragged_verify(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="SGLANG_RAGGED_VERIFY_MODE",
-        with_=("dcp_size", "speculative_algorithm"),
+        related_fields=("dcp_size", "speculative_algorithm"),
         message=f"`SGLANG_RAGGED_VERIFY_MODE` is refused with {c.shown('dcp_size')} and DSPARK for Kimi K3: only static verification "
         "is known to be right there.",
         fixes=(dropping_env("SGLANG_RAGGED_VERIFY_MODE"), dropping("dcp_size")),
@@ -65,7 +65,7 @@ def kimi_dcp_off_its_backends(c: Config) -> Refusal | None:
     at = "decode_attention_backend" if c.decode_attention_backend else "attention_backend"
     return Refusal(
         at=at,
-        with_=("dcp_size",),
+        related_fields=("dcp_size",),
         message=f"{c.shown(at)} is refused with {c.shown('dcp_size')} for Kimi K3: decode must run on "
         f"{' or '.join(_decode_backends(c))}.",
         fixes=(dropping(at), setting(decode_attention_backend="cutedsl_mla"), dropping("dcp_size")),

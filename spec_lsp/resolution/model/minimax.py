@@ -88,7 +88,7 @@ def packed_m3_drafting(c: Config) -> Refusal | None:
     shown = f"`{at}`" if at.isupper() else c.shown(at)
     return Refusal(
         at=at,
-        with_=("speculative_algorithm", "model_path") if at != "speculative_algorithm" else ("model_path",),
+        related_fields=("speculative_algorithm", "model_path") if at != "speculative_algorithm" else ("model_path",),
         message=f"{shown} is refused for this NVFP4 checkpoint: {why}.",
         fixes=(fix, dropping("speculative_algorithm")),
     )
@@ -115,7 +115,7 @@ def packed_m3_settings(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for this NVFP4 checkpoint: its kernels are made for one value only.",
         fixes=(dropping(at),),
     )

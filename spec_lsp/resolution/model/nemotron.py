@@ -83,7 +83,7 @@ def remapped_experts_routed_in_kernel(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_runner_backend",
-        with_=("enable_eplb", "ep_num_redundant_experts", "init_expert_location"),
+        related_fields=("enable_eplb", "ep_num_redundant_experts", "init_expert_location"),
         message=f"{c.shown('moe_runner_backend')} is refused with moved or redundant experts for this model: it does not follow "
         "where they went.",
         fixes=(
@@ -114,7 +114,7 @@ def uneven_experts_remapped(c: Config) -> Refusal | None:
     at = "enable_eplb" if c.enable_eplb else "ep_num_redundant_experts"
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused: the MoE layers of this model have different numbers of experts.",
         fixes=(dropping(at),),
     )
@@ -140,7 +140,7 @@ def w4a16_experts_of_nemotron_off_marlin(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused: this checkpoint's experts are FP4 with 16-bit activations, which run on Marlin without "
         "an all-to-all backend.",
         fixes=(dropping(at),),
@@ -246,7 +246,7 @@ def nemotron_on_triton_attention(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attention_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('attention_backend')} is refused for {c.model.architecture} in this release: its first layer may be no "
         "attention layer.",
         fixes=(dropping("attention_backend"), setting(attention_backend="flashinfer")),

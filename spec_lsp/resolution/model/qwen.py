@@ -95,7 +95,7 @@ def w4a16_experts_off_marlin(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_runner_backend",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('moe_runner_backend')} is refused: this checkpoint's experts are FP4 with 16-bit activations, which run "
         "on Marlin.",
         fixes=(dropping("moe_runner_backend"), setting(moe_runner_backend="marlin")),
@@ -197,7 +197,7 @@ def qwen4_mori_in_stages(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_transfer_backend",
-        with_=("pp_size", "disaggregation_mode"),
+        related_fields=("pp_size", "disaggregation_mode"),
         message=f"{c.shown('disaggregation_transfer_backend')} is refused with {c.shown('pp_size')} for this model: MORI cannot pair "
         "its compressed state over pipeline stages.",
         fixes=(setting(pp_size=1), dropping("disaggregation_transfer_backend")),
@@ -220,7 +220,7 @@ def qwen4_in_unified_memory(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="enable_unified_memory",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message="`--enable-unified-memory` is refused for this model: its states do not live in one pool.",
         fixes=(dropping("enable_unified_memory"),),
     )

@@ -39,7 +39,7 @@ def dflash_device(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("device",) if c.given("device") else (),
+        related_fields=("device",) if c.given("device") else (),
         message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('device')}: DFLASH does not draft there.",
         fixes=(dropping("speculative_algorithm"), dropping("device")),
     )
@@ -64,7 +64,7 @@ def dflash_with_dp_attention(c: Config) -> Refusal | None:
     switch = _dp_switch(c)
     return Refusal(
         at="speculative_algorithm",
-        with_=(switch,),
+        related_fields=(switch,),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention in this release.",
         fixes=(dropping(switch), dropping("speculative_algorithm")),
     )
@@ -105,7 +105,7 @@ def dflash_dp_attention_without_lm_head(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=at,
-        with_=("speculative_algorithm",) if at == switch else ("speculative_algorithm", switch),
+        related_fields=("speculative_algorithm",) if at == switch else ("speculative_algorithm", switch),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: {why}.",
         fixes=(fix, dropping(switch)),
     )
@@ -127,7 +127,7 @@ def dflash_with_pipeline_parallelism(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="pp_size",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('pp_size')} is refused with {c.shown('speculative_algorithm')}: its draft reads layers of all stages.",
         fixes=(dropping("pp_size"), dropping("speculative_algorithm")),
     )
@@ -201,7 +201,7 @@ def dflash_block_other_than_draft_tokens(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_num_draft_tokens",
-        with_=("speculative_dflash_block_size",),
+        related_fields=("speculative_dflash_block_size",),
         message=f"{c.shown('speculative_num_draft_tokens')} is refused with {c.shown('speculative_dflash_block_size')}: a block is "
         "what is verified, so the numbers must agree.",
         fixes=(dropping("speculative_num_draft_tokens"), dropping("speculative_dflash_block_size")),
@@ -239,7 +239,7 @@ def dflash_window_below_block(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at=name,
-        with_=("speculative_num_draft_tokens",),
+        related_fields=("speculative_num_draft_tokens",),
         message=f"{c.shown(name)} is refused with {c.shown('speculative_num_draft_tokens')}: the window must hold the block that "
         "is drafted.",
         fixes=(dropping(name), setting(**{name: 512})),

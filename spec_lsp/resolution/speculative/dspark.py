@@ -34,7 +34,7 @@ def dspark_device(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("device",) if c.given("device") else (),
+        related_fields=("device",) if c.given("device") else (),
         message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('device')}: DSPARK does not draft there.",
         fixes=(dropping("speculative_algorithm"), dropping("device")),
     )
@@ -71,7 +71,7 @@ def dspark_dp_attention_without_lm_head(c: Config) -> Refusal | None:
     switch = name if c.since("0.5.22") and c.given(name) else "enable_dp_attention"
     return Refusal(
         at=switch,
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: it needs `--enable-dp-lm-head`.",
         fixes=(setting(enable_dp_lm_head=True), dropping(switch)),
     )
@@ -101,7 +101,7 @@ def dspark_expert_exchange(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('moe_a2a_backend')} is refused with {c.shown('speculative_algorithm')} and data-parallel attention: it "
         f"works with {', '.join(_exchanges(c))}.",
         fixes=(dropping("moe_a2a_backend"), dropping("speculative_algorithm")),
@@ -132,7 +132,7 @@ def ragged_dspark_over_ranks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="SGLANG_RAGGED_VERIFY_MODE",
-        with_=("speculative_algorithm", COORDINATION if coordinates else "moe_a2a_backend"),
+        related_fields=("speculative_algorithm", COORDINATION if coordinates else "moe_a2a_backend"),
         message=f"`SGLANG_RAGGED_VERIFY_MODE={ragged_verify_mode(c)}` is refused: these ranks must verify the same number of tokens.",
         fixes=(dropping_env("SGLANG_RAGGED_VERIFY_MODE"),),
     )
@@ -156,7 +156,7 @@ def dspark_context_parallelism_over_ranks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="attn_cp_size",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('attn_cp_size')} is refused with {c.shown('speculative_algorithm')} and data-parallel attention.",
         fixes=(dropping("attn_cp_size"), dropping("speculative_algorithm")),
     )
@@ -180,7 +180,7 @@ def dspark_draft_exchange(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_moe_a2a_backend",
-        with_=("moe_a2a_backend", "speculative_algorithm"),
+        related_fields=("moe_a2a_backend", "speculative_algorithm"),
         message=f"{c.shown('speculative_moe_a2a_backend')} is refused with {c.shown('speculative_algorithm')}: the draft exchanges "
         f"experts as the target does ({c.moe_a2a_backend}).",
         fixes=(dropping("speculative_moe_a2a_backend"),),
@@ -203,7 +203,7 @@ def dspark_with_pipeline_parallelism(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="pp_size",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"{c.shown('pp_size')} is refused with {c.shown('speculative_algorithm')}: it does not decode over several stages.",
         fixes=(dropping("pp_size"), dropping("speculative_algorithm")),
     )
@@ -228,7 +228,7 @@ def dspark_without_draft(c: Config) -> Refusal | None:
         raise NotKnown("the model's folder", "it may hold a dspark/ part")
     return Refusal(
         at="speculative_algorithm",
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown('speculative_algorithm')} is refused without `--speculative-draft-model-path`: this model carries no "
         "DSpark draft.",
         fixes=(dropping("speculative_algorithm"), setting(speculative_algorithm="NGRAM")),
@@ -308,7 +308,7 @@ def dspark_draft_tokens(c: Config) -> Refusal | None:
     what = "a block of a token at least" if drafted is None else f"{drafted} drafted tokens"
     return Refusal(
         at="speculative_num_draft_tokens",
-        with_=("speculative_dspark_block_size",) if c.speculative_dspark_block_size is not None else (),
+        related_fields=("speculative_dspark_block_size",) if c.speculative_dspark_block_size is not None else (),
         message=f"{c.shown('speculative_num_draft_tokens')} is refused: DSPARK verifies one token more than it drafts, and this is "
         f"{what}.",
         fixes=(

@@ -81,7 +81,7 @@ def standalone_draft_with_dp_attention(c: Config) -> Refusal | None:
     switch = attention_dp_field(c) if c.given(attention_dp_field(c)) and c.since("0.5.22") else "enable_dp_attention"
     return Refusal(
         at="speculative_algorithm",
-        with_=(switch,),
+        related_fields=(switch,),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: a draft model of its own is not "
         "split over the ranks.",
         fixes=(dropping(switch), Change(drop=("speculative_algorithm", "speculative_draft_model_path"))),
@@ -139,7 +139,7 @@ def tree_drafting_with_overlap_worker(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_eagle_topk",
-        with_=("SGLANG_ENABLE_SPEC_V2",),
+        related_fields=("SGLANG_ENABLE_SPEC_V2",),
         message=f"{c.shown('speculative_eagle_topk')} is refused with `SGLANG_ENABLE_SPEC_V2`: in this release the overlapping "
         "worker drafts chains only.",
         fixes=(setting(speculative_eagle_topk=1), dropping_env("SGLANG_ENABLE_SPEC_V2")),
@@ -189,7 +189,7 @@ def overlap_worker_not_asked_for(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("SGLANG_ENABLE_SPEC_V2",),
+        related_fields=("SGLANG_ENABLE_SPEC_V2",),
         message=f"{c.shown('speculative_algorithm')} runs without overlapping here: this release wants `SGLANG_ENABLE_SPEC_V2=1` for the "
         "faster worker.",
         fixes=(setting_env(SGLANG_ENABLE_SPEC_V2="1"),),
@@ -238,7 +238,7 @@ def iquest_draft_that_does_not_fit(c: Config) -> Refusal | None:
     at, why = problem
     return Refusal(
         at=at,
-        with_=("model_path",),
+        related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for IQuest Q1: {why}.",
         fixes=(dropping(at), Change(drop=DRAFT_SHAPE)),
     )
@@ -312,7 +312,7 @@ def topk_without_steps(c: Config) -> Refusal | None:
     tokens = steps + 1 if topk == 1 else c.speculative_num_draft_tokens or tokens
     return Refusal(
         at=given[0],
-        with_=given[1:],
+        related_fields=given[1:],
         message=f"{c.shown(given[0])} is refused without `--speculative-num-steps`: SGLang then chooses the whole shape of the "
         "draft and dies with a bare assertion when a part of it is given.",
         fixes=(
@@ -364,7 +364,7 @@ def steps_without_topk(c: Config) -> Refusal | None:
     steps = c.speculative_num_steps
     return Refusal(
         at="speculative_num_steps",
-        with_=("speculative_num_draft_tokens",) if c.given("speculative_num_draft_tokens") else (),
+        related_fields=("speculative_num_draft_tokens",) if c.given("speculative_num_draft_tokens") else (),
         message=f"{c.shown('speculative_num_steps')} is refused without `--speculative-eagle-topk`: SGLang fills in topk only when "
         "the steps are left out too, and compares None with a number here.",
         fixes=(
@@ -397,7 +397,7 @@ def tree_drafting_on_trtllm_mha(c: Config) -> Refusal | None:
     fixes = [setting(speculative_eagle_topk=1), *(setting(**{at: name}) for name in ("flashinfer", "triton"))]
     return Refusal(
         at="speculative_eagle_topk",
-        with_=(at,),
+        related_fields=(at,),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(at)}: its kernels verify one chain of draft tokens, "
         "not a tree.",
         fixes=tuple(fixes if c.given("speculative_eagle_topk") else [*fixes[1:], _chain(3)]),
@@ -463,7 +463,7 @@ def rejection_sampling_algorithm(c: Config) -> Refusal | None:
     at = _sampling_switch(c)
     return Refusal(
         at=at,
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"`{c.flag(at)}` is refused with {c.shown('speculative_algorithm')}: only EAGLE and EAGLE3 drafts bring the "
         "probabilities it needs.",
         fixes=(dropping(at),),
@@ -495,7 +495,7 @@ def rejection_sampling_of_tree(c: Config) -> Refusal | None:
     topk = "a draft without topk" if c.speculative_eagle_topk is None else c.shown("speculative_eagle_topk")
     return Refusal(
         at="speculative_eagle_topk" if typed else at,
-        with_=(at,) if typed else (),
+        related_fields=(at,) if typed else (),
         message=f"`{c.flag(at)}` is refused with {topk}: it samples one chain of draft tokens, so topk must be 1.",
         fixes=(setting(speculative_eagle_topk=1), _chain(c.speculative_num_steps or 3), dropping(at)),
     )
@@ -526,7 +526,7 @@ def deterministic_rejection_sampling(c: Config) -> Refusal | None:
     at = _sampling_switch(c)
     return Refusal(
         at=at,
-        with_=("enable_deterministic_inference",),
+        related_fields=("enable_deterministic_inference",),
         message=f"`{c.flag(at)}` is refused with deterministic inference: its random numbers depend on the batch here.",
         fixes=(dropping(at), dropping("enable_deterministic_inference")),
     )
@@ -557,7 +557,7 @@ def rejection_sampling_with_thresholds(c: Config) -> Refusal | None:
     at = _sampling_switch(c)
     return Refusal(
         at=moved[0],
-        with_=(at, *moved[1:]),
+        related_fields=(at, *moved[1:]),
         message=f"{c.shown(moved[0])} is refused with `{c.flag(at)}`: rejection sampling has no thresholds.",
         fixes=(dropping(*moved), dropping(at)),
     )
@@ -584,7 +584,7 @@ def rejection_sampling_of_layered_draft(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_use_rejection_sampling",
-        with_=("enable_multi_layer_eagle",),
+        related_fields=("enable_multi_layer_eagle",),
         message="`--speculative-use-rejection-sampling` is refused with `--enable-multi-layer-eagle` in this release.",
         fixes=(dropping("speculative_use_rejection_sampling"), dropping("enable_multi_layer_eagle")),
     )
@@ -637,7 +637,7 @@ def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
     drafts = c.given("speculative_draft_attention_backend") or c.attention_backend in DRAFT_BACKENDS
     return Refusal(
         at=at,
-        with_=("page_size", "attention_backend"),
+        related_fields=("page_size", "attention_backend"),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown('page_size')} and "
         f"{c.shown('attention_backend') if c.attention_backend else 'no attention backend named'}: only "
         f"{', '.join(allowed)} keep a draft tree on pages of several tokens.",

@@ -6,7 +6,7 @@ _init_adaptive_speculative_params, _handle_frozen_kv_mtp) and speculative/spec_i
 
 from __future__ import annotations
 
-from spec_lsp.facts.known import NotKnown, NotTold
+from spec_lsp.facts.known import NotGiven, NotKnown
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import unknown_mode
 from spec_lsp.resolution.parallel import attention_dp
@@ -96,7 +96,7 @@ def drafts_with_gemma4_assistant(c: Config) -> bool:
 def _is_gemma4(c: Config) -> bool:
     try:
         return c.model.architecture.startswith("Gemma4")
-    except NotTold:
+    except NotGiven:
         return False
 
 
@@ -117,7 +117,7 @@ def gemma4_assistant_as_eagle3(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("speculative_draft_model_path",),
+        related_fields=("speculative_draft_model_path",),
         message=f"{c.shown('speculative_algorithm')} is refused with this draft: a Gemma 4 assistant drafts as NEXTN.",
         fixes=(setting(speculative_algorithm="NEXTN"),),
     )
@@ -155,7 +155,7 @@ def drafting_with_decode_radix_cache(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="disaggregation_decode_enable_radix_cache",
-        with_=("speculative_algorithm",),
+        related_fields=("speculative_algorithm",),
         message=f"`--disaggregation-decode-enable-radix-cache` is refused with {c.shown('speculative_algorithm')}: on a decode "
         "server only EAGLE, EAGLE3 and DSPARK draft beside a radix cache.",
         fixes=(dropping("disaggregation_decode_enable_radix_cache"), dropping("speculative_algorithm")),
@@ -182,7 +182,7 @@ def block_verification_algorithm(c: Config) -> Refusal | None:
     why = f"with {c.shown('speculative_algorithm')}" if named else "without an algorithm"
     return Refusal(
         at="speculative_use_block_verification",
-        with_=("speculative_algorithm",) if named else (),
+        related_fields=("speculative_algorithm",) if named else (),
         message=f"`--speculative-use-block-verification` is refused {why}: it weighs drafts of EAGLE, EAGLE3, DFLASH or DSPARK.",
         fixes=(dropping("speculative_use_block_verification"),),
     )
@@ -207,7 +207,7 @@ def block_verification_off_gpu(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_use_block_verification",
-        with_=("device",),
+        related_fields=("device",),
         message=f"`--speculative-use-block-verification` is refused with {c.shown('device')}: its kernel is for NVIDIA and AMD GPUs.",
         fixes=(dropping("speculative_use_block_verification"),),
     )
@@ -341,7 +341,7 @@ def skipped_mlp_sync_without_eagle(c: Config) -> Refusal | None:
     why = f"with {c.shown('speculative_algorithm')}" if named else "without an algorithm"
     return Refusal(
         at="speculative_skip_dp_mlp_sync",
-        with_=("speculative_algorithm",) if named else (),
+        related_fields=("speculative_algorithm",) if named else (),
         message=f"`--speculative-skip-dp-mlp-sync` is refused {why}: only EAGLE can skip that step.",
         fixes=(dropping("speculative_skip_dp_mlp_sync"),),
     )
@@ -373,7 +373,7 @@ def prefill_coordination_algorithm(c: Config) -> Refusal | None:
     named = getattr(c, other) is not None
     return Refusal(
         at=variable,
-        with_=(other,) if named else (),
+        related_fields=(other,) if named else (),
         message=f"`{variable}` is refused "
         + (f"with {c.shown(other)}" if named else "without an algorithm")
         + f": it coordinates single-layer drafts of {', '.join(allowed)}.",
@@ -436,7 +436,7 @@ def _outside_candidates(c: Config) -> Refusal | None:
     steps = candidate_steps(c)
     return Refusal(
         at="speculative_num_steps",
-        with_=("speculative_adaptive",),
+        related_fields=("speculative_adaptive",),
         message=f"{c.shown('speculative_num_steps')} is refused with `--speculative-adaptive`: it adapts among "
         f"{', '.join(map(str, steps))} steps and has to start with one of them.",
         fixes=(

@@ -34,7 +34,7 @@ def ngram_device(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_algorithm",
-        with_=("device",) if c.given("device") else (),
+        related_fields=("device",) if c.given("device") else (),
         message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('device')}: this release does not draft n-grams there.",
         fixes=(dropping("speculative_algorithm"), dropping("device")),
     )
@@ -141,7 +141,7 @@ def ngram_corpus_without_budget(c: Config) -> Refusal | None:
     at = name if c.given(name) else "speculative_ngram_external_corpus_path"
     return Refusal(
         at=at,
-        with_=("speculative_ngram_external_corpus_path",) if at == name else (name,),
+        related_fields=("speculative_ngram_external_corpus_path",) if at == name else (name,),
         message=f"`{c.flag('speculative_ngram_external_corpus_path')}` is refused with {c.shown(name)}: {why}.",
         fixes=(
             setting(**{name: 4}) if "budget" in name else dropping(name),
@@ -173,7 +173,7 @@ def ngram_corpus_budget_above_draft(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_ngram_external_sam_budget",
-        with_=("speculative_num_draft_tokens",),
+        related_fields=("speculative_num_draft_tokens",),
         message=f"{c.shown('speculative_ngram_external_sam_budget')} is refused with {c.shown('speculative_num_draft_tokens')}: it "
         f"is at most {most}.",
         fixes=(
@@ -201,7 +201,7 @@ def ngram_tree_on_paged_backend(c: Config) -> Refusal | None:
     at = "page_size" if c.given("page_size") else "speculative_algorithm"
     return Refusal(
         at=at,
-        with_=("speculative_algorithm", "attention_backend")
+        related_fields=("speculative_algorithm", "attention_backend")
         if at == "page_size"
         else ("page_size", "attention_backend"),
         message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('page_size')} and {c.shown('attention_backend')}: its "
@@ -234,7 +234,7 @@ def ngram_with_dp_attention(c: Config) -> Refusal | None:
     switch = attention_dp_field(c) if c.since("0.5.22") and c.given(attention_dp_field(c)) else "enable_dp_attention"
     return Refusal(
         at="speculative_algorithm",
-        with_=(switch,),
+        related_fields=(switch,),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: n-grams are not drafted per rank.",
         fixes=(dropping(switch), dropping("speculative_algorithm")),
     )

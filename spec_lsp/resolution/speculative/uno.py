@@ -53,7 +53,7 @@ def _refusal(c: Config, problem: tuple[str, str, Change] | None) -> Refusal | No
     at, why, fix = problem
     return Refusal(
         at=at,
-        with_=() if at == "speculative_algorithm" else ("speculative_algorithm",),
+        related_fields=() if at == "speculative_algorithm" else ("speculative_algorithm",),
         message=(
             f"{c.shown(at)} is refused with UNO: " if at != "speculative_algorithm" else f"{c.shown(at)} is refused: "
         )
@@ -231,7 +231,7 @@ def uno_off_fa3(c: Config) -> Refusal | None:
     at = next((name for name in names if c.given(name) and getattr(c, name) != "fa3"), "attention_backend")
     return Refusal(
         at=at if c.given(at) else "speculative_algorithm",
-        with_=("speculative_algorithm",) if c.given(at) else ("attention_backend",),
+        related_fields=("speculative_algorithm",) if c.given(at) else ("attention_backend",),
         message=f"{c.shown(at)} is refused with UNO: it runs on fa3 only.",
         fixes=(Change(set={"attention_backend": "fa3"}, drop=names[1:]), dropping("speculative_algorithm")),
     )

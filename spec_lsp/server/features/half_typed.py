@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Diagnostic
-    from spec_lsp.server.text import Change, OpenText
+    from spec_lsp.server.text import OpenText, TextChange
 
 PATIENCE = 1.0
 """Seconds after a key until a word counts as typed."""
@@ -43,7 +43,7 @@ class HalfTyped:
         self._word: tuple[str, int, int] | None = None
         self._timer: asyncio.TimerHandle | None = None
 
-    def edited(self, text: OpenText, changes: list[Change]) -> None:
+    def edited(self, text: OpenText, changes: list[TextChange]) -> None:
         """A document was edited by these changes, and is now this text."""
         self.forget()
         if len(changes) != 1 or changes[0].range is None or re.search(r"\s", changes[0].text):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
-from spec_lsp.server.text import Change
+from spec_lsp.server.text import TextChange
 from spec_lsp.server.tolerance import UNNUMBERED
 from spec_lsp.server.uris import name_of
 
@@ -55,11 +55,11 @@ def _version(version: int) -> int | None:
     return None if version == UNNUMBERED else version
 
 
-def _change(event: Any) -> Change:
+def _change(event: Any) -> TextChange:
     span = getattr(event, "range", None)
     if span is None:
-        return Change(event.text)
-    return Change(event.text, (span.start.line, span.start.character, span.end.line, span.end.character))
+        return TextChange(event.text)
+    return TextChange(event.text, (span.start.line, span.start.character, span.end.line, span.end.character))
 
 
 def register(ls: Server) -> dict[str, Any]:

@@ -1,15 +1,15 @@
 """The editors: what a change of settings looks like in the text, in the style of what stands around it.
 
-`WordEditor` edits launches made of words (shell), `ConfigEditor` a `--config` mapping. Each operation returns a `Change`, or None when
+`WordEditor` edits launches made of words (shell), `ConfigEditor` a `--config` mapping. Each operation returns a `WordChange`, or None when
 it cannot be written: the value is unknown, or comes from several places. A change is checked before it is returned: the changed text
 reads as exactly the words that were meant.
 """
 
 from __future__ import annotations
 
-from spec_lsp.syntax.edit.change import Change, apply_edits
+from spec_lsp.syntax.edit.change import WordChange, apply_edits
 from spec_lsp.syntax.edit.items import quoted
 from spec_lsp.syntax.edit.mapping import ConfigEditor
 from spec_lsp.syntax.edit.words import WordEditor
 
-__all__ = ["Change", "ConfigEditor", "WordEditor", "apply_edits", "quoted"]
+__all__ = ["ConfigEditor", "WordChange", "WordEditor", "apply_edits", "quoted"]

@@ -16,7 +16,7 @@ from spec_lsp.syntax.word import Word
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class WordChange:
     """Edits that do what was asked, and the other words that change with them.
 
     `also` holds (index of the launch in its document, the word as it was) for each word elsewhere that reads the edited

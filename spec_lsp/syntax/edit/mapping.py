@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from spec_lsp.syntax.edit.change import Change, apply_edits
+from spec_lsp.syntax.edit.change import WordChange, apply_edits
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
 from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, read_config
@@ -45,7 +45,7 @@ class ConfigEditor:
 
     # Operations.
 
-    def set_value(self, name: Any, value: Any) -> Change | None:
+    def set_value(self, name: Any, value: Any) -> WordChange | None:
         """Gives a key another value, keeping its quotes and comments."""
         entry = self.entry(name)
         if entry is None or self.is_elsewhere(entry):
@@ -60,7 +60,7 @@ class ConfigEditor:
         colon = self.body.find(":", entry.key.place.end)
         return self.checked([(colon + 1, entry.extent.end, " " + scalar(value, ""))], expected)
 
-    def rename(self, name: Any, new: str) -> Change | None:
+    def rename(self, name: Any, new: str) -> WordChange | None:
         """Gives a key another name."""
         entry = self.entry(name)
         if entry is None or self.is_elsewhere(entry):
@@ -68,7 +68,7 @@ class ConfigEditor:
         expected = {(new if k == name else k): v for k, v in self.config.values.items()}
         return self.checked([(entry.key.place.start, entry.key.place.end, new)], expected)
 
-    def replace(self, name: Any, pairs: Mapping[str, Any]) -> Change | None:
+    def replace(self, name: Any, pairs: Mapping[str, Any]) -> WordChange | None:
         """Writes other keys with their values in the place of an entry. Keys are in kebab case, and written as the file writes its own."""
         entry = self.entry(name)
         if entry is None or self.is_elsewhere(entry):
@@ -86,7 +86,7 @@ class ConfigEditor:
         text = between.join(f"{k}: {scalar(v, '')}" for k, v in written.items())
         return self.checked([(entry.key.place.start, max(entry.extent.end, entry.value.place.end), text)], expected)
 
-    def remove(self, name: Any) -> Change | None:
+    def remove(self, name: Any) -> WordChange | None:
         """Takes out a key with its lines, each time it is given."""
         entries = [e for e in self.config.entries if e.name == name]
         if not entries or any(self.is_elsewhere(e) for e in entries):
@@ -94,7 +94,7 @@ class ConfigEditor:
         expected = {k: v for k, v in self.config.values.items() if k != name}
         return self.checked([self.whole(e) for e in entries], expected)
 
-    def insert(self, key: str, value: Any, after: Any = None) -> Change | None:
+    def insert(self, key: str, value: Any, after: Any = None) -> WordChange | None:
         """Adds a key behind the entry `after`, or at the end. `key` in kebab case; it is written as the file writes its keys."""
         entries = self.config.entries
         if key in self.config.values:
@@ -154,7 +154,7 @@ class ConfigEditor:
 
     # Reading back.
 
-    def checked(self, changes: list[tuple[int, int, str]], expected: Mapping[Any, Any]) -> Change | None:
+    def checked(self, changes: list[tuple[int, int, str]], expected: Mapping[Any, Any]) -> WordChange | None:
         edits = tuple(Edit(Place(self.document, self.start + a, self.start + b), new) for a, b, new in changes)
         inside = tuple(Edit(Place(self.document, a, b), new) for a, b, new in changes)
         changed = apply_edits(self.body, self.document, inside)
@@ -166,8 +166,8 @@ class ConfigEditor:
             return None
         same = list(after.values.items()) if expected else []
         if not expected:
-            return Change(edits) if not after.values else None
-        return Change(edits) if dict(same) == dict(expected) and _types(same) == _types(expected.items()) else None
+            return WordChange(edits) if not after.values else None
+        return WordChange(edits) if dict(same) == dict(expected) and _types(same) == _types(expected.items()) else None
 
 
 def _types(items: Any) -> dict[Any, type]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import items, yaml_text
-from spec_lsp.syntax.edit.change import Change, apply_edits, flaws
+from spec_lsp.syntax.edit.change import WordChange, apply_edits, flaws
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Edit, Launch, Syntax, Variant
 from spec_lsp.syntax.word import Place, Word, hull
@@ -61,7 +61,7 @@ class WordEditor:
 
     # Operations.
 
-    def set_value(self, index: int, value: str, start: int = 0) -> Change | None:
+    def set_value(self, index: int, value: str, start: int = 0) -> WordChange | None:
         """Rewrites the text of a word, from character `start` on, where it is written."""
         word = self.words[index]
         if word.text is None or start > len(word.text):
@@ -70,7 +70,7 @@ class WordEditor:
         expected[index] = word.text[:start] + value
         return self.first_good(self.value_candidates(word, value, start), expected, index)
 
-    def rename(self, index: int, flag: str) -> Change | None:
+    def rename(self, index: int, flag: str) -> WordChange | None:
         """Gives a flag another name, keeping a value behind `=`."""
         word = self.words[index]
         old = word.known_start.partition("=")[0]
@@ -93,7 +93,7 @@ class WordEditor:
             expected[index] = ANYTHING
         return self.first_good([(Edit(place, own.written_flag(flag)),)], expected, index)
 
-    def remove(self, first: int, count: int = 1) -> Change | None:
+    def remove(self, first: int, count: int = 1) -> WordChange | None:
         """Takes out words that follow each other: a flag and its values."""
         going = self.words[first : first + count]
         if not going or len({w.place.document for w in going}) != 1:
@@ -101,7 +101,7 @@ class WordEditor:
         expected = [*map(_told, self.words[:first]), *map(_told, self.words[first + count :])]
         return self.first_good(self.removal_candidates(going), expected, first, removed=count)
 
-    def insert(self, after: int, flag: str, values: Sequence[str] = ()) -> Change | None:
+    def insert(self, after: int, flag: str, values: Sequence[str] = ()) -> WordChange | None:
         """Adds a flag behind the word `after` (-1: behind the entry point), in the style of its neighbours."""
         joined = len(values) == 1 and self.joins_values() and self.syntax not in ("keywords", "yaml-mapping")
         new = [f"{flag}={values[0]}"] if joined else [flag, *values]
@@ -109,7 +109,7 @@ class WordEditor:
         written = [self.document.launches[self.launch].written_flag(new[0]), *new[1:]]
         return self.first_good(self.insertion_candidates(after, written), expected, after + 1, added=len(new))
 
-    def replace(self, first: int, count: int, flags: Sequence[tuple[str, Sequence[str]]]) -> Change | None:
+    def replace(self, first: int, count: int, flags: Sequence[tuple[str, Sequence[str]]]) -> WordChange | None:
         """Writes flags with their values in the place of words that follow each other: a flag with its values."""
         going = self.words[first : first + count]
         if not going or len({w.place.document for w in going}) != 1 or not all(map(is_written, going)):
@@ -122,7 +122,7 @@ class WordEditor:
         expected = [*map(_told, self.words[:first]), *new, *map(_told, self.words[first + count :])]
         return self.first_good(self.replacements(going, new, flags), expected, first, removed=count, added=len(new))
 
-    def split(self, index: int) -> Change | None:
+    def split(self, index: int) -> WordChange | None:
         """Writes a flag and the value behind its `=` as two words."""
         word = self.words[index]
         flag, equals, value = (word.text or "").partition("=")
@@ -411,7 +411,7 @@ class WordEditor:
         at: int,
         removed: int = 0,
         added: int = 0,
-    ) -> Change | None:
+    ) -> WordChange | None:
         seen: set[tuple[Edit, ...]] = set()
         if (
             self.syntax == "shell"
@@ -439,7 +439,7 @@ class WordEditor:
 
     def checked(
         self, edits: tuple[Edit, ...], expected: Sequence[object], at: int, removed: int, added: int
-    ) -> Change | None:
+    ) -> WordChange | None:
         """The change, if the edited text reads as expected."""
         names = {e.place.document for e in edits}
         changed: dict[str, str] = {}
@@ -464,7 +464,7 @@ class WordEditor:
         also: list[tuple[int, Word]] = []
         if self.syntax == "yaml-mapping" and added:
             same = Counter(map(_told, again.words)) == Counter(expected)
-            return Change(edits, tuple(self.elsewhere(after))) if same else None
+            return WordChange(edits, tuple(self.elsewhere(after))) if same else None
         for i, (word, told) in enumerate(zip(again.words, expected, strict=True)):
             if told is not ANYTHING and _told(word) != told:
                 if at <= i < at + max(added, 1) and not removed:
@@ -472,7 +472,7 @@ class WordEditor:
                 if added or removed:
                     return None
                 also.append((self.launch, self.words[i]))
-        return Change(edits, (*also, *self.elsewhere(after)))
+        return WordChange(edits, (*also, *self.elsewhere(after)))
 
     def elsewhere(self, after: Document) -> Iterator[tuple[int, Word]]:
         """The words of other launches that the edits change."""

@@ -29,7 +29,7 @@ from spec_lsp.syntax.python.values import (
     plain,
     text_of,
 )
-from spec_lsp.syntax.python.ways import World
+from spec_lsp.syntax.python.ways import ExecutionPath
 from spec_lsp.syntax.word import TOO_LONG, Fragment, Place, Word
 
 MAX_ITEMS = 2_000
@@ -117,7 +117,7 @@ def changed_items(owner: Items, verb: str, given: Arguments, place: Place) -> Va
 def inserted_later(owner: Value, given: Arguments, place: Place) -> Later:
     """A list that depends on the way, with one more item in it."""
 
-    def make(world: World) -> Value:
+    def make(world: ExecutionPath) -> Value:
         items = plain(owner, world)
         values = [plain(v, world) for v in given.positional]
         return _inserted(items, *values) if isinstance(items, Items) and len(values) == 2 else Opaque(place)

@@ -42,7 +42,7 @@ from spec_lsp.syntax.python.values import (
     plain,
     text_of,
 )
-from spec_lsp.syntax.python.ways import Turn, World
+from spec_lsp.syntax.python.ways import ExecutionPath, Turn
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word
 
@@ -300,7 +300,7 @@ def changed_entries(owner: Table, verb: str, node: ast.Call, given: Arguments, e
 def changed_entries_later(owner: Value, verb: str, node: ast.Call, given: Arguments, evaluator: Evaluator) -> Later:
     """A dictionary that depends on the way, after one of its methods changed it."""
 
-    def make(world: World) -> Value:
+    def make(world: ExecutionPath) -> Value:
         table = plain(owner, world)
         changed = changed_entries(table, verb, node, given, evaluator) if isinstance(table, Table) else None
         return changed if changed is not None else Table((), place_of(owner), True)

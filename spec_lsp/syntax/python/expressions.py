@@ -46,7 +46,7 @@ from spec_lsp.syntax.python.values import (
     seen_at,
     text_of,
 )
-from spec_lsp.syntax.python.ways import Impossible, Turn, Undecided, World
+from spec_lsp.syntax.python.ways import ExecutionPath, Impossible, Turn, Undecided
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import MAX_FRAGMENTS, TOO_LONG, Fragment, Place, Word
 
@@ -94,7 +94,7 @@ class Expressions(ABC):
         self.within: Place | None = None
         """Where an expression inside an f-string stands; its own nodes have no places."""
         self.depth = 0
-        self.world: World | None = None
+        self.world: ExecutionPath | None = None
         """The way in which an expression is evaluated once more; None while the file is gone through."""
         self.known_parts: dict[int, Parts] = {}
         self.forms: dict[int, tuple[ast.expr, conditions.Asked]] = {}
@@ -200,7 +200,7 @@ class Expressions(ABC):
         return found
 
     def again(
-        self, node: ast.expr, world: World, state: State, called: dict[int, Value], within: Place | None = None
+        self, node: ast.expr, world: ExecutionPath, state: State, called: dict[int, Value], within: Place | None = None
     ) -> Value:
         """An expression in a world, on the state it was met in. Starts nothing and changes nothing."""
         kept = self.state, self.called, self.within, self.world, self.depth
@@ -216,12 +216,12 @@ class Expressions(ABC):
         if self.world is not None:
             return self.holds(node, self.world, state, called)
         try:
-            return self.holds(node, World({}), state, called)
+            return self.holds(node, ExecutionPath({}), state, called)
         except (Undecided, Impossible):
             decide = lambda world: 0 if self.holds(node, world, state, called) else 1  # noqa: E731
             return Turn(self.place(node), ("", ""), decide)
 
-    def holds(self, node: ast.expr, world: World, state: State, called: dict[int, Value]) -> bool:
+    def holds(self, node: ast.expr, world: ExecutionPath, state: State, called: dict[int, Value]) -> bool:
         if isinstance(node, ast.BoolOp):
             wanted = isinstance(node.op, ast.Or)
             return wanted if any(self.holds(v, world, state, called) == wanted for v in node.values) else not wanted

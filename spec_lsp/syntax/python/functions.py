@@ -32,7 +32,7 @@ from spec_lsp.syntax.python.values import (
     mentions,
     plain,
 )
-from spec_lsp.syntax.python.ways import Turn, World
+from spec_lsp.syntax.python.ways import ExecutionPath, Turn
 from spec_lsp.syntax.word import Fragment, Word
 
 MAX_CALLED = 4_000
@@ -237,7 +237,7 @@ def _returned(frame: Frame) -> Value:
         return frame.returns[0][1]
     returns = tuple(frame.returns)
 
-    def make(world: World) -> Value:
+    def make(world: ExecutionPath) -> Value:
         for path, value in returns:
             if all(world.way(turn) in taken for turn, taken in path):
                 return plain(value, world)

@@ -10,7 +10,7 @@ from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Problem, Program, Variant
 from spec_lsp.syntax.python.parsing import Positions
-from spec_lsp.syntax.shell.embedding import Found
+from spec_lsp.syntax.shell.embedding import CommandResult
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word
 
@@ -39,7 +39,7 @@ class Notes:
         self.depends_on: set[str] = set()
         self.clues: dict[Clue, None] = {}
         self.around: tuple[Clue, ...] = ()
-        self.pending: list[tuple[Place, Found]] = []
+        self.pending: list[tuple[Place, CommandResult]] = []
         """Commands that functions return to callers of the file, which may add to them, or that the file's own functions are given."""
         self.waiting = False
         """Whether what is found now is such a command."""
@@ -75,7 +75,7 @@ class Notes:
         launch = Launch(program, start, call, (Variant(words, env),), syntax, self.around)  # type: ignore[arg-type]
         self.keep(launch)
 
-    def note(self, call: Place, found: Found, syntax: str, new: bool = False) -> None:
+    def note(self, call: Place, found: CommandResult, syntax: str, new: bool = False) -> None:
         """Notes what a command starts; with `new`, only what nothing else has noted."""
         if self.waiting:
             self.pending.append((call, self.told(found)))
@@ -91,7 +91,7 @@ class Notes:
             self.problems.setdefault(problem.place, problem)
         self.depends_on |= found.depends_on
 
-    def told(self, found: Found) -> Found:
+    def told(self, found: CommandResult) -> CommandResult:
         """What was found, with what is chosen where the file is being read."""
         context = tuple(self.context)
         return replace(

@@ -44,9 +44,9 @@ from spec_lsp.syntax.python.values import (
     place_of,
     plain,
 )
-from spec_lsp.syntax.python.ways import Impossible, World, explore
+from spec_lsp.syntax.python.ways import ExecutionPath, Impossible, explore
 from spec_lsp.syntax.shell.commands import PIN, SGLANG_IMAGE
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 FLAG = re.compile(r"--[A-Za-z]")
@@ -85,7 +85,7 @@ class Starting(Statements):
             yield values
             return
 
-        def reach(world: World) -> None:
+        def reach(world: ExecutionPath) -> None:
             for turn, taken in path:
                 if world.way(turn) not in taken:
                     raise Impossible
@@ -225,7 +225,7 @@ class Starting(Statements):
             own = (one for one in found.launches if whole or one.syntax == "shell" or names_model(one))
             self.note(call, replace(found, launches=tuple(own)), "list-words")
 
-    def commands_of(self, value: Items, env: Mapping[str, Word]) -> Found | None:
+    def commands_of(self, value: Items, env: Mapping[str, Word]) -> CommandResult | None:
         """What a list of arguments starts."""
         words = [as_text(v) for v in value.items]
         if self.quiet or not any("sglang" in (f.text or "") for w in words for f in w.fragments):

@@ -10,7 +10,7 @@ from typing import Any
 
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Clue
-from spec_lsp.syntax.python.ways import Turn, World
+from spec_lsp.syntax.python.ways import ExecutionPath, Turn
 from spec_lsp.syntax.word import MAX_CHARACTERS, MAX_FRAGMENTS, MAX_VIA, TOO_LONG, Fragment, Place, Word, unknown
 
 PARAMETER = "a parameter"
@@ -106,7 +106,7 @@ class Either:
 class Later:
     """A value that is made when the way is known, because it is made of such as depend on it."""
 
-    make: Callable[[World], Value]
+    make: Callable[[ExecutionPath], Value]
     place: Place
     signs: bool
     under: Value | None = None
@@ -206,7 +206,7 @@ def mentions(value: Value) -> bool:
     return isinstance(value, Either | Later) and value.signs
 
 
-def plain(value: Value, world: World, depth: int = 0) -> Value:
+def plain(value: Value, world: ExecutionPath, depth: int = 0) -> Value:
     """The value in a world, all that it holds included."""
     if isinstance(value, Text | Plain | Opaque | More | Routine | Record):
         return value
@@ -220,7 +220,7 @@ def plain(value: Value, world: World, depth: int = 0) -> Value:
     return made
 
 
-def _layers(value: Value, world: World) -> list[Value]:
+def _layers(value: Value, world: ExecutionPath) -> list[Value]:
     """Of a value that was added to again and again, what was there at times, the first first: so that none is made deep inside another."""
     found: list[Value] = []
     one: Value | None = value
@@ -241,7 +241,7 @@ def _layers(value: Value, world: World) -> list[Value]:
     return found[::-1]
 
 
-def _made(value: Value, world: World, depth: int) -> Value:
+def _made(value: Value, world: ExecutionPath, depth: int) -> Value:
     if isinstance(value, Either):
         return plain(value.arms[world.way(value.turn, value.usual)], world, depth + 1)
     if isinstance(value, Later):
@@ -258,7 +258,7 @@ def _made(value: Value, world: World, depth: int) -> Value:
     return value
 
 
-def spread(item: Value, world: World, depth: int = 0) -> tuple[Value, ...]:
+def spread(item: Value, world: ExecutionPath, depth: int = 0) -> tuple[Value, ...]:
     """An item of a list in a world; of a `Spread`, the items it stands for."""
     if not isinstance(item, Spread):
         return (plain(item, world, depth),)

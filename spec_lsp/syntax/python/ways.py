@@ -1,8 +1,8 @@
 """Which ways a program can go, and what a value is in one of them.
 
-A value that depends on the way is an `Either` at a `Turn`, or is made `Later`, when the way is known (`values.py`). A `World` says which
-way each turn goes; it asks when it is not told (`Undecided`), and `explore` answers with each way in turn. So what is built up through
-twenty `if` costs twenty small values, and only turns that a launch depends on are gone through.
+A value that depends on the way is an `Either` at a `Turn`, or is made `Later`, when the way is known (`values.py`). An `ExecutionPath`
+says which way each turn goes; it asks when it is not told (`Undecided`), and `explore` answers with each way in turn. So what is built up
+through twenty `if` costs twenty small values, and only turns that a launch depends on are gone through.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Turn:
 
     place: Place
     labels: tuple[str, ...]
-    decide: Callable[[World], int] | None = None
+    decide: Callable[[ExecutionPath], int] | None = None
     about: About | None = None
     answers: list[tuple[Mapping[Turn, int], int]] = field(default_factory=list, repr=False)
     """What `decide` said, by the ways at the turns that it asked for: it says the same where they are the same."""
@@ -65,7 +65,7 @@ class Impossible(Exception):  # noqa: N818 - control flow
     """The program cannot go this way."""
 
 
-class World:
+class ExecutionPath:
     """The way the program goes at each turn. A `row` says which where `pins` do not; without one it is asked for."""
 
     def __init__(self, pins: Mapping[Turn, int], row: covering.Row[Turn] | None = None) -> None:
@@ -156,16 +156,16 @@ def possible(pins: Mapping[Turn, int], turn: Turn, way: int) -> bool:
 
 
 def explore(
-    reach: Callable[[World], None], evaluate: Callable[[World], T]
-) -> tuple[list[tuple[World, T]], covering.Ways]:
+    reach: Callable[[ExecutionPath], None], evaluate: Callable[[ExecutionPath], T]
+) -> tuple[list[tuple[ExecutionPath, T]], covering.Ways]:
     """What `evaluate` comes to in each way of the program that gets there (`reach` raises Impossible in any other) and that it tells apart:
     in all of them, or, of too many, in some that cover them; and which these are."""
 
-    def reached(world: World) -> T:
+    def reached(world: ExecutionPath) -> T:
         reach(world)
         return evaluate(world)
 
-    found: list[tuple[World, T]] = []
+    found: list[tuple[ExecutionPath, T]] = []
     if _all_ways(reached, found):
         return found, "all"
     covered = _some_ways(reached)
@@ -174,7 +174,7 @@ def explore(
     return covered
 
 
-def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> bool:
+def _all_ways(evaluate: Callable[[ExecutionPath], T], found: list[tuple[ExecutionPath, T]]) -> bool:
     """Whether these are all."""
     waiting: list[dict[Turn, int]] = [{}]
     runs = 0
@@ -184,7 +184,7 @@ def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> b
         runs += 1
         if len(found) >= MAX_WAYS or runs > MAX_WAYS * 8:
             return False
-        world = World(pins)
+        world = ExecutionPath(pins)
         try:
             found.append((world, evaluate(world)))
         except Impossible:
@@ -196,13 +196,13 @@ def _all_ways(evaluate: Callable[[World], T], found: list[tuple[World, T]]) -> b
     return True
 
 
-def _some_ways(evaluate: Callable[[World], T]) -> tuple[list[tuple[World, T]], covering.Ways]:
+def _some_ways(evaluate: Callable[[ExecutionPath], T]) -> tuple[list[tuple[ExecutionPath, T]], covering.Ways]:
     """Each way at each turn, and any two ways at two turns together while there is room."""
 
-    def run(row: covering.Row[Turn]) -> tuple[World, T]:
-        def go(pins: dict[Turn, int]) -> tuple[World, T]:
+    def run(row: covering.Row[Turn]) -> tuple[ExecutionPath, T]:
+        def go(pins: dict[Turn, int]) -> tuple[ExecutionPath, T]:
             checkpoint()
-            world = World(pins, row)
+            world = ExecutionPath(pins, row)
             try:
                 result = evaluate(world)
             except Impossible:

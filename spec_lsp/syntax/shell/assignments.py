@@ -26,12 +26,12 @@ from spec_lsp.syntax.shell.values import (
     UNSET,
     Array,
     Grown,
+    PathCondition,
     Reference,
     Scalar,
     Table,
     Unset,
     Value,
-    World,
     first_leaf,
     paths,
     transform,
@@ -71,7 +71,7 @@ class Assignments(Machine):
         written = node.value
         assert written is not None
         if written.literal is not None:
-            return Scalar(Expander(self, World({})).scalar(written, source))
+            return Scalar(Expander(self, PathCondition({})).scalar(written, source))
 
         def build(x: Expander) -> Value:
             x.generous = len(written.parts) > 1
@@ -298,7 +298,7 @@ class Assignments(Machine):
             return
         fragments = tuple(
             Fragment(f.text, f.place, f.verbatim, f.reason, f.via, True)
-            for f in Expander(self, World({})).literal_word(right, source).fragments
+            for f in Expander(self, PathCondition({})).literal_word(right, source).fragments
         )
         self.refine(name, Scalar(fragments))
 

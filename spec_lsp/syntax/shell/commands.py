@@ -206,7 +206,7 @@ Action = Started | Embedded | StandardInput | ScriptFile | Called | CalledByPart
 
 
 @dataclass(slots=True)
-class _Reader:
+class _CommandReader:
     functions: Collection[str]
     written: Callable[[Word], bool]
     """Whether a word is the path of a file that the script has written."""
@@ -557,44 +557,44 @@ class _Reader:
         return self.scan(words, i + 1, around, True)
 
 
-Handler = Callable[[_Reader, Sequence[Word], Surroundings], Action | None]
+Handler = Callable[[_CommandReader, Sequence[Word], Surroundings], Action | None]
 HANDLERS: dict[str, Handler] = {
-    "env": _Reader.env,
-    "sudo": _Reader.env,
-    "doas": _Reader.env,
-    "eval": _Reader.evaluation,
-    "uv": _Reader.uv,
-    "torchrun": _Reader.torchrun,
-    "accelerate": _Reader.torchrun,
-    "ssh": _Reader.ssh,
-    "tmux": _Reader.tmux,
-    "screen": _Reader.screen,
-    "pm2": _Reader.pm2,
-    "xargs": _Reader.xargs,
-    "parallel": _Reader.parallel,
-    "enroot": _Reader.enroot,
-    "gcloud": _Reader.dash_c,
-    "vagrant": _Reader.dash_c,
-    "srun": _Reader.slurm,
-    "sbatch": _Reader.sbatch,
-    **dict.fromkeys(("make", "gmake"), _Reader.make),
-    "salloc": _Reader.slurm,
-    "su": _Reader.dash_c,
-    "sg": _Reader.dash_c,
-    "runuser": _Reader.dash_c,
-    "script": _Reader.dash_c,
-    "flock": _Reader.dash_c,
-    "kubectl": _Reader.behind_dashes,
-    "oc": _Reader.behind_dashes,
-    "ray": _Reader.behind_dashes,
-    "singularity": _Reader.apptainer,
-    "apptainer": _Reader.apptainer,
-    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra"), _Reader.mpi),
-    **dict.fromkeys(("pdsh", "clush", "pssh", "parallel-ssh", "sky", "bsub", "wsl"), _Reader.remote),
-    **dict.fromkeys(("xterm", "gnome-terminal", "konsole", "byobu"), _Reader.last_text),
-    **dict.fromkeys(("coverage", "scalene", "viztracer", "memray", "kernprof"), _Reader.torchrun),
-    **dict.fromkeys(SHELLS, _Reader.shell),
-    **dict.fromkeys((*CONTAINERS, "docker-compose"), _Reader.container),
+    "env": _CommandReader.env,
+    "sudo": _CommandReader.env,
+    "doas": _CommandReader.env,
+    "eval": _CommandReader.evaluation,
+    "uv": _CommandReader.uv,
+    "torchrun": _CommandReader.torchrun,
+    "accelerate": _CommandReader.torchrun,
+    "ssh": _CommandReader.ssh,
+    "tmux": _CommandReader.tmux,
+    "screen": _CommandReader.screen,
+    "pm2": _CommandReader.pm2,
+    "xargs": _CommandReader.xargs,
+    "parallel": _CommandReader.parallel,
+    "enroot": _CommandReader.enroot,
+    "gcloud": _CommandReader.dash_c,
+    "vagrant": _CommandReader.dash_c,
+    "srun": _CommandReader.slurm,
+    "sbatch": _CommandReader.sbatch,
+    **dict.fromkeys(("make", "gmake"), _CommandReader.make),
+    "salloc": _CommandReader.slurm,
+    "su": _CommandReader.dash_c,
+    "sg": _CommandReader.dash_c,
+    "runuser": _CommandReader.dash_c,
+    "script": _CommandReader.dash_c,
+    "flock": _CommandReader.dash_c,
+    "kubectl": _CommandReader.behind_dashes,
+    "oc": _CommandReader.behind_dashes,
+    "ray": _CommandReader.behind_dashes,
+    "singularity": _CommandReader.apptainer,
+    "apptainer": _CommandReader.apptainer,
+    **dict.fromkeys(("mpirun", "mpiexec", "mpiexec.hydra"), _CommandReader.mpi),
+    **dict.fromkeys(("pdsh", "clush", "pssh", "parallel-ssh", "sky", "bsub", "wsl"), _CommandReader.remote),
+    **dict.fromkeys(("xterm", "gnome-terminal", "konsole", "byobu"), _CommandReader.last_text),
+    **dict.fromkeys(("coverage", "scalene", "viztracer", "memray", "kernprof"), _CommandReader.torchrun),
+    **dict.fromkeys(SHELLS, _CommandReader.shell),
+    **dict.fromkeys((*CONTAINERS, "docker-compose"), _CommandReader.container),
 }
 
 
@@ -608,7 +608,7 @@ def recognise(
 
     `written`: whether the script has written a file of that path; `foreign`: whether it sources files that cannot be read.
     """
-    return _Reader(functions, written, foreign).read(words, Surroundings())
+    return _CommandReader(functions, written, foreign).read(words, Surroundings())
 
 
 def started(

@@ -27,8 +27,8 @@ from spec_lsp.syntax.shell.values import (
     Fork,
     Grown,
     Later,
+    PathCondition,
     Scalar,
-    World,
     join,
     outcomes,
     parts,
@@ -259,13 +259,13 @@ class ControlFlow(Streams):
         name = conditions.compared_variable(node.subject, ast.WordNode(0, 0, (), ""))
         texts = [p.literal for p in arm.patterns if p.literal is not None and is_plain(p.literal)]
         if name and len(texts) == len(arm.patterns) == 1:
-            fragments = Expander(self, World({})).literal_word(arm.patterns[0], source).fragments
+            fragments = Expander(self, PathCondition({})).literal_word(arm.patterns[0], source).fragments
             self.refine(
                 name, Scalar(tuple(Fragment(f.text, f.place, f.verbatim, f.reason, f.via, True) for f in fragments))
             )
         elif name and len(texts) == len(arm.patterns):
             place = source.place(node.subject.start, node.subject.end)
-            words = (Expander(self, World({})).literal_word(p, source).text or "" for p in arm.patterns)
+            words = (Expander(self, PathCondition({})).literal_word(p, source).text or "" for p in arm.patterns)
             self.refine(name, Scalar((Fragment(None, place, False, one_of(list(words))),)))
         self.run(arm.body, source)
         if arm.falls_through and index + 1 < len(node.arms) and self.state.alive:

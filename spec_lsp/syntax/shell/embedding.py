@@ -20,7 +20,7 @@ from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.state import FILE
 from spec_lsp.syntax.shell.statements import assigned_in, statements
 from spec_lsp.syntax.shell.streams import plain_path, written_files
-from spec_lsp.syntax.shell.values import Scalar, World
+from spec_lsp.syntax.shell.values import PathCondition, Scalar
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word, hull
 
@@ -43,7 +43,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class CommandResult:
     """What a command starts. `files` are those it writes and `clues` what it tells (a pin), for what runs after it."""
 
     launches: tuple[Launch, ...] = ()
@@ -53,11 +53,11 @@ class Found:
     clues: tuple[Clue, ...] = ()
 
 
-def read_script(document: str, script: Word, around: Around = Around()) -> Found:
+def read_script(document: str, script: Word, around: Around = Around()) -> CommandResult:
     """The launches of a script that `document` holds; unknown parts of the word are unknown to the script."""
     source = embedded(script)
     if len(source.whole) > MAX_CHARACTERS:
-        return Found()
+        return CommandResult()
     run = _Run(document, around, lambda: assigned_in(statements(source.whole)))
     run.interpreter.run_text(source)
     run.interpreter.tell_uncalled()
@@ -66,16 +66,16 @@ def read_script(document: str, script: Word, around: Around = Around()) -> Found
 
 def read_arguments(
     document: str, words: Sequence[Word], around: Around = Around(), syntax: Syntax = "yaml-words"
-) -> Found:
+) -> CommandResult:
     """The launches of a command given as its list of arguments, entry point and all; wrappers and shells are looked through.
 
     `syntax` is how the words are written, unless a shell in the command starts SGLang.
     """
     if not words:
-        return Found()
+        return CommandResult()
     action = commands.recognise(words, ())
     if action is None:
-        return Found()
+        return CommandResult()
     run = _Run(document, around, frozenset)
     run.act(action, words)
     found = run.found()
@@ -103,17 +103,17 @@ class _Run:
         node = ast.Simple(0, 0, (), (), ())
         source = embedded(Word((), extent))
         if isinstance(action, commands.Started):
-            x = Expander(self.interpreter, World({}))
+            x = Expander(self.interpreter, PathCondition({}))
             env = self.interpreter.environment(node, source, x, action.around)
             seen = Seen(action, env, self.interpreter.files_named(action.args, x))
             self.interpreter.note_at(extent, {}, seen)
         elif isinstance(action, commands.Embedded):
             self.interpreter.run_embedded(node, source, action.script, action.args, action.same, action.around)
 
-    def found(self) -> Found:
+    def found(self) -> CommandResult:
         ran = self.interpreter
         clues = (*self.clues, *ran.clues)
-        return Found(
+        return CommandResult(
             tuple(tell(one, clues, None).launch for one in ran.launches.values()),
             (*broken_continuations(ran.starting, self.sourced.texts), *ran.problems()),
             frozenset(ran.sourced),

@@ -1,6 +1,6 @@
 """Expands words as bash does: parameters, substitutions, word splitting, each character keeping its place.
 
-An expansion runs in one `World`; where a value depends on a turn of the script that the world does not pin, it raises
+An expansion runs in one `PathCondition`; where a value depends on a turn of the script that the world does not pin, it raises
 `Undecided` and is run again for each way (`values.explore`).
 """
 
@@ -22,6 +22,7 @@ from spec_lsp.syntax.shell.values import (
     UNSET,
     Array,
     Fork,
+    PathCondition,
     Point,
     Reference,
     Scalar,
@@ -29,7 +30,6 @@ from spec_lsp.syntax.shell.values import (
     Tree,
     Unset,
     Value,
-    World,
     is_later,
     parts,
     transform,
@@ -71,7 +71,9 @@ class Variables(Protocol):
     def sets(self, name: str) -> bool:
         """Whether the script sets the variable somewhere, if not on the way here: then it is taken to be unset before."""
 
-    def substitute(self, node: Substitution, body: Script, source: Source, world: World) -> tuple[Fragment, ...]:
+    def substitute(
+        self, node: Substitution, body: Script, source: Source, world: PathCondition
+    ) -> tuple[Fragment, ...]:
         """What a command substitution prints."""
 
 
@@ -217,7 +219,7 @@ def _cut(fragment: Fragment, start: int, end: int) -> Fragment:
 @dataclass(slots=True, eq=False)
 class Expander:
     variables: Variables
-    world: World
+    world: PathCondition
     kept: dict[tuple[int, int], list[Word]] | None = None
     """Words of the present command that are the same in every world, if they are to be kept."""
     generous: bool = False

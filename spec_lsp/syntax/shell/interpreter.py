@@ -19,7 +19,7 @@ from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.control import ControlFlow
 from spec_lsp.syntax.shell.expand import Expander, written_at
-from spec_lsp.syntax.shell.launches import Found, Key, Note, Seen, gather
+from spec_lsp.syntax.shell.launches import Key, LaunchSite, Note, Seen, gather
 from spec_lsp.syntax.shell.machine import MAX_CALLS, MAX_STEPS, VARIABLES_OF_A_STEP
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.questions import PIP, assigned_names, may_start, name_of, shown, without_escaped_blank
@@ -32,11 +32,11 @@ from spec_lsp.syntax.shell.values import (
     TREES,
     Array,
     Fork,
+    PathCondition,
     Point,
     Scalar,
     TooMany,
     Undecided,
-    World,
     order_of,
     transform,
 )
@@ -268,7 +268,7 @@ class Interpreter(ControlFlow):
             return None
         if isinstance(tree, TREES) and not FORKING_ENV.search(name):
             try:
-                leaf = World(x.world.pins, holds=self, eager=True).follow(tree)
+                leaf = PathCondition(x.world.pins, holds=self, eager=True).follow(tree)
             except (Undecided, TooMany):
                 return unknown(Place(self.document, 0, 0), DEPENDS)
         else:
@@ -347,7 +347,7 @@ class Interpreter(ControlFlow):
         return (not_read_whole(self.document, TOO_MUCH),) if self.exhausted else ()
 
     @property
-    def launches(self) -> dict[Key, Found]:
+    def launches(self) -> dict[Key, LaunchSite]:
         """The launches found, in the order in which they are come to first."""
         return gather([*self.notes, *self.uncalled])
 

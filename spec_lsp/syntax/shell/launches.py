@@ -81,7 +81,7 @@ class Note(NamedTuple):
 
 
 @dataclass(slots=True, eq=False)
-class Found:
+class LaunchSite:
     """A launch, with all visits to it."""
 
     program: Program
@@ -92,7 +92,7 @@ class Found:
     ways: Ways = "all"
 
 
-def gather(notes: Iterable[Note]) -> dict[Key, Found]:
+def gather(notes: Iterable[Note]) -> dict[Key, LaunchSite]:
     """The launches that a run came to, in order. What an unknown command is given counts where nothing else starts it."""
     all_ = list(notes)
     started = {note.place for note in all_ if not note.guessed}
@@ -103,10 +103,10 @@ def gather(notes: Iterable[Note]) -> dict[Key, Found]:
     return {key: _gathered(own) for key, own in visits.items()}
 
 
-def _gathered(notes: Sequence[Note]) -> Found:
+def _gathered(notes: Sequence[Note]) -> LaunchSite:
     first = notes[0]
     extent = first.extent if first.carrier is not None else hull(note.extent for note in notes)
-    found = Found(first.program, first.place, extent)
+    found = LaunchSite(first.program, first.place, extent)
     ways: dict[Place, set[str]] = {}
     for note in notes:
         found.clues.update(dict.fromkeys(note.clues))
@@ -128,7 +128,7 @@ class Told:
     launch: Launch
 
 
-def tell(found: Found, clues: Sequence[Clue], last: Told | None) -> Told:
+def tell(found: LaunchSite, clues: Sequence[Clue], last: Told | None) -> Told:
     """The launch, the very one of the last reading if nothing about it has changed."""
     own = tuple(dict.fromkeys((*found.clues, *clues)))
     if (

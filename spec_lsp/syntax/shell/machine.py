@@ -25,6 +25,7 @@ from spec_lsp.syntax.shell.values import (
     Fork,
     Impossible,
     Later,
+    PathCondition,
     Point,
     Reference,
     Scalar,
@@ -32,7 +33,6 @@ from spec_lsp.syntax.shell.values import (
     TooMany,
     Tree,
     Value,
-    World,
     are_many,
     changed_later,
     cover,
@@ -265,7 +265,7 @@ class Machine(ABC):
         return point
 
     def substitute(
-        self, node: ast.Substitution, body: ast.Script, source: Source, world: World
+        self, node: ast.Substitution, body: ast.Script, source: Source, world: PathCondition
     ) -> tuple[Fragment, ...]:
         here = source.place(node.start, node.end)
         constant = self.known_substitution(body, source, world)
@@ -300,7 +300,7 @@ class Machine(ABC):
             self.calls -= 1
             self.capturing -= 1
 
-    def known_substitution(self, body: ast.Script, source: Source, world: World) -> tuple[Fragment, ...] | None:
+    def known_substitution(self, body: ast.Script, source: Source, world: PathCondition) -> tuple[Fragment, ...] | None:
         """`$(dirname "$0")`, `$(cd DIR && pwd)`, `$(basename X)`: folders of the script itself."""
         if len(body.items) != 1:
             return None
@@ -331,7 +331,7 @@ class Machine(ABC):
 
     # Evaluation in worlds.
 
-    def check(self, world: World) -> None:
+    def check(self, world: PathCondition) -> None:
         """Goes on only in worlds that lead here; pins what is then certain."""
         for tree, allowed in self.state.constraints:
             self.hold(tree, allowed, world)
@@ -352,7 +352,7 @@ class Machine(ABC):
                 left[point] = ways[0]
         return left
 
-    def hold(self, tree: Any, allowed: frozenset[int], world: World) -> None:
+    def hold(self, tree: Any, allowed: frozenset[int], world: PathCondition) -> None:
         """Pins the ways that the constraint leaves no choice about."""
         known: dict[int, bool] = {}
         while isinstance(tree, Fork):
@@ -372,12 +372,12 @@ class Machine(ABC):
         if tree not in allowed:
             raise Impossible
 
-    def admits(self, world: World, point: Point, way: int) -> bool:
+    def admits(self, world: PathCondition, point: Point, way: int) -> bool:
         """Whether a way at a point leaves one to come to the present state."""
         pins = {**world.pins, point: way}
         return all(leads(tree, allowed, pins) for tree, allowed in self.constraints_on(point))
 
-    def settle_ways(self, world: World, point: Point) -> None:
+    def settle_ways(self, world: PathCondition, point: Point) -> None:
         for tree, allowed in self.constraints_on(point):
             self.hold(tree, allowed, world)
 
@@ -392,11 +392,11 @@ class Machine(ABC):
 
     def world(self, defaults: bool = False, plain: bool = False, blurred: frozenset[Point] = frozenset()) -> Any:
         """What makes a world that knows where the script is."""
-        return lambda pins: World(pins, defaults, plain, blurred, holds=self)
+        return lambda pins: PathCondition(pins, defaults, plain, blurred, holds=self)
 
     def eager(self, defaults: bool = False, plain: bool = False) -> Any:
         """What makes a world in which everything is listed, or nothing."""
-        return lambda pins: World(pins, defaults, plain, holds=self, eager=True)
+        return lambda pins: PathCondition(pins, defaults, plain, holds=self, eager=True)
 
     def decide(self, what: Callable[[Expander], Any], possible: frozenset[Any], defaults: bool, plain: bool) -> Any:
         """The tree of what a question comes to in each world; `possible` is all that it can come to."""
@@ -411,7 +411,7 @@ class Machine(ABC):
         self.steps += len(self.state.vars) // VARIABLES_OF_A_STEP
         then, printed = self.state.fork(), dict(self.printed)
 
-        def make(world: World) -> Any:
+        def make(world: PathCondition) -> Any:
             machine = world.holds
             assert isinstance(machine, Machine)
             return machine.as_it_was(then, printed, lambda: what(Expander(machine, world)))
@@ -474,10 +474,10 @@ class Machine(ABC):
         self.evaluations += steps // MAX_VARIANTS
         return found, ways, None
 
-    def inside(self, what: Callable[[Expander], Any]) -> Callable[[World], Any]:
+    def inside(self, what: Callable[[Expander], Any]) -> Callable[[PathCondition], Any]:
         """An evaluation in one world; it raises Impossible where the present state is not reached."""
 
-        def evaluated(world: World) -> Any:
+        def evaluated(world: PathCondition) -> Any:
             self.evaluations += 1
             self.check(world)
             return what(Expander(self, world, None if self.capturing else self.kept_words))

@@ -1,7 +1,7 @@
 """What a variable can hold, and on which turns of the script that depends.
 
 A value is a leaf or a `Fork`: one value for each way the script can go at a `Point`. The same point in two values is the same
-turn, so values that were set in one arm stay together. An evaluation runs in a `World`, which pins some points; one that meets
+turn, so values that were set in one arm stay together. An evaluation runs in a `PathCondition`, which pins some points; one that meets
 a point that is not pinned is run again once for each way (`explore`). So the code that evaluates is straight-line code on
 plain values, and only turns that matter to a launch multiply its variants.
 
@@ -116,7 +116,7 @@ class Later(Generic[T]):
     `possible` gives all that a decision can come to.
     """
 
-    make: Callable[[World], Any]
+    make: Callable[[PathCondition], Any]
     possible: Callable[[], frozenset[Any]] = frozenset
 
 
@@ -160,15 +160,15 @@ class TooMany(Exception):  # noqa: N818 - control flow
 class Holds(Protocol):
     """What keeps a world to the ways that lead to where the script is."""
 
-    def admits(self, world: World, point: Point, way: int) -> bool:
+    def admits(self, world: PathCondition, point: Point, way: int) -> bool:
         """Whether a way at a point leaves one to get there."""
 
-    def settle_ways(self, world: World, point: Point) -> None:
+    def settle_ways(self, world: PathCondition, point: Point) -> None:
         """Pins what follows from the way at a point."""
 
 
 @dataclass(slots=True, eq=False)
-class World:
+class PathCondition:
     """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: what all have comes back.
 
     With a `row`, ways that are not pinned are chosen by it. `eager`: a value that has too many ways ends the evaluation.
@@ -347,7 +347,11 @@ class Exploration:
     points: dict[Point, int] = field(default_factory=dict)
 
 
-def explore(evaluate: Callable[[World], T], limit: int, start: Callable[[dict[Point, int]], World] = World) -> Any:
+def explore(
+    evaluate: Callable[[PathCondition], T],
+    limit: int,
+    start: Callable[[dict[Point, int]], PathCondition] = PathCondition,
+) -> Any:
     """The result of `evaluate` in each world it can tell apart; NOWHERE if none is possible. `start` makes a world with some ways pinned.
 
     Raises TooMany (with the points met) when there are more than `limit`.
@@ -373,7 +377,9 @@ def explore(evaluate: Callable[[World], T], limit: int, start: Callable[[dict[Po
 
 
 def cover(
-    evaluate: Callable[[World], T], most: int, start: Callable[[dict[Point, int]], World] = World
+    evaluate: Callable[[PathCondition], T],
+    most: int,
+    start: Callable[[dict[Point, int]], PathCondition] = PathCondition,
 ) -> tuple[list[tuple[dict[Point, int], T]], covering.Ways, int]:
     """The result of `evaluate` in worlds that cover the ways of all points it asks about, which ways these are, and the steps it took."""
     cover: covering.Cover[Point] = covering.Cover()
@@ -431,7 +437,7 @@ def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> 
 def changed_later(later: Later[Any] | Grown, change: Callable[[Any], Any], harden: bool) -> Later[Any]:
     """`change` done to a value when it is made."""
 
-    def make(world: World) -> Any:
+    def make(world: PathCondition) -> Any:
         value = world.asking(lambda: world.follow(later), True, world.split_plain) if harden else world.follow(later)
         return change(value)
 
@@ -516,7 +522,7 @@ def first_leaf(tree: Any, holds: Holds | None = None) -> Any:
         tree = tree.arms[0]
     if isinstance(tree, (Later, Grown)):
         try:
-            return World({}, row=covering.Row(covering.Cover(), {}), holds=holds).follow(tree)
+            return PathCondition({}, row=covering.Row(covering.Cover(), {}), holds=holds).follow(tree)
         except (TooDeep, Undecided, Impossible):
             return None
     return tree

@@ -17,7 +17,7 @@ from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.commands import joined
-from spec_lsp.syntax.shell.embedding import Around, Found, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Place, Word, hull, unknown
 from spec_lsp.syntax.yaml import words as text
@@ -428,7 +428,7 @@ class Reader:
             self.depends_on |= found.depends_on
             ways.append((choices, found.launches))
             self.pinned += [clue for clue in found.clues if clue.kind == "pin" and clue not in self.pinned]
-        self.keep(Found(tuple(together(ways))), frame, None)
+        self.keep(CommandResult(tuple(together(ways))), frame, None)
 
     def in_workflow(self, word: Word, frame: Frame) -> list[tuple[tuple[Choice, ...], Word, Mapping[str, Word]]]:
         """The script and its variables in each of the jobs of a matrix that differ for it."""
@@ -500,7 +500,7 @@ class Reader:
         place = self.part.place_of(at)
         extent = hull([place, *(w.place for w in argv)])
         launch = Launch(program, place, extent, (Variant(tuple(argv), frame.env),), syntax, frame.clues)  # type: ignore[arg-type]
-        self.keep(Found((launch,)), frame, None)
+        self.keep(CommandResult((launch,)), frame, None)
 
     # --- what is around a command
 
@@ -541,7 +541,7 @@ class Reader:
 
     # --- results
 
-    def keep(self, found: Found, frame: Frame, syntax: str | None) -> None:
+    def keep(self, found: CommandResult, frame: Frame, syntax: str | None) -> None:
         self.problems += found.problems
         self.depends_on |= found.depends_on
         for launch in found.launches:

@@ -217,7 +217,7 @@ def read_template(text: str) -> Template:
     """A text with its templates masked."""
     if not any(mark in text for mark in MARKS) or len(text) > MAX_LENGTH:
         return Template(text)
-    return _Reader(text).read()
+    return _TemplateReader(text).read()
 
 
 @dataclass(slots=True)
@@ -236,7 +236,7 @@ class _Block:
     """The code of a loop."""
 
 
-class _Reader:
+class _TemplateReader:
     def __init__(self, text: str) -> None:
         self.text = text
         self.found = Template(text)

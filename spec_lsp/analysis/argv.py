@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from spec_lsp.analysis.judge import OLDEST_MODELLED, Judged, Merged, ModelSource, Outcome, Verdict, judge
+from spec_lsp.analysis.judge import OLDEST_MODELLED, MergedFinding, ModelSource, Outcome, RunResult, Verdict, judge
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
@@ -24,7 +24,7 @@ ARGV = "argv"
 class Said:
     """One finding: the merged finding with its message."""
 
-    merged: Merged
+    merged: MergedFinding
     message: str
 
 
@@ -38,7 +38,7 @@ class Answer:
     outcome: Outcome
     findings: tuple[Said, ...]
     resolved: Mapping[str, Any] = field(default_factory=dict)
-    main: Judged | None = None
+    main: RunResult | None = None
     worlds: tuple[World, ...] = ()
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from spec_lsp.analysis.diagnostics import setting_place
 from spec_lsp.analysis.gpus import Given, given_to, needed_on_a_node
-from spec_lsp.analysis.judge import Judged, Verdict
+from spec_lsp.analysis.judge import RunResult, Verdict
 from spec_lsp.analysis.report import Diagnostic, LaunchReport, Related, Repair
 from spec_lsp.analysis.rules import (
     DRAFT_MODELS_DIFFER,
@@ -53,12 +53,12 @@ class Server:
     bind: Bind
 
     @property
-    def runs(self) -> Sequence[Judged]:
+    def runs(self) -> Sequence[RunResult]:
         return self.verdict.runs
 
     @cached_property
-    def worlds(self) -> dict[tuple[object, object], list[Judged]]:
-        found: dict[tuple[object, object], list[Judged]] = {}
+    def worlds(self) -> dict[tuple[object, object], list[RunResult]]:
+        found: dict[tuple[object, object], list[RunResult]] = {}
         for judged in self.runs:
             found.setdefault((judged.world.release, judged.world.hardware), []).append(judged)
         return found
@@ -97,7 +97,7 @@ class Server:
         return f"`{flag} {value}` (resolved)" if value not in (None, False) else f"no `{flag}`"
 
 
-def findings_together(
+def cross_launch_findings(
     document: Document, reports: Sequence[LaunchReport], bind: Callable[[Launch, Release], Bind]
 ) -> list[Diagnostic]:
     """What is said of launches that belong together. `bind` gives what binds the words of a launch's variants in a release."""
@@ -236,7 +236,7 @@ def _clash(agreement: Agreement, prefill: Server, decode: Server) -> bool:
     return compared
 
 
-def _config(judged: Judged) -> Config:
+def _config(judged: RunResult) -> Config:
     """What a run resolves to. Raises NotKnown where it is refused, or may be given more than is seen."""
     if judged.bare or judged.bad_arguments or judged.resolution is None or judged.resolution.refused:
         raise NotKnown("resolution", "refused")
