@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from importlib.util import find_spec
 
 from spec_lsp.catalog.binding import BindError
 from spec_lsp.resolution.engine import RULES, Rule, Severity, declare
@@ -348,10 +347,10 @@ def all_rules() -> tuple[Rule, ...]:
     """Every rule, by code. Rules are declared where they are checked, so every module of every release's order is imported."""
     from spec_lsp.resolution import pipeline
 
-    orders = "\n".join([*(order for _, order in pipeline.ORDERS), pipeline.LATE])
-    for module in sorted({line.partition(".")[0] for line in orders.splitlines() if line}):
-        if find_spec(f"{pipeline.__package__}.{module}"):
-            import_module(f"{pipeline.__package__}.{module}")
+    for module in sorted(
+        {name.partition(".")[0] for name in pipeline.all_names() if name not in pipeline.NOT_FOLLOWED}
+    ):
+        import_module(f"{pipeline.__package__}.{module}")
     return tuple(sorted(RULES.values(), key=lambda rule: rule.code))
 
 

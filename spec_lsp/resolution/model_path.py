@@ -38,10 +38,6 @@ def is_gguf_file(path: str) -> bool:
     return PurePosixPath(path).suffix == ".gguf"
 
 
-handle_model_source_paths: tuple[Handler, ...] = ()
-maybe_download_model_for_runai: tuple[Handler, ...] = ()
-
-
 # --- expert packs ------------------------------------------------------------------------------------------------------
 
 handle_expert_pack = Handler(

@@ -1,6 +1,7 @@
 """SGLang's resolution order, release by release.
 
-Each line names a handler (or a tuple of handlers) of a module of this package, in the order SGLang calls them. Where
+Each line names a handler (or a tuple of handlers) of a module of this package, in the order SGLang calls them, or one that is not
+followed (`NOT_FOLLOWED`). Where
 not all releases of an order call it, `since` is the first that does and `until` the first that does not. From 0.5.19
 on the order is that of arg_groups/pipeline.py (run_resolution_pipeline), before it that of ServerArgs.__post_init__;
 after it come ServerArgs.check_server_args and what the server refuses later, with the weights loaded (`late`).
@@ -136,7 +137,6 @@ context_parallel.handle_legacy_cp_arguments since 0.5.14
 kv_cache.validate_prefill_only_disable_kv_cache_args since 0.5.12
 serving.handle_deprecated_args
 serving.handle_prefill_delayer_env_compat
-model.handle_unquant
 platform.find_device
 serving.handle_missing_default_values
 model.build_model_config since 0.5.14
@@ -150,7 +150,6 @@ platform.handle_platform_defaults
 model.build_model_config until 0.5.14
 cuda_graph.handle_piecewise_cuda_graph until 0.5.14
 memory.handle_gpu_memory_settings
-attention.disable_allreduce_fusion_when_deterministic since 0.5.12
 model.handle_model_specific_adjustments
 attention.sampling_backend_default
 attention.handle_deterministic_inference
@@ -361,6 +360,20 @@ ORDERS: tuple[tuple[str, str], ...] = (
 """The orders, newest first, each from the release it starts with."""
 
 
+NOT_FOLLOWED: dict[str, str] = {
+    "platform.handle_hardware_runtime_validation": "it asks whether MLX is installed, on Apple silicon",
+    "platform.handle_mps_backends": "Apple silicon is no hardware of ours",
+    "platform.handle_platform_defaults": "the defaults of platforms outside SGLang's tree",
+    "model_path.handle_model_source_paths": "it fetches models of object stores; no field changes",
+    "model_path.maybe_download_model_for_runai": "it fetches models of object stores; no field changes",
+    "model.apply_muse_spark_env_defaults": "it sets environment variables that no step here reads",
+    "serving.handle_crash_dump_env": "it sets environment variables of CUDA's core dumps; no field changes",
+    "serving.handle_metrics_labels": "its refusal is a rule of validation.py",
+    "serving.handle_request_metrics_exporters": "its refusal is a rule of validation.py",
+}
+"""What SGLang calls and nothing here follows, and why. Any other name that resolves to nothing is an error."""
+
+
 def names(release: Release) -> tuple[str, ...]:
     """The names of a release's handlers in SGLang's order; none for a release older than the oldest order."""
     for since, order in ORDERS:
@@ -369,6 +382,12 @@ def names(release: Release) -> tuple[str, ...]:
                 line.split(maxsplit=1)[0] for line in (order + LATE).split("\n") if line and _is_in(release, line)
             )
     return ()
+
+
+def all_names() -> tuple[str, ...]:
+    """The names of every order, each once."""
+    lines = "\n".join([*(order for _, order in ORDERS), LATE]).split("\n")
+    return tuple(dict.fromkeys(line.split()[0] for line in lines if line))
 
 
 def _is_in(release: Release, line: str) -> bool:
@@ -384,9 +403,8 @@ def pipeline(release: Release) -> tuple[Handler, ...]:
 
 
 def _named(name: str) -> tuple[Handler, ...]:
-    module, _, attribute = name.partition(".")
-    try:
-        found = getattr(import_module(f"{__package__}.{module}"), attribute, ())
-    except ModuleNotFoundError:
+    if name in NOT_FOLLOWED:
         return ()
+    module, _, attribute = name.partition(".")
+    found = getattr(import_module(f"{__package__}.{module}"), attribute)
     return found if isinstance(found, tuple) else (found,)

@@ -3,10 +3,8 @@
 Follows arg_groups/platform_hook.py, hardware_backend/npu/utils.py (set_default_server_args) and the kernel_plugins
 bindings.
 
-Left out: the defaults of platforms outside SGLang's tree (handle_platform_defaults) and Apple silicon
-(handle_mps_backends, handle_hardware_runtime_validation), which are not modelled; whether a kernel plug-in is
-installed and serves the model (handle_nvidia_megakernel, handle_amd_monokernel): the launch does not say, so only the
-pair of flags is refused.
+Left out, beside what `pipeline.NOT_FOLLOWED` names: whether a kernel plug-in is installed and serves the model
+(handle_nvidia_megakernel, handle_amd_monokernel). The launch does not say, so only the pair of flags is refused.
 """
 
 from __future__ import annotations

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from functools import partial
 
 from spec_lsp.interruption import Exhausted, bounded
+from spec_lsp.syntax.carriers import BY_KIND, reader_of
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import TOO_MUCH, Document, not_read_whole
-from spec_lsp.syntax.shell import read_shell
 from spec_lsp.syntax.source import FileSource
-from spec_lsp.syntax.written import Nested, with_written_files
+from spec_lsp.syntax.written import with_written_files
 from spec_lsp.syntax.yaml import read_yaml
 
 __all__ = ["may_hold_launches", "may_launch", "parse"]
@@ -24,78 +24,6 @@ MAX_STEPS = 400_000
 """Steps (`interruption.checkpoint`) that reading a text may take: a second or two of CPU. Each reader keeps what it found by then."""
 
 LooksLikeConfig = Callable[[frozenset[str]], bool]
-Reader = Callable[[str, str, Callable[[str], "str | None"]], Document]
-NestingReader = Callable[[str, str, Callable[[str], "str | None"], Nested], Document]
-
-
-def reader_of(kind: str) -> Reader | None:
-    """What reads texts that can only launch SGLang if they name it. Imported with the first text of its kind: most runs see few kinds."""
-    match kind:
-        case "shell":
-            return read_shell
-        case "shell-template":
-            from spec_lsp.syntax.shell_template import read_shell_template
-
-            return read_shell_template
-        case "dockerfile":
-            from spec_lsp.syntax.dockerfile import read_dockerfile
-
-            return read_dockerfile
-        case "systemd":
-            from spec_lsp.syntax.systemd import read_systemd
-
-            return read_systemd
-        case "systemd-template":
-            from spec_lsp.syntax.shell_template import read_systemd_template
-
-            return read_systemd_template
-        case "makefile":
-            from spec_lsp.syntax.makefile import read_makefile
-
-            return read_makefile
-        case "justfile":
-            from spec_lsp.syntax.justfile import read_justfile
-
-            return read_justfile
-        case "json":
-            from spec_lsp.syntax.jsonc import read_json
-
-            return read_json
-        case "procfile":
-            from spec_lsp.syntax.procfile import read_procfile
-
-            return read_procfile
-        case "supervisor":
-            from spec_lsp.syntax.supervisor import read_supervisor
-
-            return read_supervisor
-        case "jenkinsfile":
-            from spec_lsp.syntax.jenkinsfile import read_jenkinsfile
-
-            return read_jenkinsfile
-    return None
-
-
-def nesting_reader_of(kind: str) -> NestingReader | None:
-    """The same, of texts that hold others of any kind."""
-    match kind:
-        case "markdown":
-            from spec_lsp.syntax.markdown import read_markdown
-
-            return read_markdown
-        case "notebook":
-            from spec_lsp.syntax.notebook import read_notebook
-
-            return read_notebook
-        case "python":
-            from spec_lsp.syntax.python import read_python
-
-            return read_python
-        case "terraform":
-            from spec_lsp.syntax.terraform import read_terraform
-
-            return read_terraform
-    return None
 
 
 def nothing(path: str) -> str | None:
@@ -140,10 +68,7 @@ def _read(
     if kind != "notebook" and has_huge_line(text):  # pictures are long lines
         why = f"has a line of more than {MAX_LINE:,} characters"
         return Document(name, text, problems=(not_read_whole(name, why),))
-    if (nesting := nesting_reader_of(kind)) is not None:
-        return nesting(name, text, read, nested)
-    reader = reader_of(kind)
-    document = reader(name, text, read) if reader is not None else Document(name, text)
+    document = reader_of(kind)(name, text, read, *([nested] if BY_KIND[kind].nesting else []))
     return with_written_files(document, FileSource(name, 0, text), nested) if kind == "shell" else document
 
 

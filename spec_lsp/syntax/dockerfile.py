@@ -10,14 +10,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Clue, Document, Edit, EmbeddedFile, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import WordSource, embedded
 from spec_lsp.syntax.strings import json_strings
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
-
-Read = Callable[[str], str | None]
 
 ESCAPE_DIRECTIVE = re.compile(r"(?:#[^\n]*\n)*?#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*\r?(?:\n|\Z)", re.I)
 INSTRUCTION = re.compile(r"[ \t]*([A-Za-z]+)(?=[ \t]|\Z)[ \t]*")

@@ -7,17 +7,16 @@ Groovy is read as far as that takes: its four kinds of strings and their escapes
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
 from spec_lsp.syntax.shell.commands import container_options
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word, literal
 from spec_lsp.syntax.yaml.words import split
-
-Read = Callable[[str], "str | None"]
 
 TOKEN = re.compile(
     r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"

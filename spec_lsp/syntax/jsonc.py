@@ -7,9 +7,10 @@ a record of what once ran (the results of a benchmark) starts nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
@@ -21,8 +22,6 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.commands import Reader
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_scalar, items, root_of
 from spec_lsp.syntax.yaml.words import place_in, split, substituted
-
-Read = Callable[[str], "str | None"]
 
 TOKEN = re.compile(
     rf"{JSON_STRING.pattern}|(?P<blank>//[^\n]*|/\*.*?(?:\*/|\Z)|\t|\ufeff)"

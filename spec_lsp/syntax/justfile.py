@@ -7,17 +7,16 @@ default, functions and conditions are unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem
 from spec_lsp.syntax.pins import Called, Pins
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
-
-Read = Callable[[str], str | None]
 
 ASSIGNMENT = re.compile(r"(?P<export>export[ \t]+)?(?P<name>[A-Za-z_][\w-]*)[ \t]*:=[ \t]*(?P<value>[^\n]*)")
 RECIPE = re.compile(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:\"[^\"\n]*\"|'[^'\n]*'|[^:\n\"'])*):(?!=)[^\n]*")

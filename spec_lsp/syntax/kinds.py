@@ -4,48 +4,11 @@ from __future__ import annotations
 
 import re
 
-Kind = str
-"""The name of a reader: "shell", "shell-template", "yaml", "dockerfile", "systemd", "systemd-template", "makefile", "justfile", "markdown",
-"python", "notebook", "json", "procfile", "supervisor", "jenkinsfile", "terraform"; "" for none."""
+from spec_lsp.syntax.carriers import LANGUAGES, NAMES
 
-LANGUAGES: dict[str, Kind] = {
-    **dict.fromkeys(("shellscript", "shell", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), "shell"),
-    **dict.fromkeys(("dockercompose", "helm", "github-actions-workflow", "azure-pipelines", "ansible"), "yaml"),
-    **dict.fromkeys(("dockerfile", "containerfile", "docker"), "dockerfile"),
-    **dict.fromkeys(("systemd", "systemd-unit-file", "systemd-conf"), "systemd"),
-    **dict.fromkeys(("makefile", "make", "makefile-gmake", "makefile-bsdmake", "makefile-automake"), "makefile"),
-    **dict.fromkeys(("just", "justfile"), "justfile"),
-    **dict.fromkeys(("markdown", "gfm", "mdx", "restructuredtext", "rst", "quarto", "rmd"), "markdown"),
-    **dict.fromkeys(("python", "py"), "python"),
-    **dict.fromkeys(("jupyter", "notebook", "ipynb"), "notebook"),
-    **dict.fromkeys(("json", "jsonc", "json5", "jsonwithcomments"), "json"),
-    **dict.fromkeys(("procfile",), "procfile"),
-    **dict.fromkeys(("supervisor", "supervisord"), "supervisor"),
-    **dict.fromkeys(("jenkinsfile", "jenkins", "groovy", "declarative-jenkinsfile"), "jenkinsfile"),
-    **dict.fromkeys(("terraform", "terraform-vars", "opentofu", "tf", "hcl"), "terraform"),
-}
-NAMES: tuple[tuple[re.Pattern[str], Kind], ...] = tuple(
-    (re.compile(pattern, re.I), kind)
-    for pattern, kind in (
-        (r"\.ya?ml(?:\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template|in|dist|example|sample))?$", "yaml"),
-        (r"(?:^|[/\\])(?:Dockerfile|Containerfile)(?:[.\-_][^/\\]*)?$|\.(?:dockerfile|containerfile)$", "dockerfile"),
-        (
-            r"\.(?:service|container)(?:\.(?:in|dist|example|sample))?$|\.(?:service|container)\.d[/\\][^/\\]+\.conf$",
-            "systemd",
-        ),
-        (r"\.(?:service|container)\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template)$", "systemd-template"),
-        (r"(?:^|[/\\])(?:GNUmakefile|Makefile)(?:[.\-_][^/\\]*)?$|\.(?:mk|mak)$", "makefile"),
-        (r"(?:^|[/\\])\.?justfile$|\.just$", "justfile"),
-        (r"\.(?:md|mdx|markdown|rst|qmd)$", "markdown"),
-        (r"\.pyi?$", "python"),
-        (r"\.ipynb$", "notebook"),
-        (r"\.(?:jsonc?|json5|code-workspace)$", "json"),
-        (r"(?:^|[/\\])Procfile(?:[.\-_][^/\\]*)?$|\.procfile$", "procfile"),
-        (r"(?:^|[/\\])supervisord?[^/\\]*\.(?:conf|ini)$", "supervisor"),
-        (r"(?:^|[/\\])Jenkinsfile(?:[.\-_][^/\\]*)?$|\.(?:jenkinsfile|groovy)$", "jenkinsfile"),
-        (r"\.(?:tf|tofu|hcl)$", "terraform"),
-    )
-)
+Kind = str
+"""The `kind` of a carrier (`carriers.py`); "" for none."""
+
 INI = frozenset(("ini", "dosini", "conf", "properties"))
 """What clients call systemd units and supervisord's configurations that they do not know as such."""
 INI_NAMES = re.compile(r"\.(?:ini|conf)$", re.I)

@@ -8,10 +8,11 @@ apart. What depends on other conditions, or on a function of make, is unknown.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
 from spec_lsp.syntax.pins import Called, Pins
@@ -19,8 +20,6 @@ from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_script
 from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.worlds import Way, together
-
-Read = Callable[[str], str | None]
 
 ASSIGNMENT = re.compile(
     r"[ ]*(?P<words>(?:(?:override|export|private)[ \t]+)*)(?P<name>[\w.\-]+)[ \t]*(?P<op>:{1,3}=|\?=|\+=|!=|=)[ \t]*"

@@ -8,9 +8,10 @@ a reader must put something of his own (`<your-model>`, `{path}`, `...`) is unkn
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from spec_lsp.syntax.carriers import FENCES, Read
 from spec_lsp.syntax.directives import begins_line, directives_in
 from spec_lsp.syntax.kinds import SUPERVISED
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
@@ -22,7 +23,6 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.written import Nested, with_written_files
 
-Read = Callable[[str], str | None]
 FENCE = re.compile(
     r"^(?P<lead>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)", re.M
 )
@@ -38,13 +38,6 @@ CONSOLES = frozenset(("console", "shell-session", "shellsession", "bash-session"
 PLAIN = frozenset(("", "text", "txt", "plaintext", "none", "plain"))
 INI = frozenset(("ini", "conf", "cfg", "config", "unit", "properties"))
 SERVICE = re.compile(r"^[ \t]*\[(?:Service|Container)\][ \t]*\r?$", re.M)
-NESTED = {
-    "yaml": "yaml", "yml": "yaml", "dockerfile": "dockerfile", "docker": "dockerfile", "containerfile": "dockerfile",
-    "python": "python", "py": "python", "python3": "python", "ipython": "python", "systemd": "systemd", "service": "systemd",
-    "make": "makefile", "makefile": "makefile", "just": "justfile", "justfile": "justfile",
-    **dict.fromkeys(("json", "jsonc", "json5"), "json"), "procfile": "procfile", **dict.fromkeys(("groovy", "jenkinsfile"), "jenkinsfile"),
-    **dict.fromkeys(("terraform", "hcl", "tf", "opentofu"), "terraform"), **dict.fromkeys(("supervisor", "supervisord"), "supervisor"),
-}  # fmt: skip
 INDENTED = re.compile(
     r"(?P<lines>^(?:    |\t)[ \t]*\S[^\n]*(?:\n|\Z)(?:^(?:    |\t)[^\n]*(?:\n|\Z)|^[ \t]*\r?\n(?=    |\t))*)", re.M
 )
@@ -117,7 +110,7 @@ def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
 
 def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
     """The launches of a block, those of the `!` lines of a notebook's cell among them."""
-    is_cell = block.language in PLAIN | SHELLS or NESTED.get(block.language) == "python"
+    is_cell = block.language in PLAIN | SHELLS or FENCES.get(block.language) == "python"
     if not is_cell or not CELL.search(block.body.text or ""):
         return _read_as_document(name, block, read, nested)
     typed = [read_script(name, _filled(command), Around(read=read)) for command in commands(block.body)]
@@ -134,7 +127,7 @@ def _filled(command: Word) -> Word:
 
 
 def _read_as_document(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
-    language = NESTED.get(block.language)
+    language = FENCES.get(block.language)
     if block.language in INI | PLAIN:
         known = (("systemd", SERVICE), ("supervisor", SUPERVISED))
         language = next((kind for kind, section in known if section.search(block.body.text or "")), None)

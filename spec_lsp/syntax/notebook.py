@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.remap import remap
@@ -14,8 +15,6 @@ from spec_lsp.syntax.source import FileSource, embedded
 from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.written import Nested
-
-Read = Callable[[str], str | None]
 
 TOKEN = re.compile(rf"(?P<string>{JSON_STRING.pattern})|(?P<mark>[\[\]{{}}:,])|[^\s\"\[\]{{}}:,]+|\s+|\"", re.S)
 SHELL_CELL = re.compile(r"%%(?:bash|sh|shell|script[ \t]+(?:bash|sh))\b[^\n]*\n?")

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.word import Place, literal
-
-Read = Callable[[str], "str | None"]
 
 PROCESS = re.compile(r"^[A-Za-z0-9_-]+:[ \t]*(?P<command>\S[^\r\n]*)", re.M)
 ENV_FILE = ".env"

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_script
@@ -19,7 +20,6 @@ from spec_lsp.syntax.yaml.worlds import Way, looked_at, together
 
 Stretch = tuple[int, int]
 Printer = Callable[[Hole], "Printed | None"]
-Read = Callable[[str], "str | None"]
 ReadWord = Callable[[str, Word, Read], CommandResult]
 GIVEN = re.compile(r"(?:^|[\s;])[A-Za-z_]\w*=\"?\Z|(?:\(\(|\[\[?[ \t]|\bseq[ \t])[^'\n]*\Z")
 PLAIN = re.compile(r"[\w./:@%+-]*\Z")

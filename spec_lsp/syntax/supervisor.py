@@ -7,17 +7,16 @@ before a line end keeps that as a character of the next word), and no shell expa
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, read_arguments
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.words import split
-
-Read = Callable[[str], "str | None"]
 
 SECTION = re.compile(r"\[([^\]\n]+)\]")
 OPTION = re.compile(r"([^\s=:\[;#][^=:\n]*?)[ \t]*[=:][ \t]*")

@@ -4,17 +4,16 @@ systemd.exec(5), systemd.syntax(7)); Podman's units of containers too (podman-sy
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments
 from spec_lsp.syntax.source import HOLE, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
-
-Read = Callable[[str], str | None]
 
 COMMANDS = frozenset(("ExecStart", "ExecStartPre", "ExecStartPost", "ExecCondition", "ExecReload"))
 PREFIX = re.compile(r"[@\-:+!|]*")

@@ -7,9 +7,10 @@ HCL is read as far as that takes: blocks, attributes, objects, strings with `${â
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Clue, ClueKind, Document, Launch, Problem
@@ -19,8 +20,6 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, literal, unknown
 from spec_lsp.syntax.written import MANIFEST, Nested
 from spec_lsp.syntax.yaml.words import joined_lines
-
-Read = Callable[[str], "str | None"]
 
 TOKEN = re.compile(
     r"(?P<blank>(?:\s|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))+)"

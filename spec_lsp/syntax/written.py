@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from spec_lsp.syntax.carriers import BY_KIND
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.remap import remap
@@ -30,10 +31,6 @@ WRITTEN_TO = re.compile(
 )
 EXPANSION = re.compile(r"\\(?P<kept>[$`\\])|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\$[A-Za-z_]\w*")
 EXPANDED = "the shell fills it in"
-LANGUAGES = {
-    "dockerfile": "dockerfile", "systemd": "systemd", "makefile": "makefile", "justfile": "just", "supervisor": "supervisor",
-    "procfile": "procfile", "json": "json", "terraform": "terraform", "jenkinsfile": "jenkinsfile",
-}  # fmt: skip
 
 
 class Nested(Protocol):
@@ -70,7 +67,7 @@ def _read(name: str, kind: str, body: Word, nested: Nested) -> CommandResult | D
     if kind == "shell":
         return read_script(name, body)
     inner = embedded(body)
-    return remap(nested(name, inner.whole, language=LANGUAGES.get(kind, kind)), inner)
+    return remap(nested(name, inner.whole, language=kind), inner)
 
 
 def _filled(document: Document, body: Word) -> list[Word]:
@@ -106,7 +103,7 @@ def _kind(opening: re.Match[str], body: str) -> str:
     """What kind of file a here-document is written to, "" for one that nothing is known to start."""
     path = WRITTEN_TO.search(opening.group("rest")) or WRITTEN_TO.search(opening.group("line"))
     kind = kind_of(path.group("path").strip("\"'"), body, None) if path else ""
-    return kind if kind == "shell" or kind in LANGUAGES else ""
+    return kind if kind and BY_KIND[kind].in_here_documents else ""
 
 
 def _body(name: str, source: Source, start: int, stop: int, *, expands: bool) -> Word:

@@ -13,7 +13,8 @@ import pytest
 
 from spec_lsp.cli.arguments import parser
 from spec_lsp.settings import read_settings
-from spec_lsp.syntax.kinds import LANGUAGES, kind_of
+from spec_lsp.syntax.carriers import LANGUAGES
+from spec_lsp.syntax.kinds import kind_of
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -7,7 +7,8 @@ import re
 from pathlib import Path
 
 from spec_lsp import __version__
-from spec_lsp.syntax.kinds import LANGUAGES, kind_of
+from spec_lsp.syntax.carriers import LANGUAGES
+from spec_lsp.syntax.kinds import kind_of
 
 ROOT = Path(__file__).parents[2]
 EXTENSION = ROOT / "editors" / "vscode"

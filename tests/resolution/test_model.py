@@ -137,3 +137,11 @@ def test_overrides_change_sizes() -> None:
     longer = "--context-length 200000"
     assert rules(f"{longer}") == ["context-length-beyond-model"]
     assert not rules(f"""{longer} --json-model-override-args '{{"max_position_embeddings": 262144}}'""")
+
+
+@pytest.mark.parametrize("release", ["0.5.12", "0.5.13.post1", "0.5.14", "0.5.15", "0.5.23"])
+@pytest.mark.parametrize("model", ["qwen3-30b-a3b", "deepseek-v3", "gpt-oss-120b"])
+def test_deterministic_inference_rules_out_the_fused_all_reduce(release: str, model: str) -> None:
+    launch = f"sglang={release} gpu=h100 model={model} -- --tp-size 8 --attention-backend fa3 --enable-deterministic-inference"
+    fused = "enable_flashinfer_allreduce_fusion" if release < "0.5.14" else "flashinfer_allreduce_fusion_backend"
+    assert resolved(launch, "enforce_disable_flashinfer_allreduce_fusion", fused) in ((True, False), (True, None))

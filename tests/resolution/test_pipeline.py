@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from importlib.util import find_spec
+
 import pytest
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
-from spec_lsp.resolution.pipeline import names, pipeline
+from spec_lsp.resolution.pipeline import NOT_FOLLOWED, all_names, names, pipeline
 
 
 def order(release: str) -> tuple[str, ...]:
@@ -16,6 +19,24 @@ def order(release: str) -> tuple[str, ...]:
 def test_every_release_from_0_5_1_has_an_order() -> None:
     for release in releases():
         assert bool(pipeline(release)) == (release >= Release.parse("0.5.1"))
+
+
+def test_what_is_not_followed_is_of_some_order_and_defined_nowhere() -> None:
+    assert set(NOT_FOLLOWED) <= set(all_names())
+    for name in NOT_FOLLOWED:
+        module, _, attribute = name.partition(".")
+        assert find_spec(f"spec_lsp.resolution.{module}") is None or not hasattr(
+            import_module(f"spec_lsp.resolution.{module}"), attribute
+        ), f"{name} is followed: it has no place in NOT_FOLLOWED"
+
+
+def test_a_name_that_nothing_is_known_of_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    import spec_lsp.resolution.pipeline as module
+
+    release = Release.parse("0.5.23")
+    monkeypatch.setattr(module, "names", lambda _: ("serving.handle_what_nobody_wrote",))
+    with pytest.raises(AttributeError, match="handle_what_nobody_wrote"):
+        module.pipeline.__wrapped__(release)
 
 
 def test_the_order_before_0_5_6_leaves_the_rest_unknown() -> None:

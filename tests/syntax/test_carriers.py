@@ -1,133 +1,48 @@
-"""Laws that hold in every document that carries a launch: words are what was written, places are exact, edits read back."""
+"""The registry of the kinds of files that launches are written in: each row is whole."""
 
 from __future__ import annotations
 
+import inspect
+import re
+
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import Change, WordEditor, apply_edits
-from spec_lsp.syntax.launch import Document
-from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, manifest, notebook, python_helper, supervised
-from tests.syntax.support import check_maps
+from spec_lsp.syntax.carriers import BY_KIND, CARRIERS, FENCES, LANGUAGES, Carrier, reader_of
+from spec_lsp.syntax.kinds import kind_of
+from tests.syntax import carriers as written
 
-word = st.one_of(
-    st.sampled_from(["--tp", "8", "--page-size=64", "acme/dense", "--x", "a b", "it's", '{"a": [1]}', "é😀", "100%", "$HOME", "a\\b", "#c", "~"]),
-    st.text(st.sampled_from("abQY09 -_=./\"'\\$%#é😀{}[]:,;&|<>*?!`()"), min_size=1, max_size=8),
-)  # fmt: skip
-all_words = st.lists(word, min_size=1, max_size=5).map(lambda found: ["--model-path", "m", *found])
+EACH = pytest.mark.parametrize("carrier", CARRIERS, ids=lambda carrier: carrier.kind)
+TEMPLATES = {"shell-template", "systemd-template"}
+"""Their text is read as that of what they make."""
 
 
-def argv(document: Document) -> list[str | None]:
-    (launch,) = document.launches
-    assert len(launch.variants) == 1
-    words = [w.text for w in launch.variants[0].words if not w.splat]
-    return words[2:] if words[:4] == ["--model-path", "m", "--model-path", "m"] else words
+def test_kinds_and_languages_are_named_once() -> None:
+    languages = [name for carrier in CARRIERS for name in carrier.languages]
+    assert len(BY_KIND) == len(CARRIERS)
+    assert len(set(languages)) == len(languages)
+    assert all(name == name.lower() for name in (*languages, *FENCES))
 
 
-def read_alike(carrier: Carrier, words: list[str]) -> bool:
-    """Whether the carrier's own syntax, and not ours, leaves the words as they are."""
-    text = "".join(words)
-    if carrier.id == "fence_in_docstring" and ('"""' in text or '"' in text[-1:]):
-        return False
-    if (carrier.name.endswith(".md") and carrier.write is not CARRIERS[10].write) or carrier.id.startswith("fence_in_"):
-        return not any(c in text for c in "<>{}[]…") and "..." not in text
-    if carrier.write is notebook:
-        return not any(c in text for c in "{}")
-    if carrier.id in ("code_launch", "code_task", "development_container"):
-        return "${" not in text
-    if carrier.write is manifest:
-        return "$" not in text
-    if carrier.write is supervised:
-        return not any(c in text for c in "#;")  # comments, also in quotes
-    return "\0" not in text
+@EACH
+def test_its_reader_is_there_and_takes_what_the_row_says(carrier: Carrier) -> None:
+    taken = list(inspect.signature(reader_of(carrier.kind)).parameters)
+    assert taken[:2] == ["name", "text"]
+    assert "read" in taken
+    assert ("nested" in taken) == (carrier.nesting or carrier.kind == "yaml"), (
+        f"`nesting` of {carrier.kind} in carriers.py"
+    )
 
 
-@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
-@given(words=all_words)
-@settings(max_examples=25, deadline=None)
-def test_words_are_what_was_written(carrier: Carrier, words: list[str]) -> None:
-    if not read_alike(carrier, words):
-        return
-    document = parse(carrier.name, carrier.write(words))
-    check_maps(document)
-    assert argv(document) == words
+@EACH
+def test_a_client_or_a_path_can_name_it(carrier: Carrier) -> None:
+    assert carrier.languages or carrier.names or carrier.kind in TEMPLATES, (
+        f"give {carrier.kind} `languages` or `names`"
+    )
+    re.compile(carrier.names)
+    assert carrier.kind in TEMPLATES or LANGUAGES[carrier.kind] == carrier.kind
 
 
-@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
-@given(
-    words=all_words,
-    at=st.integers(0, 400),
-    mark=st.sampled_from(["", "x", '"', "\n", "\uf8f1", "[", "'''", "{{", "$("]),
-)
-@settings(max_examples=20, deadline=None)
-def test_nothing_that_is_typed_breaks_the_reader(carrier: Carrier, words: list[str], at: int, mark: str) -> None:
-    text = carrier.write(words)
-    at %= len(text)
-    check_maps(parse(carrier.name, text[:at] + mark + text[at:]))
-    check_maps(parse(carrier.name, text[:at]))
-
-
-PLAIN = ["--model-path", "m", "--a", "1", "--tp", "8", "--b", "two"]
-
-
-def after(document: Document, change: Change | None) -> list[str | None]:
-    assert change is not None
-    changed = apply_edits(document.text, document.name, change.edits)
-    assert changed is not None
-    again = parse(document.name, changed)
-    check_maps(again)
-    return argv(again)
-
-
-@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
-@pytest.mark.parametrize("value", ["16", "flashinfer"])
-def test_setting_a_value(carrier: Carrier, value: str) -> None:
-    document = parse(carrier.name, carrier.write(PLAIN))
-    shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).set_value(5 + shift, value)
-    assert after(document, change) == [*PLAIN[:5], value, *PLAIN[6:]]
-
-
-@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
-def test_removing_a_flag_leaves_the_document_as_if_it_had_never_been(carrier: Carrier) -> None:
-    document = parse(carrier.name, carrier.write(PLAIN))
-    shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).remove(4 + shift, 2)
-    kept = [*PLAIN[:4], *PLAIN[6:]]
-    assert after(document, change) == kept
-    assert change is not None
-    if carrier.id not in ("dockerfile_lines", "fence_in_quote", "notebook", "python_list"):
-        assert apply_edits(document.text, document.name, change.edits) == carrier.write(kept)
-
-
-@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
-def test_inserting_a_flag(carrier: Carrier) -> None:
-    document = parse(carrier.name, carrier.write(PLAIN))
-    shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).insert(5 + shift, "--new", ["3"])
-    assert after(document, change) == [*PLAIN[:6], "--new", "3", *PLAIN[6:]]
-
-
-@pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
-def test_renaming_a_flag(carrier: Carrier) -> None:
-    document = parse(carrier.name, carrier.write(PLAIN))
-    shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).rename(4 + shift, "--other")
-    assert after(document, change) == [*PLAIN[:4], "--other", *PLAIN[5:]]
-
-
-def test_a_quoted_fence_keeps_its_marks() -> None:
-    document = parse("a.md", fence_in_quote(PLAIN))
-    change = WordEditor(document, 0).insert(5, "--new", ["3"])
-    assert change is not None
-    changed = apply_edits(document.text, document.name, change.edits) or ""
-    assert all(line.startswith(">") for line in changed.splitlines())
-
-
-@pytest.mark.parametrize("end", ["\n", "\r\n"])
-def test_a_command_that_the_text_cuts_off_is_read_anew_when_it_goes_on(end: str) -> None:
-    start = f"sglang serve cut-off --tp 2 \\{end}"
-    assert argv(parse("run.sh", start)) == ["cut-off", "--tp", "2"]
-    assert argv(parse("run.sh", f"{start}  --page-size 64{end}")) == ["cut-off", "--tp", "2", "--page-size", "64"]
+@pytest.mark.parametrize("kind", sorted(set(BY_KIND) - TEMPLATES - {"shell"}))
+def test_it_is_among_the_carriers_that_the_laws_are_tried_on(kind: str) -> None:
+    tried = {kind_of(carrier.name, carrier.write(["--tp", "2"]), None) for carrier in written.CARRIERS}
+    assert kind in tried, "write one in tests/syntax/carriers.py: its maps and edits are then tested"

@@ -5,8 +5,7 @@ ServerArgs._handle_model_specific_adjustments. Each family has a module here; th
 registry of overrides declares (all of it decided on the configuration as it was before), then the hooks and branches of single
 models, then the radix cache of hybrid models and the fused all-reduce.
 
-Left out: checkpoints whose LM head is a decision readout (decision_config.json lies beside config.json). The environment that Muse
-Spark's hook sets (apply_muse_spark_env_defaults).
+Left out: checkpoints whose LM head is a decision readout (decision_config.json lies beside config.json).
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ from spec_lsp.resolution.model import (
 
 build_model_config = config.build_model_config
 
-apply_muse_spark_env_defaults = ()
-
 CP_DECODE_ATTENTION_TP = frozenset({
     "DeepseekV4ForCausalLM", "DeepseekV4ForCausalLMNextN", "DeepseekV4ForCausalLMDSpark", "GlmMoeDsaForCausalLM",
     "GlmMoeDsaForCausalLMNextN",
@@ -40,7 +37,7 @@ CP_DECODE_ATTENTION_TP = frozenset({
 _start = Handler("model_hook.py:handle_model_specific_adjustments")
 
 
-@_start.adjusts("enforce_disable_flashinfer_allreduce_fusion", since="0.5.15")
+@_start.adjusts("enforce_disable_flashinfer_allreduce_fusion", since="0.5.12")
 def do_not_fuse_when_deterministic(c: Config) -> None:
     """Fused all-reduce adds in an order that depends on the batch, which deterministic inference rules out."""
     if c.enable_deterministic_inference:

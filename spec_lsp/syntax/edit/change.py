@@ -63,10 +63,11 @@ def _programs(kind: str, text: str) -> Iterator[str]:
     if kind == "python":
         yield text.removeprefix(MARK)
     elif kind == "markdown":
-        from spec_lsp.syntax.markdown import NESTED, blocks
+        from spec_lsp.syntax.carriers import FENCES
+        from spec_lsp.syntax.markdown import blocks
 
         for block in blocks("", text):
-            if NESTED.get(block.language) == "python":
+            if FENCES.get(block.language) == "python":
                 yield block.body.text or ""
     elif kind == "notebook":
         from spec_lsp.syntax.notebook import code_cells

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax import covering
+from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant, not_read_whole
@@ -67,7 +68,6 @@ MAX_NESTED = 2
 ALWAYS = Way()
 
 LooksLike = Callable[[frozenset[str]], bool]
-Read = Callable[[str], "str | None"]
 
 
 @dataclass(slots=True)
