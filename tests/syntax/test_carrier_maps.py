@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import Change, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
 from spec_lsp.syntax.launch import Document
 from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, manifest, notebook, python_helper, supervised
 from tests.syntax.support import check_maps
@@ -72,7 +72,7 @@ def test_nothing_that_is_typed_breaks_the_reader(carrier: Carrier, words: list[s
 PLAIN = ["--model-path", "m", "--a", "1", "--tp", "8", "--b", "two"]
 
 
-def after(document: Document, change: Change | None) -> list[str | None]:
+def after(document: Document, change: WordChange | None) -> list[str | None]:
     assert change is not None
     changed = apply_edits(document.text, document.name, change.edits)
     assert changed is not None

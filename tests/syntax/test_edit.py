@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import Change, ConfigEditor, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, ConfigEditor, WordEditor, apply_edits
 from spec_lsp.syntax.edit.change import UNREADABLE, flaws
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
@@ -87,7 +87,7 @@ def flat(pairs: Pairs, layout: Callable[[Pairs], str]) -> list[str]:
     return [w for pair in pairs for w in pair if w]
 
 
-def after(text: str, change: Change | None) -> list[str | None]:
+def after(text: str, change: WordChange | None) -> list[str | None]:
     assert change is not None
     changed = apply_edits(text, "run.sh", change.edits)
     assert changed is not None
@@ -172,7 +172,7 @@ def test_renaming_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: in
     assert after(text, editor(text).rename(at, "--other")) == flat(changed, layout)
 
 
-CASES: list[tuple[str, Callable[[WordEditor], Change | None], str | None]] = [
+CASES: list[tuple[str, Callable[[WordEditor], WordChange | None], str | None]] = [
     (f"N=4\n{START} --a $N\n", lambda e: e.set_value(1, "1"), f"N=1\n{START} --a $N\n"),
     (f"{START} --a ${{N:-4}}\n", lambda e: e.set_value(1, "1"), f"{START} --a ${{N:-1}}\n"),
     (f"{START} --a 'x y' --b\n", lambda e: e.set_value(1, "z w"), f"{START} --a 'z w' --b\n"),
@@ -194,7 +194,7 @@ CASES: list[tuple[str, Callable[[WordEditor], Change | None], str | None]] = [
 
 
 @pytest.mark.parametrize(("text", "operation", "expected"), CASES, ids=range(len(CASES)))
-def test_cases(text: str, operation: Callable[[WordEditor], Change | None], expected: str | None) -> None:
+def test_cases(text: str, operation: Callable[[WordEditor], WordChange | None], expected: str | None) -> None:
     change = operation(WordEditor(parse("run.sh", text), 0))
     assert (None if change is None else apply_edits(text, "run.sh", change.edits)) == expected
 
@@ -247,7 +247,7 @@ def test_config_edits(made: tuple[str, dict[str, object]], value: object, which:
     edit = ConfigEditor("c.yaml", text)
     comments = text.count("# note\n")
 
-    def read(change: Change | None) -> object:
+    def read(change: WordChange | None) -> object:
         assert change is not None
         changed = apply_edits(text, "c.yaml", change.edits)
         assert changed is not None
@@ -263,7 +263,7 @@ def test_config_edits(made: tuple[str, dict[str, object]], value: object, which:
     }
 
 
-CONFIG_CASES: list[tuple[str, Callable[[ConfigEditor], Change | None], str]] = [
+CONFIG_CASES: list[tuple[str, Callable[[ConfigEditor], WordChange | None], str]] = [
     ("a: 'x'  # why\nb: 2\n", lambda e: e.set_value("a", "y"), "a: 'y'  # why\nb: 2\n"),
     ("a: 1\nb:\n  - 1\n  - 2\n\n# end\nc: 3\n", lambda e: e.remove("b"), "a: 1\n\n# end\nc: 3\n"),
     ("a_b: 1\nc_d: 2\n", lambda e: e.insert("e-f", 3, "a_b"), "a_b: 1\ne_f: 3\nc_d: 2\n"),
@@ -277,7 +277,7 @@ CONFIG_CASES: list[tuple[str, Callable[[ConfigEditor], Change | None], str]] = [
 
 
 @pytest.mark.parametrize(("text", "operation", "expected"), CONFIG_CASES, ids=range(len(CONFIG_CASES)))
-def test_config_cases(text: str, operation: Callable[[ConfigEditor], Change | None], expected: str) -> None:
+def test_config_cases(text: str, operation: Callable[[ConfigEditor], WordChange | None], expected: str) -> None:
     change = operation(ConfigEditor("c.yaml", text))
     assert change is not None
     assert apply_edits(text, "c.yaml", change.edits) == expected

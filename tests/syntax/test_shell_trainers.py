@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import Change, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
 from tests.syntax.support import argv, check_maps, launches
 
 ARRAY = """SGLANG_ARGS=(
@@ -41,7 +41,7 @@ def test_words_are_without_the_prefix(text: str, expected: list[list[list[str]]]
     assert {launch.program for launch in document.launches} <= {"trainer"}
 
 
-def changed(text: str, change: Change | None) -> tuple[str, list[str]]:
+def changed(text: str, change: WordChange | None) -> tuple[str, list[str]]:
     assert change is not None
     new = apply_edits(text, "run.sh", change.edits)
     assert new is not None

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import Change, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
 from spec_lsp.syntax.launch import Document
 from tests.syntax.support import check_maps, forget
 
@@ -150,7 +150,7 @@ def added_by_tool(text: str) -> int:
     return sum(w.place.start == w.place.end or all(f.fixed for f in w.fragments) for w in editor(text).words)
 
 
-def after(text: str, change: Change | None) -> list[str | None]:
+def after(text: str, change: WordChange | None) -> list[str | None]:
     assert change is not None
     changed = apply_edits(text, NAME, change.edits)
     assert changed is not None
@@ -237,7 +237,7 @@ def test_renaming_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: in
 
 
 POD = "containers:\n- image: lmsysorg/sglang:v0.5.9\n"
-CASES: list[tuple[str, Callable[[WordEditor], Change | None], str | None]] = [
+CASES: list[tuple[str, Callable[[WordEditor], WordChange | None], str | None]] = [
     (POD + "  args: [--a, '1']\n", lambda e: e.insert(-1, "--b", ["8"]), POD + "  args: [--b, '8', --a, '1']\n"),
     (POD + "  args:\n  - --a\n", lambda e: e.insert(-1, "--b", ["yes"]), POD + '  args:\n  - --b\n  - "yes"\n  - --a\n'),
     (POD + "  args: [--a, --b]\n", lambda e: e.remove(1, 1), POD + "  args: [--a]\n"),
@@ -268,7 +268,7 @@ CASES: list[tuple[str, Callable[[WordEditor], Change | None], str | None]] = [
 
 
 @pytest.mark.parametrize(("text", "operation", "expected"), CASES, ids=range(len(CASES)))
-def test_cases(text: str, operation: Callable[[WordEditor], Change | None], expected: str | None) -> None:
+def test_cases(text: str, operation: Callable[[WordEditor], WordChange | None], expected: str | None) -> None:
     text = "# sglang\n" + text
     change = operation(WordEditor(parse(NAME, text), 0))
     changed = None if change is None else apply_edits(text, NAME, change.edits)
