@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import WordChange, ConfigEditor, WordEditor, apply_edits
+from spec_lsp.syntax.edit import ConfigEditor, WordChange, WordEditor, apply_edits
 from spec_lsp.syntax.edit.change import UNREADABLE, flaws
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
