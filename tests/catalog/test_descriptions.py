@@ -18,6 +18,32 @@ def test_nothing_is_described_twice_or_in_vain() -> None:
     assert sorted(set(keys) - known) == []
 
 
+TOPICS = {
+    "speculative": "speculative",
+    "disaggregation": "disaggregation",
+    "lora": "adapters",
+    "hicache": "memory",
+    "eplb": "experts",
+}
+"""Where flags of one beginning are described."""
+
+
+@pytest.mark.parametrize("path", sorted(FOLDER.glob("*.toml")), ids=lambda path: path.stem)
+def test_a_description_is_in_the_file_of_its_topic(path) -> None:
+    newest = {name for f in load(releases()[-1]).flags for name in (f.field, f.name[2:].replace("-", "_"))}
+    keys = re.findall(r"^(\w+) = ", path.read_text("utf-8"), re.M)
+    if path.stem == "removed":
+        assert [key for key in keys if key in newest] == [], (
+            "the newest release has them: describe them with their topic"
+        )
+        return
+    assert [key for key in keys if key not in newest] == [], (
+        "the newest release lacks them: they belong in removed.toml"
+    )
+    elsewhere = {key: topic for key in keys if (topic := TOPICS.get(key.partition("_")[0], path.stem)) != path.stem}
+    assert elsewhere == {}, "each belongs in the file named beside it"
+
+
 @pytest.mark.parametrize("name", sorted(descriptions()))
 def test_a_description_is_one_or_two_plain_sentences(name: str) -> None:
     text = descriptions()[name]
