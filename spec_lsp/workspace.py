@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.model import ModelFacts
@@ -28,6 +28,13 @@ from spec_lsp.files import (
 )
 from spec_lsp.settings import Misfit, shown
 from spec_lsp.settings_file import SETTINGS_FILES, SettingsFile, read_settings_file
+
+T = TypeVar("T")
+
+MAX_KEPT = 4_096
+"""Answers that are kept in a workspace that is watched."""
+MAX_KEPT_TEXT = 1_000_000
+"""Characters of a file's text that is kept there."""
 
 
 def decode(data: bytes) -> str:
@@ -45,7 +52,8 @@ class DiskWorkspace:
 
     `roots` are the workspace. Without any, a document's workspace is the checkout around it, else its own folder. `models` are
     folders that the reader names (never a repository's own files); `typed` says that a person types what is read, so that it may be
-    anywhere.
+    anywhere. Where somebody watches what is `looked_at` and what documents read, and calls `forget` or `forget_file` when it changes,
+    the workspace is `watched`: the disk is asked each question once, so that a key never waits for it.
     """
 
     def __init__(
@@ -55,12 +63,16 @@ class DiskWorkspace:
         models: tuple[Path, ...] = (),
         overlay: Callable[[str], str | None] = lambda _: None,
         typed: bool = False,
+        watched: bool = False,
     ) -> None:
         self._area = Area(roots)
         self.roots = tuple(map(Path, self._area.folders))
         self.models = models
         self.overlay = overlay
         self._typed = typed
+        self._watched = watched
+        self._answers: dict[tuple[object, ...], object] = {}
+        """What the disk said, in a workspace that is watched, by what it was asked."""
         self._models: dict[tuple[str, int], ModelFacts | None] = {}
         self._pins: dict[str, tuple[Release, str] | None] = {}
         self._pinning: dict[str, list[str]] = {}
@@ -72,6 +84,28 @@ class DiskWorkspace:
         self._models.clear()
         self._pins.clear()
         self._looked_at.clear()
+        self._answers.clear()
+
+    def forget_file(self, name: str) -> None:
+        """Forget what a file holds, or those of a folder; call it when one changes that documents read."""
+        below = name + os.sep
+        for question in list(self._answers):
+            kind, path = question[:2]
+            if kind == "text" and isinstance(path, str) and (path == name or path.startswith(below)):
+                del self._answers[question]
+
+    def _answer(self, find: Callable[[], T], *question: object) -> T:
+        """What `find` finds on the disk, which is looked for once where somebody watches it."""
+        if not self._watched:
+            return find()
+        if question not in self._answers:
+            found = find()
+            if isinstance(found, str) and len(found) > MAX_KEPT_TEXT:
+                return found
+            if len(self._answers) >= MAX_KEPT:
+                self._answers.clear()
+            self._answers[question] = found
+        return cast(T, self._answers[question])
 
     def looked_at(self, document: str) -> frozenset[str]:
         """The files, there or not, that a document's pins and models were looked for in."""
@@ -86,8 +120,8 @@ class DiskWorkspace:
             return Area((os.path.abspath(os.sep),))
         if self.roots:
             return self._area
-        folder = os.path.dirname(document)
-        return Area((checkout_of(folder) or folder,) if os.path.isabs(document) else ())
+        folder = os.path.dirname(document) if os.path.isabs(document) else ""
+        return self._answer(lambda: Area((checkout_of(folder) or folder,) if folder else ()), "area", folder)
 
     # --- files
 
@@ -97,14 +131,17 @@ class DiskWorkspace:
         for candidate in self._candidates(document, path):
             if not area.names(candidate):
                 continue
-            open_text = self.overlay(candidate)
-            if open_text is not None:
-                return candidate, open_text
-            try:
-                return candidate, decode(area.read(candidate, MAX_DOCUMENT))
-            except UnreadableError:
-                continue
+            written = self.overlay(candidate)
+            if written is not None:
+                return candidate, written
+            # a document itself is read when it is asked for: only what it names is watched
+            found = _read_text(candidate, area) if candidate == document else self._text(candidate, area)
+            if not isinstance(found, UnreadableError):
+                return candidate, found
         return None
+
+    def _text(self, path: str, area: Area) -> str | UnreadableError:
+        return self._answer(lambda: _read_text(path, area), "text", path, area.folders)
 
     def left_out(self, document: str, path: str) -> str:
         """Why a file that `read` does not give is left out, as what is said of it; empty where it is read, or is not there."""
@@ -112,13 +149,9 @@ class DiskWorkspace:
         for candidate in self._candidates(document, path):
             if self.overlay(candidate) is not None:
                 return ""
-            try:
-                area.read(candidate, MAX_DOCUMENT)
-                return ""
-            except MissingError:
-                continue
-            except UnreadableError as error:
-                return str(error)
+            found = self._text(candidate, area)
+            if not isinstance(found, MissingError):
+                return str(found) if isinstance(found, UnreadableError) else ""
         return ""
 
     def _candidates(self, document: str, path: str) -> list[str]:
@@ -131,6 +164,14 @@ class DiskWorkspace:
 
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         """Facts of a model folder (in the workspace, a models folder, the local Hugging Face cache), else of a known id."""
+        return self._answer(lambda: self._model(document, path_or_id), "model", self._folder(document), path_or_id)
+
+    @staticmethod
+    def _folder(document: str) -> str:
+        """The folder of the disk that a document lies in; empty for one that lies in none."""
+        return os.path.dirname(document) if os.path.isabs(document) else ""
+
+    def _model(self, document: str, path_or_id: str) -> ModelFacts | None:
         from spec_lsp.facts.well_known import find_model
 
         for config, area in self._model_configs(document, path_or_id):
@@ -147,10 +188,13 @@ class DiskWorkspace:
 
     def unreadable_model(self, document: str, path_or_id: str) -> str:
         """Why the config.json of a model that lies where it may be read cannot be used; empty where there is no such reason."""
-        configs = self._model_configs(document, path_or_id)
-        return next(
-            (why for config, area in configs if area.names(config) and (why := _why_unreadable(config, area))), ""
-        )
+
+        def find() -> str:
+            configs = self._model_configs(document, path_or_id)
+            named = (_why_unreadable(config, area) for config, area in configs if area.names(config))
+            return next(filter(None, named), "")
+
+        return self._answer(find, "unreadable model", self._folder(document), path_or_id)
 
     def _model_configs(self, document: str, path_or_id: str) -> Iterator[tuple[str, Area]]:
         """Where the config.json of a model may be, and of what area it has to be."""
@@ -159,12 +203,17 @@ class DiskWorkspace:
         for shelf in self.models:
             yield os.path.join(shelf, os.path.expanduser(path_or_id), "config.json"), Area((shelf,))
         cache = _hub_cache()
-        yield from ((config, Area((cache,))) for config in _cached_snapshots(cache, path_or_id))
+        if (snapshots := _snapshots(cache, path_or_id)) is not None:
+            self._looks_at(document, [str(snapshots)])
+            yield from ((config, Area((cache,))) for config in _configs_in(snapshots))
 
     # --- pins
 
     def release(self, document: str) -> tuple[Release, str] | None:
         """The SGLang release that a requirements or lock file pins, in the document's folder or above it up to the root."""
+        return self._answer(lambda: self._release(document), "release", self._folder(document))
+
+    def _release(self, document: str) -> tuple[Release, str] | None:
         area = self.area(document)
         folder = os.path.dirname(document)
         for parent in map(str, (Path(folder), *Path(folder).parents)):
@@ -216,6 +265,14 @@ class DiskWorkspace:
         area = Area(checkout_of(str(f)) or f for f in above or [Path(folder)])
         found = (settings_in(parent, area) for parent in (Path(folder), *Path(folder).parents) if area.names(parent))
         return next(filter(None, found), None)
+
+
+def _read_text(path: str, area: Area) -> str | UnreadableError:
+    """What a file holds, or why it cannot be read."""
+    try:
+        return decode(area.read(path, MAX_DOCUMENT))
+    except UnreadableError as error:
+        return error.with_traceback(None)
 
 
 def settings_in(folder: Path, area: Area) -> SettingsFile | None:
@@ -370,11 +427,15 @@ def _hub_cache() -> str:
     return os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")
 
 
-def _cached_snapshots(cache: str, model_id: str) -> list[str]:
-    """config.json files of a model id in the local Hugging Face cache, newest first."""
+def _snapshots(cache: str, model_id: str) -> Path | None:
+    """Where the local Hugging Face cache has the states of a model, if it has them; None for what is no model's id."""
     if model_id.count("/") != 1 or model_id.startswith((".", "/", "~")):
-        return []
-    snapshots = Path(cache) / ("models--" + model_id.replace("/", "--")) / "snapshots"
+        return None
+    return Path(cache) / ("models--" + model_id.replace("/", "--")) / "snapshots"
+
+
+def _configs_in(snapshots: Path) -> list[str]:
+    """The config.json files of the states of a model, the newest first."""
     try:
         return [str(p) for p in sorted(snapshots.glob("*/config.json"), key=lambda p: p.stat().st_mtime, reverse=True)]
     except (OSError, ValueError):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from spec_lsp.files import Area
 from spec_lsp.interruption import Interrupted, stopped_when
 from spec_lsp.server.client import Client
 from spec_lsp.server.inbox import Inbox
@@ -299,6 +300,10 @@ class Session:
             around.update(file for workspace in self._workspaces.values() for file in workspace.looked_at(name))
         return {name for name in around if self.texts.get(name) is None}
 
+    def in_folders(self, path: str) -> bool:
+        """Whether a path without links lies in a folder of the workspace."""
+        return bool(self.roots) and Area(self.roots).holds(path)
+
     @staticmethod
     def _depends(other: str, made: _Made, name: str) -> bool:
         needed = made.analysis.depends_on
@@ -380,7 +385,7 @@ class Session:
         from spec_lsp.workspace import DiskWorkspace
 
         if models not in self._workspaces:
-            self._workspaces[models] = DiskWorkspace(self.roots, models=models, overlay=self._open_text)
+            self._workspaces[models] = DiskWorkspace(self.roots, models=models, overlay=self._open_text, watched=True)
         return self._workspaces[models]
 
     def report_once(self, line: str) -> None:
@@ -416,6 +421,8 @@ class Session:
             one for workspace in self._workspaces.values() for t in self.texts for one in workspace.looked_at(t.name)
         }
         for name in names:
+            for workspace in self._workspaces.values():
+                workspace.forget_file(name)
             below = name + os.sep
             if name in looked_at or any(one.startswith(below) for one in looked_at):
                 self.settings_changed()

@@ -183,6 +183,13 @@ async def test_watched_files_are_read_again(folder: Path) -> None:
     assert len(client.published(script)[-1]["diagnostics"]) == 1
 
 
+async def looked(client: LocalClient) -> None:
+    """Files are looked at beside the event loop."""
+    for _ in range(10):
+        await client.quiet()
+        await asyncio.sleep(0.01)
+
+
 async def test_a_client_that_watches_nothing_is_told_of_changed_files(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,12 +198,12 @@ async def test_a_client_that_watches_nothing_is_told_of_changed_files(
     client = await started(PUSH, folder)
     uri = (folder / "a.sh").as_uri()
     client.open(uri, "BAD --config x.yaml")
-    await client.quiet()
+    await looked(client)
     (folder / "x.yaml").write_text("BAD config")
-    await client.quiet()
+    await looked(client)
     assert len(client.published(uri)[-1]["diagnostics"]) == 2
     (folder / "spec-lsp.toml").write_text('gpu = "h100"')
-    await client.quiet()
+    await looked(client)
     assert client.server.session.scope(str(folder / "a.sh")).settings.gpu == "h100"
     client.server.wire.send_bytes = None
     await client.quiet()

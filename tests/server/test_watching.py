@@ -110,6 +110,58 @@ async def test_no_key_looks_at_the_disk(folder: Path, monkeypatch: pytest.Monkey
     assert looked == []
 
 
+ASKS = ("stat", "lstat", "open", "listdir", "scandir", "readlink")
+AROUND = {
+    "r.sh": "TP=2\n",
+    "c.yaml": "page-size: 16\n",
+    "m/config.json": LLAMA,
+    "requirements.txt": "sglang==0.5.23\n",
+    "spec-lsp.toml": 'gpu = "h200"\n',
+}
+
+
+@pytest.mark.parametrize("there", [True, False])
+async def test_no_key_waits_for_the_disk(folder: Path, there: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever a launch names: once the disk was asked, keys go by what it said."""
+    for name, content in AROUND.items() if there else ():
+        rewritten(folder / name, content)
+    client = await started(folder, PUSH, real())
+    uri = (folder / "a.sh").as_uri()
+    named = "--model-path ./m --draft-model-path some/model --config c.yaml"
+    client.open(uri, f"source ./r.sh\npython -m sglang.launch_server {named} --tp $TP --page-sze 1\n")
+    await client.quiet()
+    asked: list[str] = []
+    for name in ASKS:
+        ask = getattr(os, name)
+        monkeypatch.setattr(os, name, lambda *a, ask=ask, **k: (asked.append(str(a[0])), ask(*a, **k))[1])
+    for version in range(2, 8):
+        client.change(uri, version, (1, 0, 1, 0, "A=1 "))
+        await client.quiet()
+    monkeypatch.undo()
+    assert len(client.published(uri)) == 7
+    assert asked == []
+
+
+@pytest.mark.parametrize("capabilities", [PUSH, WATCHES])
+async def test_a_model_that_is_downloaded_is_seen(
+    folder: Path, capabilities: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It lies outside of the workspace: no client tells of it."""
+    monkeypatch.setattr(watching, "LOOK_SECONDS", 0.02)
+    monkeypatch.setenv("HF_HUB_CACHE", str(folder / "hub"))
+    (folder / "w").mkdir()
+    client = await started(folder / "w", capabilities, real())
+    uri = (folder / "w" / "a.sh").as_uri()
+    client.open(uri, "python -m sglang.launch_server --model-path some/model --tp 3\n")
+    await client.quiet()
+    await asyncio.sleep(0.1)
+    stamp = client.server.session.stamp(str(folder / "w" / "a.sh"))
+    rewritten(folder / "hub" / "models--some--model" / "snapshots" / "1" / "config.json", LLAMA)
+    await asyncio.sleep(0.3)
+    await client.quiet()
+    assert client.server.session.stamp(str(folder / "w" / "a.sh")) != stamp
+
+
 async def test_files_are_looked_at_now_and_then(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watching, "LOOK_SECONDS", 0.02)
     client = await started(folder, PUSH)

@@ -1,13 +1,16 @@
 """Files that change outside the editor, and workspace folders that come and go.
 
 Clients that cannot be asked to watch files (Neovim on Linux), or never answer that, tell only of those that they have open with us. For
-them the few files that matter are looked at when a document is opened or saved, and every two seconds: never for a key.
+them the few files that matter are looked at when a document is opened or saved, and every two seconds: never for a key, and beside the
+event loop, since a disk may be slow. Of what lies outside of the workspace (models that were downloaded, files behind links) no client
+tells: that is looked at for all.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -35,34 +38,43 @@ def _stamp(name: str) -> Stamp:
     return found.st_mtime_ns, found.st_size
 
 
+def _stamps(names: Iterable[str], wanted: Callable[[str], bool]) -> dict[str, Stamp]:
+    return {name: _stamp(name) for name in names if wanted(name)}
+
+
 class Looking:
-    """Looks at the files around the open documents, as long as no client watches them."""
+    """Looks at the files around the open documents, those that no client watches."""
 
     def __init__(self, ls: Server) -> None:
         self._ls = ls
+        self._watched = False
+        """Whether the client tells of what changes in the workspace."""
         self._known: dict[str, Stamp] = {}
         self._task: asyncio.Task[None] | None = None
         self._again: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Look now and then, until `end` or the client has gone."""
+        """Look now and then, until the client has gone."""
         self._task = asyncio.get_running_loop().create_task(self._now_and_then())
 
-    def end(self) -> None:
-        """Somebody else watches."""
-        if self._task is not None:
-            self._task.cancel()
-            self._task = None
+    def watched(self) -> None:
+        """The client watches the workspace from now on."""
+        self._watched = True
 
     def look(self) -> None:
         """Tell the server of files that changed since the last look, as a client does that watches them."""
-        if self._task is None:
-            return
-        now = {name: _stamp(name) for name in self._ls.session.surroundings()}
+        if self._task is not None and not self._watched:
+            self._seen(_stamps(self._ls.session.surroundings(), self._wanted))
+
+    def _seen(self, now: dict[str, Stamp]) -> None:
         changed = [name for name, stamp in now.items() if name in self._known and self._known[name] != stamp]
         self._known = now
         if changed:
             self._ls.files_changed(changed)
+
+    def _wanted(self, name: str) -> bool:
+        """Whether the client does not tell of a file."""
+        return not self._watched or not self._ls.session.in_folders(os.path.realpath(name))
 
     def look_now(self) -> None:
         """Look, and again when what was just opened is analysed: only then is it known what lies around it."""
@@ -76,7 +88,8 @@ class Looking:
 
     async def _now_and_then(self) -> None:
         while self._ls.wire.send_bytes is not None:
-            self.look()
+            names = self._ls.session.surroundings()
+            self._seen(await asyncio.to_thread(_stamps, names, self._wanted))
             await asyncio.sleep(LOOK_SECONDS)
 
 
@@ -106,7 +119,7 @@ def register(ls: Server) -> dict[str, Any]:
             watchers = [types.FileSystemWatcher(glob_pattern=glob) for glob in GLOBS]
             options = types.DidChangeWatchedFilesRegistrationOptions(watchers=watchers)
             if await ls.register_dynamically(types.WORKSPACE_DID_CHANGE_WATCHED_FILES, options):
-                looking.end()
+                looking.watched()
 
     ls.when_initialized(begin)
     everything = {"filters": [{"pattern": {"glob": "**/*"}}]}
