@@ -19,9 +19,10 @@ from spec_lsp.analysis.argv import ARGV, Answer, Said, resolve_argv
 from spec_lsp.analysis.check import Cache, analyse
 from spec_lsp.analysis.fixes import apply, fixes_for
 from spec_lsp.analysis.in_memory import InMemory
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.judge import Outcome
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Options
+from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts import hardware
 from spec_lsp.facts.hardware import Hardware

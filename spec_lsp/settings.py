@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from spec_lsp import patterns
-from spec_lsp.analysis.report import Options, Target
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts import hardware

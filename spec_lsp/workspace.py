@@ -48,7 +48,7 @@ def decode(data: bytes) -> str:
 
 
 class DiskWorkspace:
-    """An `analysis.report.Workspace` over folders of the disk. Document names are absolute paths.
+    """An `analysis.inputs.Workspace` over folders of the disk. Document names are absolute paths.
 
     `roots` are the workspace. Without any, a document's workspace is the checkout around it, else its own folder. `models` are
     folders that the reader names (never a repository's own files); `typed` says that a person types what is read, so that it may be

@@ -15,7 +15,8 @@ import pytest
 import spec_lsp
 from spec_lsp import interruption
 from spec_lsp.analysis import Cache, analyse, read_document
-from spec_lsp.analysis.report import Analysis, Options
+from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.report import Analysis
 from spec_lsp.api import check_text
 from spec_lsp.catalog.store import load, releases
 from spec_lsp.interruption import Exhausted, bounded, checkpoint

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from spec_lsp.analysis import Cache, analyse, read_document
-from spec_lsp.analysis.report import Analysis, Options
+from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.report import Analysis
 from spec_lsp.interruption import Interrupted, checkpoint, stopped_when
 from spec_lsp.workspace import DiskWorkspace, decode
 

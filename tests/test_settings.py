@@ -9,7 +9,7 @@ from dataclasses import fields
 
 import pytest
 
-from spec_lsp.analysis.report import Target
+from spec_lsp.analysis.inputs import Target
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES

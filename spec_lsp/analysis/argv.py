@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.judge import OLDEST_MODELLED, MergedFinding, ModelSource, Outcome, RunResult, Verdict, judge
 from spec_lsp.analysis.messages import message_of
-from spec_lsp.analysis.report import World
 from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release

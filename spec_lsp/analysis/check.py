@@ -16,6 +16,7 @@ from spec_lsp.analysis.environment import variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
 from spec_lsp.analysis.gpus import gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
+from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.judge import (
     OLDEST_MODELLED,
     ConfigSource,
@@ -29,7 +30,7 @@ from spec_lsp.analysis.judge import (
 )
 from spec_lsp.analysis.left_out import files_left_out
 from spec_lsp.analysis.moved import moved
-from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Related, Run, Workspace, World
+from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Related, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
 from spec_lsp.catalog.binding import Binding

@@ -17,9 +17,10 @@ from spec_lsp.analysis.candidates import Fit, Trial, values_of
 from spec_lsp.analysis.cursor import LinePart, LineSpot, Spot, WordSpot, line_part, spot
 from spec_lsp.analysis.drafts import drafts_for
 from spec_lsp.analysis.hover import flag_text, rule_text, type_of, value_text
+from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.navigation import MODEL_FIELDS
-from spec_lsp.analysis.report import Analysis, Options, Workspace, World
+from spec_lsp.analysis.report import Analysis
 from spec_lsp.analysis.worlds import assume, catalog_release
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.config_file import refused_keys, switches

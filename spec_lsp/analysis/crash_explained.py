@@ -9,8 +9,9 @@ from spec_lsp.analysis.check import Cache, analyse
 from spec_lsp.analysis.crash import Crash, Log, candidates, launch_of, told_by
 from spec_lsp.analysis.fixes import apply, fixes_for
 from spec_lsp.analysis.in_memory import InMemory
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Diagnostic, Fix, Options, Target
+from spec_lsp.analysis.report import Diagnostic, Fix
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.resolution.engine import Rule

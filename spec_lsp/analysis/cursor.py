@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Workspace
 from spec_lsp.syntax.launch import Document, EmbeddedFile, Launch
 from spec_lsp.syntax.word import Place, Word, literal
 

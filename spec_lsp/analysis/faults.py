@@ -6,7 +6,8 @@ import traceback
 from pathlib import Path
 
 import spec_lsp
-from spec_lsp.analysis.report import Diagnostic, LaunchReport, Run, World
+from spec_lsp.analysis.inputs import World
+from spec_lsp.analysis.report import Diagnostic, LaunchReport, Run
 from spec_lsp.analysis.rules import NOT_JUDGED
 from spec_lsp.analysis.worlds import newest
 from spec_lsp.catalog.binding import Binding

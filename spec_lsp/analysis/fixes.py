@@ -16,20 +16,11 @@ from spec_lsp.analysis.candidate import Candidate
 from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
+from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.judge import ConfigSource, MergedFinding, Values, Verdict, bind_variant, is_open
 from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import (
-    Analysis,
-    Applicability,
-    Diagnostic,
-    Fix,
-    Options,
-    Remedy,
-    Repair,
-    Workspace,
-    World,
-)
+from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Remedy, Repair
 from spec_lsp.analysis.rules import OVERRIDDEN_VALUE
 from spec_lsp.analysis.succession import succession
 from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, assume, newest

@@ -15,9 +15,10 @@ from spec_lsp.analysis import memory
 from spec_lsp.analysis.explained import variable_facts
 from spec_lsp.analysis.hints import any_gpu
 from spec_lsp.analysis.ignores import IGNORE
+from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.judge import Verdict
 from spec_lsp.analysis.messages import message_of
-from spec_lsp.analysis.report import Analysis, LaunchReport, Run, World
+from spec_lsp.analysis.report import Analysis, LaunchReport, Run
 from spec_lsp.catalog.binding import Setting
 from spec_lsp.catalog.descriptions import describe, describe_value
 from spec_lsp.catalog.history import Span, choice_span, flag_span, replacement, variable_span

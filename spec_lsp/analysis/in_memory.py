@@ -14,7 +14,7 @@ from spec_lsp.facts.well_known import find_model
 
 @dataclass(frozen=True, slots=True)
 class InMemory:
-    """An `analysis.report.Workspace`. `files` are texts by name (`/`-separated, relative to one common folder), `models` the contents
+    """An `analysis.inputs.Workspace`. `files` are texts by name (`/`-separated, relative to one common folder), `models` the contents
     of config.json files by the path or id that a launch names."""
 
     files: Mapping[str, str] = field(default_factory=dict)

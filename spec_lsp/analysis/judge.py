@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
-from spec_lsp.analysis.report import World
+from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.rules import (
     ABBREVIATED_FLAG,
     AMBIGUOUS_FLAG,

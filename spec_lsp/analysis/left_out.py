@@ -7,7 +7,8 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from spec_lsp.analysis.report import Diagnostic, LaunchReport, Workspace
+from spec_lsp.analysis.inputs import Workspace
+from spec_lsp.analysis.report import Diagnostic, LaunchReport
 from spec_lsp.analysis.rules import FILE_LEFT_OUT
 from spec_lsp.syntax.launch import Document, Launch, Variant
 from spec_lsp.syntax.word import Place, Word

@@ -12,7 +12,8 @@ from itertools import pairwise
 
 from spec_lsp.analysis.check import document_names
 from spec_lsp.analysis.diagnostics import named
-from spec_lsp.analysis.report import Analysis, LaunchReport, Workspace
+from spec_lsp.analysis.inputs import Workspace
+from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.catalog.binding import Setting
 from spec_lsp.syntax.word import Place, Word
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.reading import read_with
-from spec_lsp.analysis.report import Workspace
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import Flag
 from spec_lsp.resolution.engine import Change

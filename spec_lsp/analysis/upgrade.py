@@ -8,7 +8,8 @@ from typing import Any
 
 from spec_lsp.analysis.check import Cache, analyse, with_severity
 from spec_lsp.analysis.diagnostics import in_order, setting_place
-from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Options, Run, Workspace
+from spec_lsp.analysis.inputs import Options, Workspace
+from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Run
 from spec_lsp.analysis.rules import CHANGED_VALUE
 from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import Unknown

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Generic, TypeVar
 
 from spec_lsp.analysis.builds import own_image
-from spec_lsp.analysis.report import Options, Target, Workspace, World
+from spec_lsp.analysis.inputs import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import nearest, releases
 from spec_lsp.facts.clues import OF_ROCM, families_of, hardware_of, hint_of, platform_of, release_of

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from spec_lsp.analysis.check import analyse
+from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Analysis, LaunchReport, World
+from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.binding import Unknown
 from spec_lsp.cli.check import files_to_read, named_paths

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import Area, workspace_of
 from spec_lsp.patterns import Patterns

@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from spec_lsp.analysis.crash_explained import Explained
     from spec_lsp.analysis.hints import Hint, Kind
     from spec_lsp.analysis.hover import HoverText
+    from spec_lsp.analysis.inputs import Options, Workspace, World
     from spec_lsp.analysis.navigation import Link, Origin
-    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Options, Workspace, World
+    from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport
     from spec_lsp.syntax.launch import Edit
 
 

@@ -24,7 +24,8 @@ from spec_lsp.server.uris import is_file, name_of, uri_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.in_memory import InMemory
-    from spec_lsp.analysis.report import Analysis, Diagnostic, Options
+    from spec_lsp.analysis.inputs import Options
+    from spec_lsp.analysis.report import Analysis, Diagnostic
     from spec_lsp.server.engine import Engine
     from spec_lsp.settings import Settings
     from spec_lsp.settings_file import SettingsFile

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from spec_lsp.analysis import analyse, fix_all, fixes_for, read_document
 from spec_lsp.analysis.fixes import apply
-from spec_lsp.analysis.report import Analysis, Diagnostic, Options
+from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.report import Analysis, Diagnostic
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.workspace import DiskWorkspace

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from spec_lsp.analysis import fix_all
-from spec_lsp.analysis.report import Options, Target
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.facts.hardware import find
 from tests.analysis.support import NOTHING, after, check, seen
 from tests.analysis.test_completion import at_caret as completed

@@ -8,7 +8,7 @@ import pytest
 
 from spec_lsp.analysis import Cache, analyse, read_document
 from spec_lsp.analysis.check import errors
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.resolution.engine import RULES
 from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check, offered, only, rules_of, said
 

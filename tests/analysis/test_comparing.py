@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from spec_lsp.analysis.comparing import Comparison, compare
 from spec_lsp.analysis.in_memory import InMemory
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Options
 from spec_lsp.settings import read_target
 
 LLAMA = "python3 -m sglang.launch_server --model-path Qwen/Qwen3-8B"

@@ -9,7 +9,7 @@ import pytest
 
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.completion import Completion, Item, complete, document
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.workspace import DiskWorkspace
 
 MODELS = Path(__file__).parent.parent / "models"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.analysis import fix_all
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from tests.analysis.support import NOTHING, after, only, said
 from tests.analysis.test_completion import at_caret as completed
 from tests.analysis.test_hover import at_caret as hovered

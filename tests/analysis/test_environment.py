@@ -6,7 +6,7 @@ import pytest
 
 from spec_lsp.analysis.environment import used_by
 from spec_lsp.analysis.fixes import fix_all
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from tests.analysis.support import NOTHING, PINNED, SERVER, after, check, offered, only, repaired, said
 
 RULES = ("unread-variable", "deprecated-variable", "variable-value")

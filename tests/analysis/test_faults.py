@@ -10,9 +10,9 @@ from spec_lsp.analysis import check as checking
 from spec_lsp.analysis.check import Cache, analyse
 from spec_lsp.analysis.hints import hints
 from spec_lsp.analysis.hover import hover
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.navigation import links
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Options
 from spec_lsp.interruption import Interrupted
 from tests.analysis.support import NOTHING, PINNED, check
 

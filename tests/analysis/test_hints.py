@@ -8,7 +8,8 @@ import pytest
 
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.hints import LENS, Hint, Kind, assumed, hints, lens
-from spec_lsp.analysis.report import Analysis, Options, Target
+from spec_lsp.analysis.inputs import Options, Target
+from spec_lsp.analysis.report import Analysis
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware
 from spec_lsp.workspace import DiskWorkspace

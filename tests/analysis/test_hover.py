@@ -11,7 +11,7 @@ import pytest
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.faults import unjudged
 from spec_lsp.analysis.hover import HoverText, because, hover, resolved_text, type_of
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.catalog import load, releases
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.workspace import DiskWorkspace

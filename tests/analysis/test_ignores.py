@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from tests.analysis.support import PINNED, SERVER, check, offered, rules_of, said
 
 BAD = f"{SERVER} --tp two"

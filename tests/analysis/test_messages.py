@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pytest
 
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.judge import _where
 from spec_lsp.analysis.messages import when_of
-from spec_lsp.analysis.report import Options, Target
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES
 from spec_lsp.syntax.launch import Choice, Launch, Variant

@@ -8,8 +8,9 @@ import pytest
 
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.check import Cache
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.moved import moved
-from spec_lsp.analysis.report import Analysis, Options
+from spec_lsp.analysis.report import Analysis
 from tests.analysis.support import NOTHING, check
 
 RUN = "python -m sglang.launch_server --model-path x"

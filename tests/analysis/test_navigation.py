@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.navigation import definitions, is_model_id, links
-from spec_lsp.analysis.report import Analysis, Options
+from spec_lsp.analysis.report import Analysis
 from spec_lsp.workspace import DiskWorkspace
 
 HEAD = "# spec-lsp: sglang=0.5.23 gpu=h100\n"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.analysis import fixes_for, read_document
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.upgrade import Upgrade, upgrade
 from spec_lsp.catalog.release import Release
 from tests.analysis.support import NAME, NOTHING, SERVER, after, seen

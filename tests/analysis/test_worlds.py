@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis.report import Options, Target, World
+from spec_lsp.analysis.inputs import Options, Target, World
 from spec_lsp.analysis.worlds import Assumed, assume, catalog_release
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES

@@ -13,7 +13,7 @@ from collections.abc import Callable
 
 from spec_lsp.analysis import Cache, analyse, read_document
 from spec_lsp.analysis.completion import complete
-from spec_lsp.analysis.report import Options
+from spec_lsp.analysis.inputs import Options
 from spec_lsp.workspace import DiskWorkspace
 from tests.bench.generate import script
 

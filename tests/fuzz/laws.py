@@ -16,7 +16,8 @@ from typing import Any
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.check import Cache
 from spec_lsp.analysis.fixes import fixes_for
-from spec_lsp.analysis.report import Analysis, Options, Target
+from spec_lsp.analysis.inputs import Options, Target
+from spec_lsp.analysis.report import Analysis
 from spec_lsp.facts.hardware import find
 from tests.analysis.support import Memory
 from tests.fuzz.cases import FOLDER, Texts

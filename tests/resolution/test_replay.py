@@ -11,7 +11,7 @@ import pytest
 
 from spec_lsp.analysis import judge
 from spec_lsp.analysis.argv import resolve_argv
-from spec_lsp.analysis.report import World
+from spec_lsp.analysis.inputs import World
 from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases

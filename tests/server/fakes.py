@@ -13,7 +13,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Options, Related, Workspace
+from spec_lsp.analysis.inputs import Options, Workspace
+from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Related
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.server.server import Server
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from spec_lsp.analysis.report import Options, Target
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.facts.hardware import find
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import apply_edits

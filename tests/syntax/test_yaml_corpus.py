@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from spec_lsp.analysis.check import analyse
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.reading import read_with
-from spec_lsp.analysis.report import Options, Target
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES
 from tests.analysis.support import Memory

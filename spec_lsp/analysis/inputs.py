@@ -1,0 +1,70 @@
+"""What an analysis is given beside a document's text: settings, the files around it, and the worlds that a launch may run in."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from spec_lsp.catalog.release import Release
+from spec_lsp.facts.hardware import Hardware
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.resolution.engine import Severity
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A world somebody named: a release, a device (or family), or both; None where it is left open."""
+
+    release: Release | None = None
+    hardware: Hardware | None = None
+
+    def __str__(self) -> str:
+        parts = [f"SGLang {self.release}" if self.release else "", self.hardware.title if self.hardware else ""]
+        return " on ".join(p for p in parts if p)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What settings decide of an analysis. `severities` maps rule names to a severity or "off"; `targets` replaces the worlds,
+    `otherwise` holds where a file names none, `release` whatever it names. Fix-all applies the fixes of the rules `fix_all` names; of every
+    rule where it is None."""
+
+    targets: tuple[Target, ...] = ()
+    severities: Mapping[str, Severity | Literal["off"]] = field(default_factory=dict)
+    honour_ignores: bool = True
+    otherwise: Target = Target()
+    release: Release | None = None
+    fix_all: frozenset[str] | None = None
+
+
+class Workspace(Protocol):
+    """The files and models analysis may read. Implementations never fetch."""
+
+    def read(self, document: str, path: str) -> tuple[str, str] | None:
+        """A file as `document` names it: (its own document name, its text), or None when it is not in the workspace."""
+
+    def left_out(self, document: str, path: str) -> str:
+        """Why a file that `read` does not give is left out though it may be there, as what is said of it ("lies outside the workspace");
+        empty where there is no such reason."""
+
+    def unreadable_model(self, document: str, path_or_id: str) -> str:
+        """Why the config.json of a model that lies where it may be read cannot be used, as what is said of it; empty where there is no
+        such reason."""
+
+    def model(self, document: str, path_or_id: str) -> ModelFacts | None:
+        """The facts of a model folder or model id; None when nothing is known of it."""
+
+    def release(self, document: str) -> tuple[Release, str] | None:
+        """The release that the folders around the document pin, and where (`requirements.txt`); None when none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One world a launch was resolved in, and why: `release_from`/`hardware_from` say where each was taken from
+    ("image tag", "directive", "settings", "not named")."""
+
+    release: Release
+    hardware: Hardware | None
+    release_from: str = "not named"
+    hardware_from: str = "not named"
