@@ -354,6 +354,17 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(sorted(RULES.values(), key=lambda rule: rule.code))
 
 
+TOPICS = ("shell", "arguments", "spec-lsp")
+"""What a launch meets first; the other topics follow by name."""
+
+
+def by_topic() -> dict[str, list[Rule]]:
+    """The rules of each topic, in the order of their codes."""
+    topics = {rule.topic for rule in all_rules()}
+    ordered = [t for t in TOPICS if t in topics] + sorted(topics - set(TOPICS))
+    return {topic: [rule for rule in all_rules() if rule.topic == topic] for topic in ordered}
+
+
 def find_rule(name: str) -> Rule | None:
     """A rule by name or code, however the code is written (`SPC103`, `spc103`)."""
     return next((r for r in all_rules() if name in (r.name, r.code) or name.upper() == r.code), None)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Mapping
 from typing import Any
 
-from spec_lsp.analysis.rules import all_rules
+from spec_lsp.analysis.rules import all_rules, by_topic
 from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.style import style_for
 from spec_lsp.cli.table import table
 from spec_lsp.resolution.engine import Rule
-
-TOPICS = ("shell", "arguments", "spec-lsp")
-"""What a launch meets first; the other topics follow by name."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -34,13 +30,6 @@ def run(arguments: argparse.Namespace) -> int:
         print("\n".join(table(rows, style)) + "\n")
     print("`spec-lsp explain RULE` tells more of each.")
     return 0
-
-
-def by_topic() -> Mapping[str, list[Rule]]:
-    """The rules of each topic, in the order of their codes."""
-    topics = {rule.topic for rule in all_rules()}
-    ordered = [t for t in TOPICS if t in topics] + sorted(topics - set(TOPICS))
-    return {topic: [rule for rule in all_rules() if rule.topic == topic] for topic in ordered}
 
 
 def as_json(rule: Rule) -> dict[str, Any]:
