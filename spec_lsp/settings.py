@@ -5,13 +5,14 @@ from __future__ import annotations
 import difflib
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from spec_lsp import patterns
 from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import releases
 from spec_lsp.facts import hardware
 from spec_lsp.resolution.engine import Severity
 
@@ -167,8 +168,7 @@ def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str
 def json_schema() -> dict[str, Any]:
     """The JSON schema of `spec-lsp.toml`."""
     properties = {
-        f.name.replace("_", "-"): {"description": f.metadata["description"], **f.metadata["schema"]}
-        for f in fields(Settings)
+        f.name.replace("_", "-"): {"description": f.metadata["description"], **schema_of(f)} for f in fields(Settings)
     }
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
@@ -177,6 +177,27 @@ def json_schema() -> dict[str, Any]:
         "properties": properties,
         "additionalProperties": False,
     }
+
+
+def schema_of(setting: Field[Any]) -> dict[str, Any]:
+    """The JSON schema of one setting: its shape, and the names that it may hold. Of GPUs and releases there are more spellings than can be
+    listed: those are examples, which editors offer."""
+    schema = dict(setting.metadata["schema"])
+    match setting.name:
+        case "sglang":
+            return {**schema, "examples": [str(release) for release in reversed(releases())]}
+        case "gpu":
+            return {**schema, "examples": [*hardware.DEVICES, *hardware.FAMILIES]}
+        case "rules":
+            return {**schema, "propertyNames": {"enum": _rule_names()}}
+        case "fix_all":
+            return {**schema, "items": {"type": "string", "enum": ["all", *_rule_names()]}}
+    return schema
+
+
+def _rule_names() -> list[str]:
+    rules = all_rules()
+    return [*(rule.name for rule in rules), *(rule.code for rule in rules)]
 
 
 def severity_of(value: str) -> Severity:
@@ -241,7 +262,8 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
         case "sglang" if value and Release.read(value) is None:
             return f"{shown(value)} is not a release of SGLang (write 0.5.19)"
         case "gpu" if value and hardware.find(value) is None:
-            return f"{shown(value)} is not a GPU spec-lsp knows (it knows {', '.join(hardware.DEVICES)}){_meant(value, hardware.DEVICES)}"
+            meant = _meant(value, hardware.DEVICES)
+            return f"{shown(value)} is not a GPU that spec-lsp knows{meant} (it knows {', '.join(hardware.DEVICES)})"
         case "targets":
             return next(filter(None, (_target_misfit(t) for t in value)), "")
         case "exclude" | "models" | "fix_all" if not all(isinstance(v, str) for v in value):
@@ -252,7 +274,7 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
 def _bad_entries(name: str, value: Any) -> Iterator[tuple[str, str]]:
     """The entries of a setting that cannot be used, the others being good: a key or a text, and why."""
     if name == "rules":
-        names = {name for rule in all_rules() for name in (rule.name, rule.code)}
+        names = set(_rule_names())
         for rule, severity in value.items():
             if rule not in names:
                 yield rule, f"there is no rule {shown(rule)} (see `spec-lsp rules`){_meant(rule, names)}"
@@ -260,7 +282,7 @@ def _bad_entries(name: str, value: Any) -> Iterator[tuple[str, str]]:
                 meant = _meant(severity, SEVERITIES) if isinstance(severity, str) else ""
                 yield rule, f"{shown(severity)} is not one of {', '.join(SEVERITIES)}{meant}"
     if name == "fix_all" and tuple(value) != ("all",):
-        names = {"all", *(name for rule in all_rules() for name in (rule.name, rule.code))}
+        names = {"all", *_rule_names()}
         for rule in value:
             if rule not in names:
                 yield rule, f"there is no rule {shown(rule)} (see `spec-lsp rules`){_meant(rule, names)}"

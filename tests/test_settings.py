@@ -8,6 +8,7 @@ import sys
 from dataclasses import fields
 
 import pytest
+from jsonschema import Draft7Validator
 
 from spec_lsp.analysis.inputs import Target
 from spec_lsp.analysis.rules import all_rules
@@ -59,7 +60,7 @@ def test_good(values: dict[str, object], field: str, value: object) -> None:
         ({"colour": 1}, "unknown setting `colour`"),
         ({"sglang": 5}, "5 is not a string"),
         ({"sglang": "newest"}, "is not a release of SGLang"),
-        ({"gpu": "h9000"}, "is not a GPU spec-lsp knows"),
+        ({"gpu": "h9000"}, "is not a GPU that spec-lsp knows"),
         ({"unsafe-fixes": "yes"}, "is not a boolean"),
         ({"fix-all": [3]}, "every entry must be a string"),
         ({"exclude": "old/"}, "is not an array"),
@@ -69,7 +70,7 @@ def test_good(values: dict[str, object], field: str, value: object) -> None:
         ({"rules": {"unknown-flag": "loud"}}, "'loud' is not one of error"),
         ({"targets": [{}]}, "each target is a table"),
         ({"targets": [{"cpu": "x"}]}, "each target is a table"),
-        ({"targets": [{"gpu": "h9000"}]}, "is not a GPU spec-lsp knows"),
+        ({"targets": [{"gpu": "h9000"}]}, "is not a GPU that spec-lsp knows"),
         ({"targets": [{"sglang": "soon"}]}, "is not a release"),
     ],
 )
@@ -134,6 +135,28 @@ def test_schema_has_every_setting() -> None:
     assert set(schema["properties"]) == {f.name.replace("_", "-") for f in fields(Settings)}
     assert all(p["description"].endswith(".") and "type" in p for p in schema["properties"].values())
     assert schema["additionalProperties"] is False
+
+
+@pytest.mark.parametrize(
+    ("values", "fits"),
+    [
+        ({"rules": {"unknown-flag": "off", "SPC021": "hint"}}, True),
+        ({"rules": {"unknwon-flag": "off"}}, False),
+        ({"rules": {"unknown-flag": "loud"}}, False),
+        ({"fix-all": ["all"]}, True),
+        ({"fix-all": ["deprecated-flag", "SPC021"]}, True),
+        ({"fix-all": ["deprecated"]}, False),
+        ({"gpu": "NVIDIA H200", "sglang": "v0.5.19"}, True),
+    ],
+)
+def test_the_schema_refuses_what_reading_refuses(values: dict[str, object], fits: bool) -> None:
+    assert Draft7Validator(json_schema()).is_valid(values) == fits == (read_settings(values)[1] == [])
+
+
+@pytest.mark.parametrize("setting", ["gpu", "sglang"])
+def test_what_the_schema_offers_can_be_used(setting: str) -> None:
+    for example in json_schema()["properties"][setting]["examples"]:
+        assert read_settings({setting: example})[1] == []
 
 
 def test_severity_of() -> None:

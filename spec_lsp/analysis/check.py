@@ -352,11 +352,11 @@ def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None
     release, known = named.value, catalog_release(named.value)
     place = named.place or launch.place
     if release > newest():
-        message = f"SGLang {release} is newer than any release spec-lsp knows: flags and values unknown to {known} are warnings only."
+        message = f"SGLang {release} is newer than any release that spec-lsp knows: what {known} does not have is told as a warning only."
     elif release < releases()[0]:
         message = (
-            f"SGLang {release} ({named.source}) is older than any release spec-lsp knows: the launch is checked by the flags of "
-            f"{known}, and a flag that no release knows may be one of {release}'s."
+            f"SGLang {release} ({named.source}) is older than any release that spec-lsp knows: the launch is checked against the flags of "
+            f"{known}, and a flag that no known release has may be one of {release}'s."
         )
     elif known < OLDEST_MODELLED:
         message = (
@@ -364,7 +364,7 @@ def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None
             f"launch is checked by its flags only. From {OLDEST_MODELLED} on it is checked whole."
         )
     elif release != known:
-        message = f"spec-lsp does not know SGLang {release} ({named.source}): the launch is checked as {known}."
+        message = f"spec-lsp does not know SGLang {release} ({named.source}): the launch is checked against {known}."
     else:
         return None
     return Diagnostic(RELEASE_NOT_SHIPPED, RELEASE_NOT_SHIPPED.severity, message, place, f"unknown-release:{release}")

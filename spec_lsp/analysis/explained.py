@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from spec_lsp.catalog.history import Span
 from spec_lsp.catalog.model import Variable
-from spec_lsp.resolution.engine import Rule
+from spec_lsp.catalog.store import releases
+from spec_lsp.resolution.engine import Rule, in_release
+from spec_lsp.resolution.examples import command_of, in_lines, read_example
 
 
 def facts(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -39,10 +42,25 @@ def lines(rule: Rule) -> Iterator[str]:
         yield from ("", rule.explanation)
     shown = [f"{label}: {_code(value, label)}" for label, value in facts(rule) if label not in ("topic", "when")]
     yield from ("", " · ".join(shown))
-    for words, examples in (("Refused" if rule.severity == "error" else "Reported", rule.bad), ("Accepted", rule.good)):
-        written = [e for e in examples if e]
+    good = "Accepted" if rule.severity == "error" else "Not reported"
+    for words, written in (
+        ("Refused" if rule.severity == "error" else "Reported", commands(rule, rule.bad)),
+        (good, commands(rule, rule.good)),
+    ):
         if written:
-            yield from ("", f"{words}:", "", "```text", *written, "```")
+            told = (line for command in written for line in in_lines(command, WIDTH))
+            yield from ("", f"{words}:", "", "```sh", *told, "```")
+
+
+WIDTH = 100
+"""Characters of a line of an example."""
+
+
+def commands(rule: Rule, examples: Iterable[str]) -> list[str]:
+    """A rule's examples as commands that tell at a prompt what SGLang does with them."""
+    of_rule = str(next(r for r in reversed(releases()) if in_release(r, rule.since, rule.until)))
+    read = (read_example(text) for text in examples if text)
+    return [command_of(example if example.release else replace(example, release=of_rule)) for example in read]
 
 
 def _code(value: str, label: str) -> str:

@@ -129,7 +129,7 @@ def _problem(text: str) -> str:
         if name == "sglang" and Release.read(value) is None:
             return f"`{value}` is not a release of SGLang; write it as `sglang=0.5.19`."
         if name == "gpu" and find(value) is None:
-            return f"`{value}` is not a GPU spec-lsp knows; it knows {', '.join([*DEVICES, *FAMILIES])}."
+            return f"`{value}` is not a GPU that spec-lsp knows. It knows {', '.join([*DEVICES, *FAMILIES])}."
         if name not in ("sglang", "gpu"):
             return f"`{name}` is not a directive; known are `sglang=…`, `gpu=…` and `ignore[…]`."
     return ""

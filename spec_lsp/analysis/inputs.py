@@ -14,10 +14,12 @@ from spec_lsp.resolution.engine import Severity
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A world somebody named: a release, a device (or family), or both; None where it is left open."""
+    """A world somebody named: a release, a device (or family), or both; None where it is left open. `…_from` says by what."""
 
     release: Release | None = None
     hardware: Hardware | None = None
+    release_from: str = "settings"
+    hardware_from: str = "settings"
 
     def __str__(self) -> str:
         parts = [f"SGLang {self.release}" if self.release else "", self.hardware.title if self.hardware else ""]

@@ -51,8 +51,8 @@ AMBIGUOUS_FLAG = _argparse(
     "--disable-flashinfer", "--disable-flashinfer-autotune",
 )  # fmt: skip
 INVALID_CHOICE = _argparse(
-    3, "invalid-choice", "The flag does not take this value.",
-    "The flag takes one of a fixed list of values in this release, and argparse stops the launch at any other.",
+    3, "invalid-choice", "The flag does not accept this value.",
+    "The flag accepts one of a fixed list of values in this release, and argparse stops the launch at any other.",
     "--attention-backend flash", "--attention-backend flashinfer",
 )  # fmt: skip
 INVALID_VALUE = _argparse(
@@ -61,18 +61,18 @@ INVALID_VALUE = _argparse(
     "--tp-size two", "--tp-size 2",
 )  # fmt: skip
 MISSING_VALUE = _argparse(
-    5, "missing-value", "The flag wants a value and has none.",
+    5, "missing-value", "The flag needs a value, and none is given.",
     "The flag stands at the end of the command or before another flag. argparse stops the launch.",
     "--tp-size", "--tp-size 2",
 )  # fmt: skip
 UNEXPECTED_VALUE = _argparse(
-    6, "unexpected-value", "The flag is a switch and takes no value.",
+    6, "unexpected-value", "The flag is a switch and accepts no value.",
     "Switches are turned on by their presence alone: `--flag=true` stops the launch.",
     "--trust-remote-code=true", "--trust-remote-code",
 )  # fmt: skip
 STRAY_ARGUMENT = _argparse(
-    7, "stray-argument", "A word that belongs to no flag.",
-    "SGLang takes no words of its own besides the model of `sglang serve`; argparse stops the launch with `unrecognized arguments`. "
+    7, "stray-argument", "The word belongs to no flag.",
+    "SGLang accepts no word without a flag but the model of `sglang serve`; argparse stops the launch with `unrecognized arguments`. "
     "Often it is a value too many, or a flag that lost its dashes.",
     "--tp-size 2 4", "--tp-size 2",
 )  # fmt: skip
@@ -82,7 +82,7 @@ MISSING_FLAG = _argparse(
     "model=none -- --tp-size 2", "--model-path {models}/llama-3.1-8b",
 )  # fmt: skip
 CONFIG_MISSING = _config(
-    9, "config-file-missing", "The --config file is not there, or is not named as SGLang wants it.",
+    9, "config-file-missing", "The --config file is not there, or is not named as SGLang expects.",
     "SGLang reads the file before anything else: it must exist and end in .yaml or .yml.",
     "_validate_yaml_file", "--config missing.yaml", "--tp-size 2",
 )  # fmt: skip
@@ -93,19 +93,19 @@ CONFIG_TWICE = _config(
 )  # fmt: skip
 CONFIG_NOT_A_MAPPING = _config(
     11, "config-not-a-mapping", "The --config file does not hold one mapping of flags to values.",
-    "SGLang takes a YAML file whose top level is a mapping: `tp-size: 2`, one line a flag. It stops at a list, at an empty file, and at "
+    "SGLang accepts a YAML file whose top level is a mapping: `tp-size: 2`, one line a flag. It stops at a list, at an empty file, and at "
     "YAML that cannot be read.",
     "_parse_yaml_config",
 )  # fmt: skip
 CONFIG_KEY = _config(
     14, "config-key-not-taken", "The flag cannot be given in a --config file.",
-    "SGLang turns keys into flags by what kind of flag they are, and stops at kinds it does not know, such as deprecated flags. "
+    "SGLang turns keys into flags by what kind of flag they are, and stops at kinds that it cannot convert, such as deprecated flags. "
     "Give it on the command line.",
     "_convert_config_to_args",
 )  # fmt: skip
 REMOVED_FLAG = _rule(
-    12, "removed-flag", "The flag is only kept to stop the launch.",
-    "SGLang still knows the flag and refuses to start with it, so that nobody relies on something that is gone.",
+    12, "removed-flag", "The flag was removed, and SGLang refuses to start with it.",
+    "SGLang still recognizes the flag, but refuses to start with it, so that no launch silently loses what the flag did.",
     "arguments", raises="ValueError", sglang="server_args.py:__call__",
 )  # fmt: skip
 CONFIG_IGNORED = _rule(
@@ -136,7 +136,8 @@ OVERRIDDEN_VALUE = _rule(
 )  # fmt: skip
 RELEASE_NOT_SHIPPED = _rule(
     23, "unknown-release", "spec-lsp does not know this release of SGLang.",
-    "The launch is checked as a later mend of the same release that spec-lsp knows (0.5.8.post1 for 0.5.8), else as the nearest older one. "
+    "The launch is checked against a post-release of the same version where spec-lsp knows one (0.5.8.post1 for 0.5.8), else against the "
+    "nearest older release. "
     "On a release newer than the newest known one, unknown flags and choices are warnings only.",
     "spec-lsp", severity="information",
 )  # fmt: skip
@@ -148,14 +149,14 @@ UNREAD_VARIABLE = _rule(
     "environment", severity="hint",
 )  # fmt: skip
 DEPRECATED_VARIABLE = _rule(
-    25, "deprecated-variable", "The environment variable is on its way out.",
-    "SGLang warns about it at start, or no longer does what it says, and will drop it in a later release.",
+    25, "deprecated-variable", "The environment variable is deprecated.",
+    "SGLang warns about it at start, or no longer does what it says, and will remove it in a later release.",
     "environment", severity="hint", sglang="environ.py",
 )  # fmt: skip
 VARIABLE_VALUE = _rule(
     26, "variable-value", "SGLang cannot read the value of this environment variable.",
-    "A switch takes 1, true, 0 or false, a number digits. SGLang warns about anything else in its log and goes on as if the variable were "
-    "not set, or were off.",
+    "A switch accepts 1, true, 0 or false; a number is written in digits. SGLang warns about anything else in its log and goes on as if "
+    "the variable were not set, or were off.",
     "environment", severity="hint", sglang="environ.py:parse",
 )  # fmt: skip
 MORE_GPUS_THAN_VISIBLE = _rule(
@@ -173,10 +174,10 @@ CHANGED_VALUE = _rule(
 )  # fmt: skip
 
 ABBREVIATED_FLAG = _rule(
-    29, "abbreviated-flag", "The flag is taken as an abbreviation of a much longer one.",
+    29, "abbreviated-flag", "SGLang reads the flag as an abbreviation of a much longer one.",
     "argparse completes any beginning that fits one flag alone. So a flag that is gone, or that never was, may turn on something else "
     "that begins with the same letters, and a later release may end the launch when a second flag fits. Write the flag in full, or "
-    "leave it out.",
+    "remove it.",
     "arguments", severity="information",
 )  # fmt: skip
 
@@ -206,7 +207,7 @@ MISSING_BACKSLASH = _rule(
 )  # fmt: skip
 
 LIST_FOR_A_SHELL = _rule(
-    34, "list-for-a-shell", "What looks like a list of arguments is no JSON, so Docker hands it to a shell.",
+    34, "list-for-a-shell", "What looks like a list of arguments is not valid JSON, so Docker hands it to a shell.",
     "`CMD` and `ENTRYPOINT` are lists of arguments only where all of it is JSON: each argument in double quotes, commas between them. "
     "Anything else is a command line for `/bin/sh -c`, and a shell takes the bracket and the first argument for the name of a program.",
     "shell", severity="error",
@@ -232,7 +233,7 @@ KV_CACHE_DTYPES_DIFFER = _together(
     "disaggregation", "disaggregation/common/conn.py:try_ensure_parallel_info",
 )  # fmt: skip
 PIPELINE_SIZES_DIFFER = _together(
-    52, "pipeline-sizes-differ", "A decode server has more pipeline stages than one, and not as many as its prefill server.",
+    52, "pipeline-sizes-differ", "A decode server has several pipeline stages, but not as many as its prefill server.",
     "A decode server takes the layers of a prefill server stage by stage, or all of them with one stage of its own: its `--pp-size` is 1 "
     "or the prefill server's.",
     "disaggregation", "disaggregation/common/conn.py:_resolve_rank_mapping",
@@ -275,13 +276,13 @@ MORE_GPUS_TOGETHER = _together(
 # --- spec-lsp's own comments -------------------------------------------------------------------------------------------
 
 UNUSED_IGNORE = _rule(
-    40, "unused-ignore", "The ignore comment silences nothing.",
+    40, "unused-ignore", "The ignore comment has no effect.",
     "The finding it was written for is gone, or the rule's name is misspelt.",
     "spec-lsp", severity="hint",
 )  # fmt: skip
 UNKNOWN_DIRECTIVE = _rule(
-    41, "unknown-directive", "The comment to spec-lsp cannot be understood.",
-    "Known are `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: ignore-file[rule-name] reason` and "
+    41, "unknown-directive", "spec-lsp cannot read this comment.",
+    "Valid comments are `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: ignore-file[rule-name] reason` and "
     "`# spec-lsp: sglang=0.5.19 gpu=b200`.",
     "spec-lsp", severity="warning",
 )  # fmt: skip
@@ -290,25 +291,25 @@ UNKNOWN_DIRECTIVE = _rule(
 
 NOT_JUDGED = _rule(
     42, "not-judged", "spec-lsp could not judge the launch.",
-    "A fault of spec-lsp's own, not of the launch's: nothing is said of this launch, and everything else is checked. `spec-lsp check` "
-    "exits with 2. Please report what the message names.",
+    "This is a bug in spec-lsp, not a mistake in the launch. Nothing is reported for this launch; everything else is "
+    "checked. `spec-lsp check` exits with 2. Please report what the message names.",
     "spec-lsp", severity="warning",
 )  # fmt: skip
 NOT_READ_WHOLE = _rule(
-    43, "not-read-whole", "The file was not read whole.",
+    43, "not-read-whole", "The file was not read completely.",
     "spec-lsp bounds the work that any file can cost it, so that no file can keep it busy. What lies past a bound is taken as unknown, and "
     "launches that are started there are not checked. No file that people are known to write meets one.",
     "spec-lsp", severity="warning",
 )  # fmt: skip
 SETTING_NOT_USED = _rule(
-    44, "setting-not-used", "A setting that spec-lsp cannot use.",
-    "The file of settings cannot be read, has a key that spec-lsp does not know, or a value that it cannot use. What is wrong is left out, "
-    "and everything else holds. A settings file is part of the repository, so it may not name folders outside of it: model folders and "
+    44, "setting-not-used", "spec-lsp cannot use this setting.",
+    "The file of settings cannot be read, has a key that spec-lsp does not know, or a value that it cannot use. The wrong part is ignored, "
+    "and everything else applies. A settings file is part of the repository, so it may not name folders outside of it: model folders and "
     "interpreters elsewhere are named on the command line, or in the editor's settings.",
     "spec-lsp", severity="warning",
 )  # fmt: skip
 FILE_LEFT_OUT = _rule(
-    45, "file-left-out", "A file that the launch depends on is not read.",
+    45, "file-left-out", "spec-lsp does not read a file that the launch depends on.",
     "spec-lsp reads the regular files of the workspace and nothing else: the folders that are open in the editor, or what is named on the "
     "command line with the checkout around it. A file that lies elsewhere, itself or behind a link, is not opened, so that checking a "
     "repository is as safe as looking at it; what the file sets is unknown.",

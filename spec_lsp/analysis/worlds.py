@@ -71,7 +71,7 @@ def assume(
         asked = (Named(options.release, "asked for"),) if options.release else ()
         chosen = asked or _releases_of(directed_release, target, clued_releases)
         named += chosen
-        device = directed_device or (Named(target.hardware, "settings") if target.hardware else clued_device)
+        device = directed_device or (Named(target.hardware, target.hardware_from) if target.hardware else clued_device)
         devices = [Named(device.value, device.source)] if device else _possible(launch, document)
         for release in chosen or (Named(newest(), NOT_NAMED),):
             worlds += [World(release.value, d.value, release.source, d.source) for d in devices]
@@ -125,7 +125,7 @@ def _releases_of(
 ) -> tuple[Named[Release], ...]:
     if directed is not None:
         return (directed,)
-    return (Named(target.release, "settings"),) if target.release else tuple(clued)
+    return (Named(target.release, target.release_from),) if target.release else tuple(clued)
 
 
 def _releases(
@@ -141,7 +141,7 @@ def _releases(
             likely = [n for n in found if kind == "pin" or n.place == found[0].place]
             return tuple(reversed({n.value: n for n in reversed(likely)}.values()))
     if options.otherwise.release is not None:
-        return (Named(options.otherwise.release, "settings"),)
+        return (Named(options.otherwise.release, options.otherwise.release_from),)
     pinned = None if any(t.release for t in options.targets) else workspace.release(document)
     return (Named(*pinned),) if pinned else ()
 
@@ -162,7 +162,7 @@ def _hardware(clues: Iterable[Clue], options: Options) -> Named[Hardware] | None
         for clue in clues:
             if clue.kind == kind and (device := hardware_of(clue)) is not None:
                 return Named(device, source, clue.place)
-    return Named(options.otherwise.hardware, "settings") if options.otherwise.hardware else None
+    return Named(options.otherwise.hardware, options.otherwise.hardware_from) if options.otherwise.hardware else None
 
 
 def _possible(launch: Launch, document: str) -> list[Named[Hardware]]:

@@ -15,8 +15,8 @@ MOST = 12
 class Wording:
     """Sentences about one release's command line."""
 
-    config_twice = "`--config` is given twice; SGLang takes one file and stops. Merge the files."
-    config_without_path = "`--config` wants the path of a YAML file and has none; SGLang stops."
+    config_twice = "`--config` is given twice; SGLang accepts one file and stops. Merge the files."
+    config_without_path = "`--config` needs the path of a YAML file, and none is given, so SGLang stops."
 
     def __init__(self, catalog: Catalog) -> None:
         self.catalog = catalog
@@ -31,8 +31,10 @@ class Wording:
             span = flag_span(fault.typed)
             if suggestion and span is not None:
                 was = _when(span, self.catalog)
-                return f"`{fault.typed}` may mean {_one_of(fault.candidates)}; {was}, and {self.name} stops. Use `{suggestion}`."
-            return f"`{fault.typed}` may mean {_one_of(fault.candidates)}; {self.name} stops. Write the flag in full."
+                return f"`{fault.typed}` may mean {_one_of(fault.candidates)} ({was}), so {self.name} stops. Use `{suggestion}`."
+            return (
+                f"`{fault.typed}` may mean {_one_of(fault.candidates)}, so {self.name} stops. Write the flag in full."
+            )
         if fault.kind == "stray-argument":
             return self._stray(fault, previous)
         if fault.kind == "required" or fault.flag is None:
@@ -45,15 +47,15 @@ class Wording:
             span = choice_span(flag.field, fault.text)
             when = f" ({_when(span, self.catalog)})" if span is not None else ""
             meant = f" Did you mean `{suggestion}`?" if suggestion and not when else ""
-            return f"{typed} does not take `{fault.text}` in {self.name}{when}; it takes {_one_of(fault.candidates)}.{meant}"
+            return f"{typed} does not accept `{fault.text}` in {self.name}{when}.{meant} It accepts {_one_of(fault.candidates)}."
         if fault.kind == "invalid-value":
-            return f"{typed} wants {fault.expected}, not `{fault.text}`."
+            return f"{typed} expects {fault.expected}, not `{fault.text}`."
         if fault.kind == "missing-value":
             what = "at least one value" if flag.nargs == "+" else "a value"
-            return f"{typed} wants {what} and has none; {self.name} stops."
+            return f"{typed} needs {what}, and none is given, so {self.name} stops."
         if fault.kind == "unexpected-value":
             off = f" Write `--no-{fault.typed[2:]}` to turn it off." if flag.action == "boolean" else ""
-            return f"{typed} is a switch and takes no value; `={fault.text}` stops the launch.{off}"
+            return f"{typed} is a switch and accepts no value, so `={fault.text}` stops the launch.{off}"
         return f"{self.name} refuses to start with {typed}.{_instead(replacement(flag.name, self.catalog.release))}"
 
     def _unknown_flag(self, fault: Fault, suggestion: str | None) -> str:
@@ -62,7 +64,7 @@ class Wording:
             key = fault.typed.removeprefix("--")
             way = f" Write `{suggestion.removeprefix('--')}`." if suggestion else ""
             was = f": {_when(span, self.catalog)}" if span is not None else ""
-            return f"SGLang makes `--{key}` of the key `{key}`, and {self.name} has no such flag{was}.{way}"
+            return f"SGLang turns the key `{key}` into the flag `--{key}`, which {self.name} does not have{was}.{way}"
         if span is not None:
             instead = (
                 replacement(fault.typed) if span.until is not None and span.until <= self.catalog.release else None
@@ -80,11 +82,11 @@ class Wording:
         when = f" ({_when(span, self.catalog)})" if span is not None and self.catalog.release not in span else ""
         meant = f" Did you mean `{suggestion}`?" if suggestion else ""
         meant = f" Use `{suggestion}`." if suggestion and span is not None else meant
-        return f"The engine of {self.name} takes no argument `{name}`{when}; Python stops with a TypeError.{meant}"
+        return f"The engine of {self.name} accepts no argument `{name}`{when}, so Python stops with a TypeError.{meant}"
 
     def misspelt_keyword(self, name: str, text: str, near: str) -> str:
         """Of a value that `Engine(…)` takes as it is."""
-        return f"{self.name} knows no `{text}` for `{name}`: the engine takes it and fails where it is looked up. Did you mean `{near}`?"
+        return f"{self.name} has no `{text}` for `{name}`: the engine fails when it looks the name up. Did you mean `{near}`?"
 
     def _stray(self, fault: Fault, previous: str | None) -> str:
         texts = (w.text.replace("\n", "\\n") for w in fault.words if w.text is not None)
@@ -92,16 +94,18 @@ class Wording:
         verb = "belongs" if len(fault.words) == 1 else "belong"
         flag = self.catalog.flag(previous) if previous else None
         if flag is not None and flag.nargs == 0:
-            return f"`{previous}` is a switch and takes no value; {words} {verb} to no flag, and {self.name} stops."
+            return (
+                f"`{previous}` is a switch and accepts no value, so {words} {verb} to no flag, and {self.name} stops."
+            )
         if any(flag_and_value(w.text) for w in fault.words):
-            return f"{words} {verb} to no flag, and {self.name} stops: flag and value are one word here, with a blank in it."
+            return f"{words} {verb} to no flag, and {self.name} stops: flag and value are written as one word here, with a blank in it."
         return f"{words} {verb} to no flag, and {self.name} stops."
 
     def abbreviated(self, typed: str, matched: str) -> str:
         """Of a flag that is written in part."""
         span = flag_span(typed)
         was = f" ({_when(span, self.catalog)})" if span is not None else ""
-        return f"{self.name} has no flag `{typed}`{was}: it takes the word as an abbreviation of `{matched}`."
+        return f"{self.name} has no flag `{typed}`{was}: it reads the word as an abbreviation of `{matched}`."
 
     def deprecated(self, flag: Flag, spelling: str) -> tuple[str, str | None]:
         """The message, and what to write instead."""
@@ -118,7 +122,7 @@ class Wording:
     def serve_without_model(self, positional: bool, word: str | None) -> str:
         if positional and word is not None:
             return (
-                f"`sglang serve` of {self.name} does not take the model as a bare word (that came with 0.5.16); "
+                f"`sglang serve` of {self.name} does not accept the model as a bare word (that came with 0.5.16); "
                 f"write `--model-path {word}`."
             )
         return (
@@ -127,7 +131,7 @@ class Wording:
         )
 
     def config_not_yaml(self, name: str) -> str:
-        return f"`{name}` does not end in .yaml or .yml; SGLang takes no other file for --config."
+        return f"`{name}` does not end in .yaml or .yml; SGLang accepts no other file for --config."
 
     def config_missing(self, name: str) -> str:
         return f"There is no file `{name}`; SGLang reads its --config file first and stops."
@@ -135,13 +139,13 @@ class Wording:
     def config_unusable(self, name: str, problem: str | None) -> str:
         if problem is None:
             return f"`{name}` must hold one mapping of flags to values; SGLang stops at anything else."
-        return f"`{name}` is no YAML that can be read: {problem}. SGLang stops."
+        return f"`{name}` cannot be read as YAML: {problem}. SGLang stops."
 
     def config_key(self, key: str, flag: Flag | None) -> str:
         if flag is None:
-            return f"The key `{key}` is no text; {self.name} crashes at it."
+            return f"The key `{key}` is not a text, so {self.name} crashes."
         name = flag.name
-        return f"{self.name} does not take `{key}` in a --config file and stops; give `{name}` on the command line."
+        return f"{self.name} does not accept `{key}` in a --config file and stops. Give `{name}` on the command line."
 
     def config_ignored(self, typed: str) -> str:
         return f"SGLang ignores the file of `{typed}`: it looks for the exact word `--config` with the path as the next word."

@@ -45,8 +45,8 @@ def _rules() -> Iterator[str]:
     )
     yield ""
     yield (
-        "Examples are argument lists of a launch, on an H100 with Llama 3.1 8B where nothing else stands in front of "
-        "`--`."
+        "Examples are commands to paste: `spec-lsp resolve` says what SGLang does with the launch behind `--`, without a GPU or SGLang. "
+        "A model in `/models` stands for your own copy of such a checkpoint."
     )
     for topic, rules in by_topic().items():
         yield from ("", f"## {topic.replace('_', ' ').capitalize()}", "")

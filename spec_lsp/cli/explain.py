@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any
 
-from spec_lsp.analysis.explained import facts, variable_facts
+from spec_lsp.analysis.explained import commands, facts, variable_facts
 from spec_lsp.analysis.hover import type_of
 from spec_lsp.analysis.rules import all_rules, find_rule
 from spec_lsp.catalog import SUPPRESS, Flag, Release, environment, nearest, releases
@@ -20,6 +20,7 @@ from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
 from spec_lsp.cli.worlds import read_release
 from spec_lsp.resolution.engine import Rule
+from spec_lsp.resolution.examples import in_lines
 
 MANY = 12
 """Flags named at most when an abbreviation fits several."""
@@ -74,13 +75,13 @@ def explain_rule(rule: Rule, style: Style) -> Iterator[str]:
     wide = max(len(label) for label, _ in told) + 1
     yield from (f"{label + ':':<{wide}} {value}" for label, value in told)
     for label, examples in (("refused", rule.bad), ("accepted", rule.good)):
-        shown = [e for e in examples if e]
+        shown = commands(rule, examples)
         if shown:
             word = label if rule.severity == "error" else {"refused": "reported", "accepted": "not reported"}[label]
             yield ""
             yield style.paint(f"{word}:", "bold")
-            for example in shown:
-                yield from (f"    {line}" for line in fold(example, width() - 4))
+            for command in shown:
+                yield from (f"    {line}" for line in in_lines(command, width() - 4))
     yield ""
     yield style.prose(f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`")
 

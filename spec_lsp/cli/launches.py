@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -65,8 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
             failed = True
             continue
         progress.clear()
-        for read in listed.analysis.launches:
-            report = replace(read, worlds=tuple(_as_asked(w, arguments) for w in read.worlds))
+        for report in listed.analysis.launches:
             if arguments.json:
                 print(json_text(as_json(report, listed.sources)), file=in_utf_8(sys.stdout))
             else:
@@ -76,16 +75,6 @@ def run(arguments: argparse.Namespace) -> int:
     if not found and not arguments.json:
         print("No launch of SGLang was found.")
     return FAILED if failed else CLEAN
-
-
-def _as_asked(world: World, arguments: argparse.Namespace) -> World:
-    """The world, with the option that names it: to an analysis, options are targets like those of the settings."""
-    release, hardware = world.release_from, world.hardware_from
-    return replace(
-        world,
-        release_from="--sglang" if arguments.sglang and release == "settings" else release,
-        hardware_from="--gpu" if arguments.gpu and hardware == "settings" else hardware,
-    )
 
 
 def _read(path: str, checker: Checker) -> Listed:

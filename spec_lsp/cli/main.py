@@ -70,6 +70,7 @@ def _version() -> int:
 
 def _run(words: list[str]) -> int:
     from importlib import import_module
+    from importlib.util import find_spec
 
     from spec_lsp.cli.arguments import parser
 
@@ -92,5 +93,21 @@ def _run(words: list[str]) -> int:
     if arguments.command is None:
         top.print_help()
         return FAILED
+    lacking = [package for module, package in NEEDED.items() if find_spec(module) is None]
+    if lacking:
+        raise UsageError(
+            f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed, and spec-lsp needs "
+            f"{'it' if len(lacking) == 1 else 'them'}: run `{sys.executable} -m pip install {' '.join(lacking)}`"
+        )
     code: int = import_module(f"spec_lsp.cli.{arguments.command}").run(arguments)
     return code
+
+
+NEEDED = {
+    "pygls": "pygls",
+    "lsprotocol": "lsprotocol",
+    "yaml": "PyYAML",
+    "tree_sitter": "tree-sitter",
+    "tree_sitter_bash": "tree-sitter-bash",
+}
+"""The modules of the packages that spec-lsp depends on. Some are imported late: what is lacking is told before work begins."""

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any
 
-from spec_lsp.settings import Settings
+from spec_lsp.settings import Settings, schema_of
 
 OWN: Mapping[str, Mapping[str, Any]] = {
     "path": {
@@ -33,7 +33,7 @@ def properties() -> dict[str, dict[str, Any]]:
     """`contributes.configuration.properties`: every setting by its name in VS Code."""
     declared = {
         _camel(f.name): {
-            **f.metadata["schema"],
+            **schema_of(f),
             "default": _default(f),
             "markdownDescription": f.metadata["description"],
         }

@@ -91,18 +91,23 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _asked(arguments: argparse.Namespace, around: Surroundings, document: str) -> Asked:
-    words = [*arguments.argv]
-    if words[:1] == ["--"]:
-        words.pop(0)
-    env = dict(_pair(text) for text in arguments.env)
-    env.update(_leading_variables(words))
-    program, argv = entry_point(words)
+    env, program, argv = typed_launch(arguments)
     if not argv:
         raise UsageError("there is no launch; write it after `--`: spec-lsp resolve -- --model-path MODEL …")
     release, release_from = _release(arguments.sglang, around, document)
     gpu, gpu_from = (arguments.gpu, "--gpu") if arguments.gpu else (around.settings.gpu, "settings")
     hardware = read_gpu(gpu) if gpu else None
     return Asked(tuple(argv), env, program, release, release_from, hardware, gpu_from if hardware else "")
+
+
+def typed_launch(arguments: argparse.Namespace) -> tuple[dict[str, str], Program, list[str]]:
+    """The environment, the program and its words behind `--`."""
+    words = [*arguments.argv]
+    if words[:1] == ["--"]:
+        words.pop(0)
+    env = dict(_pair(text) for text in arguments.env)
+    env.update(_leading_variables(words))
+    return env, *entry_point(words)
 
 
 def _pair(text: str) -> tuple[str, str]:

@@ -6,6 +6,7 @@ import argparse
 import sys
 from typing import Any
 
+from spec_lsp.analysis.explained import commands
 from spec_lsp.analysis.rules import all_rules, by_topic
 from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.style import style_for
@@ -47,6 +48,6 @@ def as_json(rule: Rule) -> dict[str, Any]:
         "sglang": rule.sglang or None,
         "raises": rule.raises or None,
         "earlier": [{"before": e.before, "sglang": e.sglang, "raises": e.raises or rule.raises} for e in rule.earlier],
-        "bad": [e for e in rule.bad if e],
-        "good": [e for e in rule.good if e],
+        "bad": commands(rule, rule.bad),
+        "good": commands(rule, rule.good),
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spec_lsp.analysis.inputs import Options
@@ -97,10 +97,14 @@ class Folders:
             file = in_workspace(file, Area(roots))
         named = {"targets": [dict(t) for t in self._named]} if self._named else {}
         settings, _ = read_settings(merge(file.table if file else {}, named))
+        wished = options(settings, honour_ignores=self._honour_ignores)
+        if named:
+            asked = (replace(t, release_from="--sglang", hardware_from="--gpu") for t in wished.targets)
+            wished = replace(wished, targets=tuple(asked))
         return Surroundings(
             settings,
             file,
-            options(settings, honour_ignores=self._honour_ignores),
+            wished,
             DiskWorkspace(
                 tuple(map(Path, roots)), models=(*self._models, *map(Path, settings.models)), typed=self._typed
             ),

@@ -41,7 +41,7 @@ def prefill_context_parallel_off_cuda(c: Config) -> Refusal | None:
         return Refusal(
             at="enable_prefill_cp",
             message=f"{c.shown('enable_prefill_cp')} is not available on {c.gpu.title}: this SGLang release has no "
-            "context-parallel prefill there. Leave it out.",
+            "context-parallel prefill there. Remove it.",
             fixes=(dropping("enable_prefill_cp"),),
         )
     return None
@@ -69,7 +69,7 @@ handle_dcp_validation = handle_decode_context_parallelism
 
 @handle_decode_context_parallelism.adjusts("dcp_comm_backend", since="0.5.20")
 def choose_dcp_exchange(c: Config) -> None:
-    """Decode context parallelism takes the fastest exchange that the platform has."""
+    """Decode context parallelism uses the fastest communication backend of the platform."""
     if c.dcp_comm_backend is not None:
         return
     if c.dcp_size <= 1:
@@ -92,7 +92,7 @@ def decode_context_parallel_size_below_one(c: Config) -> Refusal | None:
     if c.dcp_size < 1:
         return Refusal(
             at="dcp_size",
-            message=f"{c.shown('dcp_size')} is no group size: SGLang wants at least 1, which means no decode context "
+            message=f"{c.shown('dcp_size')} is not a group size: it must be at least 1, which means no decode context "
             "parallelism.",
             fixes=(dropping("dcp_size"), setting(dcp_size=1)),
         )
@@ -107,7 +107,7 @@ def decode_context_parallel_size_below_one(c: Config) -> Refusal | None:
 def decode_context_parallel_not_available(c: Config) -> Refusal | None:
     """In this release decode context parallelism runs on NVIDIA and AMD GPUs, on NVIDIA without speculative decoding.
 
-    Verifying draft tokens over a KV cache that is spread over GPUs came in 0.5.17. Drop one of the two or use a newer
+    Verifying draft tokens over a KV cache that is spread over GPUs came in 0.5.17. Remove one of the two or use a newer
     release.
     """
     if c.dcp_size <= 1 or c.gpu.is_hip or (c.gpu.is_cuda and c.speculative_algorithm is None):
@@ -116,7 +116,7 @@ def decode_context_parallel_not_available(c: Config) -> Refusal | None:
     return Refusal(
         at="dcp_size",
         related_fields=(other,),
-        message=f"{c.shown('dcp_size')} is not available with {c.shown(other)} in SGLang {c.release}. Leave it out.",
+        message=f"{c.shown('dcp_size')} is not available with {c.shown(other)} in SGLang {c.release}. Remove it.",
         fixes=(dropping("dcp_size"), dropping(other)),
     )
 
@@ -152,7 +152,7 @@ def dcp_exchange_without_dcp(c: Config) -> Refusal | None:
     """An all-to-all exchange for decode context parallelism was chosen, but there is no such group.
 
     `--dcp-comm-backend a2a` and `fi_a2a` only change how ranks of a DCP group merge their attention results, so SGLang
-    wants `--dcp-size` above 1 with them.
+    needs `--dcp-size` above 1 with them.
     """
     if c.dcp_comm_backend in ("a2a", "fi_a2a") and c.dcp_size <= 1:
         return Refusal(
@@ -240,7 +240,7 @@ CP_MODES = {"in-seq-split": "zigzag", "round-robin-split": "interleave"}
     "prefill_cp_mode", "dsa_prefill_cp_mode", spelling=True,
 )  # fmt: skip
 def read_legacy_context_parallel_flags(c: Config) -> None:
-    """`--enable-prefill-context-parallel` and its kin are old spellings of `--enable-prefill-cp`, kept in step."""
+    """`--enable-prefill-context-parallel` and similar flags are old spellings of `--enable-prefill-cp`, kept in step."""
     plain, sparse = c.enable_prefill_context_parallel, c.enable_dsa_prefill_context_parallel
     if plain or sparse:
         c.set(enable_prefill_cp=True)
@@ -319,7 +319,7 @@ def prefill_context_parallel_model_on_rocm(c: Config) -> Refusal | None:
         return Refusal(
             at="enable_prefill_cp",
             message=f"{c.shown('enable_prefill_cp')} works on {c.gpu.title} only with DeepSeek-V4, not with "
-            f"{c.model.architecture}. Leave it out.",
+            f"{c.model.architecture}. Remove it.",
             fixes=(dropping("enable_prefill_cp"),),
         )
     return None
@@ -338,7 +338,7 @@ def context_parallel_strategy_the_model_lacks(c: Config) -> Refusal | None:
     """The model splits prompts only by the other strategy.
 
     DeepSeek-V3.2 deals tokens out in turn (`interleave`), MiMo-V2 gives every rank one piece from each end (`zigzag`);
-    their attention code knows no other way.
+    their attention code supports no other strategy.
     """
     if not c.enable_prefill_cp or loads_from_instance(c):
         return None
@@ -373,7 +373,7 @@ def _uses_cp_v2(c: Config) -> bool:
     good="--tp-size 2 --attn-cp-size 2 --enable-prefill-cp --cp-strategy zigzag",
 )
 def context_parallel_images(c: Config) -> Refusal | None:
-    """MiMo-V2's context-parallel prefill takes text only.
+    """MiMo-V2's context-parallel prefill supports text only.
 
     Image positions would have to be split over the ranks too, which its code does not do. Serve the language model
     only.
@@ -389,7 +389,7 @@ def context_parallel_images(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_prefill_cp",
         related_fields=("language_only",),
-        message=f"{c.shown('enable_prefill_cp')} takes text only with {c.model.architecture}, which also reads "
+        message=f"{c.shown('enable_prefill_cp')} supports text only with {c.model.architecture}, which also reads "
         "images. Add `--language-only` or leave context parallelism out.",
         fixes=(setting(language_only=True), dropping("enable_prefill_cp")),
     )
@@ -557,7 +557,7 @@ def tp_size_not_divisible_by_context_parallel_size(c: Config) -> Refusal | None:
     good="gpu=mi300x -- --tp-size 2 --enable-aiter-allreduce-fusion",
 )  # fmt: skip
 def aiter_allreduce_fusion_with_context_parallel(c: Config) -> Refusal | None:
-    """AITER's fused all-reduce does not know context parallelism or MoE data parallelism.
+    """AITER's fused all-reduce does not support context parallelism or MoE data parallelism.
 
     It fuses the all-reduce over the whole TP group with the norm that follows; these layouts reduce over smaller
     groups.

@@ -527,7 +527,7 @@ def nonpositive_prefill_graph_context(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="cuda_graph_prefill_max_context",
-        message=f"{c.shown('cuda_graph_prefill_max_context')} is no context length, so SGLang stops. Leave it out, or "
+        message=f"{c.shown('cuda_graph_prefill_max_context')} is not a context length, so SGLang stops. Remove it, or "
         "give a positive number.",
         fixes=(dropping("cuda_graph_prefill_max_context"),),
     )

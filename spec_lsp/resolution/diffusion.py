@@ -47,7 +47,7 @@ def unknown_diffusion_algorithm(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="dllm_algorithm",
-        message=f"{c.shown('dllm_algorithm')} names no diffusion algorithm: SGLang knows {', '.join(known)}.",
+        message=f"{c.shown('dllm_algorithm')} names no diffusion algorithm: SGLang has {', '.join(known)}.",
         fixes=(*(setting(dllm_algorithm=name) for name in known), dropping("dllm_algorithm")),
         choices=tuple(known),
     )
@@ -114,7 +114,7 @@ def _gemma_conflict(c: Config) -> tuple[str, str] | None:
     bad="--dllm-algorithm Gemma4Renoise --pp-size 2", good="--tp-size 1",
 )  # fmt: skip
 def diffusion_gemma_conflict(c: Config) -> Refusal | None:
-    """DiffusionGemma does not run this way.
+    """DiffusionGemma does not work with this setting.
 
     Its algorithm (Gemma4Renoise) works on one pipeline stage, without context parallelism or quantization, on CUDA or
     ROCm.
@@ -169,7 +169,7 @@ def _checks_model(c: Config) -> bool:
     good="--tp-size 1",
 )
 def diffusion_algorithm_on_other_model(c: Config) -> Refusal | None:
-    """This is no diffusion language model.
+    """The model is not a diffusion language model.
 
     `--dllm-algorithm` is for models that denoise blocks of tokens: LLaDA2, SDAR and DiffusionGemma. Others write one
     token after another and need no algorithm.
@@ -183,7 +183,7 @@ def diffusion_algorithm_on_other_model(c: Config) -> Refusal | None:
         at="dllm_algorithm",
         related_fields=("model_path",),
         message=f"{c.shown('dllm_algorithm')} is for diffusion language models (LLaDA2, SDAR), and {architecture} is "
-        "none. Leave it out.",
+        "none. Remove it.",
         fixes=(dropping("dllm_algorithm"),),
     )
 
@@ -198,9 +198,9 @@ def diffusion_algorithm_on_other_model(c: Config) -> Refusal | None:
     good="--tp-size 1",
 )
 def diffusion_algorithm_of_other_model(c: Config) -> Refusal | None:
-    """The diffusion algorithm and the model belong to others.
+    """The diffusion algorithm does not work with this model.
 
-    Gemma4Renoise denoises DiffusionGemma and nothing else, and DiffusionGemma knows no other algorithm.
+    Gemma4Renoise denoises DiffusionGemma and nothing else, and DiffusionGemma works with no other algorithm.
     """
     gemma = c.model.architecture == GEMMA
     if (
@@ -228,7 +228,7 @@ def align_pages_to_blocks(c: Config) -> None:
     architecture = c.model.architecture
     block = int(c.model.hf("canvas_length", 256)) if architecture == GEMMA else BLOCK_SIZES.get(architecture)
     if block is None:
-        raise NotKnown("the block size", f"{architecture} is no diffusion model")
+        raise NotKnown("the block size", f"{architecture} is not a diffusion model")
     misaligned = not c.disable_radix_cache and c.page_size % block != 0
     if misaligned or (c.since("0.5.15") and c.page_size > block):
         c.set(page_size=block)

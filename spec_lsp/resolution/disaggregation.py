@@ -36,7 +36,7 @@ def read_mooncake_over_tcp(c: Config) -> None:
 
 
 def _late_allocation_conflict(c: Config) -> tuple[str, str] | None:
-    """What does not go with allocating on decode only once prefill is complete, in SGLang's order."""
+    """What cannot be combined with allocating on decode only once prefill is complete, in SGLang's order."""
     mode, tiers = c.disaggregation_mode, c.enable_hierarchical_cache
     prefill_tiers = mode == "prefill" and tiers
     conflicts = {
@@ -73,7 +73,7 @@ def _late_allocation_conflict(c: Config) -> tuple[str, str] | None:
     good="--disaggregation-mode decode --disaggregation-decode-allocation-policy prefill_complete",
 )  # fmt: skip
 def late_decode_allocation_conflict(c: Config) -> Refusal | None:
-    """Allocating on the decode server only once prefill is complete does not work with this.
+    """Allocating on the decode server only after prefill does not work with this setting.
 
     `--disaggregation-decode-allocation-policy prefill_complete` is for PD servers over Mooncake whose attention is not
     split: no pipeline, context or tensor parallel attention, no radix or hierarchical cache on decode, no role
@@ -89,7 +89,7 @@ def late_decode_allocation_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at="disaggregation_decode_allocation_policy",
         related_fields=(field,),
-        message=f"{c.shown('disaggregation_decode_allocation_policy')} does not go with {label}: {why}. Use `early`.",
+        message=f"{c.shown('disaggregation_decode_allocation_policy')} cannot be combined with {label}: {why}. Use `early`.",
         fixes=(dropping("disaggregation_decode_allocation_policy"),),
     )
 
@@ -113,15 +113,15 @@ def _receives_on_host(c: Config) -> bool:
     good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
 )  # fmt: skip
 def host_receive_threshold_out_of_range(c: Config) -> Refusal | None:
-    """The threshold for receiving into host memory is a share.
+    """The threshold for receiving into host memory must be between 0 and 1.
 
-    `--disaggregation-decode-host-receive-threshold` is the share of used KV cache, 0 to 1, above which a decode server
+    `--disaggregation-decode-host-receive-threshold` is the fraction of the KV cache in use, 0 to 1, above which a decode server
     receives into host memory.
     """
     if not 0 <= c.disaggregation_decode_host_receive_threshold <= 1:
         return Refusal(
             at="disaggregation_decode_host_receive_threshold",
-            message=f"{c.shown('disaggregation_decode_host_receive_threshold')} is no share of the KV cache: it lies "
+            message=f"{c.shown('disaggregation_decode_host_receive_threshold')} is not a fraction of the KV cache: it must lie "
             "between 0 and 1.",
             fixes=(dropping("disaggregation_decode_host_receive_threshold"),),
         )
@@ -135,9 +135,9 @@ def host_receive_threshold_out_of_range(c: Config) -> Refusal | None:
     good="sglang=0.5.23 -- --disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
 )  # fmt: skip
 def host_receive_conflict(c: Config) -> Refusal | None:
-    """A decode server that receives into host memory excludes this.
+    """Receiving into host memory cannot be combined with this setting.
 
-    It needs the host pool for retracted requests, and knows neither HiSparse nor switching roles.
+    It needs the host pool for retracted requests, and supports neither HiSparse nor role switching.
     """
     if not _receives_on_host(c):
         return None
@@ -151,7 +151,7 @@ def host_receive_conflict(c: Config) -> Refusal | None:
         at=field,
         related_fields=("disaggregation_decode_host_receive_threshold",),
         message=f"{c.shown(field)} cannot be combined with {c.shown('disaggregation_decode_host_receive_threshold')}, "
-        "which receives into the host pool. Drop one of the two.",
+        "which receives into the host pool. Remove one of the two.",
         fixes=(dropping(field), dropping("disaggregation_decode_host_receive_threshold")),
     )
 
@@ -194,7 +194,7 @@ def decode_context_parallel_transfer(c: Config) -> Refusal | None:
         at=field,
         related_fields=("dcp_size", "disaggregation_mode"),
         message=f"{c.shown(field)} does not work on a decode server with {c.shown('dcp_size')}, where a sequence's "
-        "pages are spread over ranks. Leave it out.",
+        "pages are spread over ranks. Remove it.",
         fixes=(dropping(field), setting(disaggregation_transfer_backend="mooncake"), dropping("dcp_size")),
     )
 
@@ -225,7 +225,7 @@ def _radix_cache_conflict(c: Config) -> tuple[str, str] | None:
     good="--disaggregation-mode decode --disaggregation-decode-enable-radix-cache",
 )
 def decode_radix_cache_conflict(c: Config) -> Refusal | None:
-    """A decode server cannot keep a radix cache with this.
+    """A radix cache on a decode server does not work with this setting.
 
     `--disaggregation-decode-enable-radix-cache` lets decode reuse the prefixes it has already received. It needs a
     transfer backend that sends the rest only, excludes HiSparse and (before 0.5.23) most speculative decoding.
@@ -239,8 +239,8 @@ def decode_radix_cache_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at="disaggregation_decode_enable_radix_cache",
         related_fields=(field, "disaggregation_mode"),
-        message=f"{c.shown('disaggregation_decode_enable_radix_cache')} does not go with {c.shown(field)}: {why}. "
-        "Leave it out.",
+        message=f"{c.shown('disaggregation_decode_enable_radix_cache')} cannot be combined with {c.shown(field)}: {why}. "
+        "Remove it.",
         fixes=(dropping("disaggregation_decode_enable_radix_cache"), dropping(field)),
     )
 
@@ -251,7 +251,7 @@ def decode_radix_cache_conflict(c: Config) -> Refusal | None:
     good="sglang=0.5.9 -- --disaggregation-mode prefill --disaggregation-decode-tp 2",
 )  # fmt: skip
 def decode_server_told_of_decode_servers(c: Config) -> Refusal | None:
-    """These flags tell a prefill server of its decode servers, not a decode server.
+    """These flags describe decode servers to a prefill server, and do not work on a decode server.
 
     `--disaggregation-decode-tp` and `--disaggregation-decode-dp` describe the other side to a prefill server.
     """
@@ -282,7 +282,7 @@ def keep_no_radix_cache_on_decode(c: Config) -> None:
     good="sglang=0.5.7 -- --tp-size 2 --dp-size 2 --disaggregation-mode decode --prefill-round-robin-balance",
 )  # fmt: skip
 def several_decode_ranks_without_round_robin(c: Config) -> Refusal | None:
-    """A decode server with several data-parallel ranks needs to know that prefill balances round robin.
+    """A decode server with several data-parallel ranks needs a prefill server that balances round robin.
 
     It finds out from the room number which prefill rank a request came from, which works only when prefill deals
     requests out in turn.
@@ -324,7 +324,7 @@ def reserve_slots_in_transfer(c: Config) -> None:
     "disaggregation_decode_tp", "disaggregation_decode_dp", "disaggregation_prefill_pp", until="0.5.10"
 )
 def assume_decode_servers_alike(c: Config) -> None:
-    """A prefill server takes its decode servers to be laid out like itself."""
+    """A prefill server assumes that its decode servers use the same parallel layout."""
     if c.disaggregation_mode != "prefill":
         return
     if c.disaggregation_decode_tp is None:
@@ -398,7 +398,7 @@ def bootstrap_port_beside_rust_server(c: Config) -> Refusal | None:
         at="disaggregation_bootstrap_port",
         related_fields=("port", "SGLANG_RUST_SERVER"),
         message=f"{c.shown('disaggregation_bootstrap_port')} is another port than the Rust server's ({c.port}), which "
-        "answers bootstrap requests itself. Leave it out.",
+        "answers bootstrap requests itself. Remove it.",
         fixes=(dropping("disaggregation_bootstrap_port"), dropping_env("SGLANG_RUST_SERVER")),
     )
 
@@ -496,7 +496,7 @@ def role_switch_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_pd_role_switch",
         related_fields=(field,),
-        message=f"{c.shown('enable_pd_role_switch')} does not rebuild what {c.shown(field)} sets up for a role. Drop "
+        message=f"{c.shown('enable_pd_role_switch')} does not rebuild what {c.shown(field)} sets up for a role. Remove "
         "one of the two.",
         fixes=(dropping("enable_pd_role_switch"), dropping(field)),
     )
@@ -548,7 +548,7 @@ def _supports(c: Config, table: dict[str, str], architecture: str) -> bool:
     good="--tp-size 1",
 )
 def language_model_only_conflict(c: Config) -> Refusal | None:
-    """The vision part of this model cannot be left out so.
+    """The vision part of this model cannot be left out this way.
 
     `--language-model-only` drops the encoders of a few models (DeepSeek-V4.1, Cosmos3, Muse Glimmer) and excludes the
     flags that place encoders elsewhere.
@@ -575,7 +575,7 @@ def language_model_only_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at="language_model_only",
         related_fields=(field,),
-        message=f"{c.shown('language_model_only')} cannot be used with {c.shown(field)}: {why}. Leave it out.",
+        message=f"{c.shown('language_model_only')} cannot be used with {c.shown(field)}: {why}. Remove it.",
         fixes=(dropping("language_model_only"), dropping(field)),
     )
 
@@ -593,7 +593,7 @@ def prefix_image_cache_without_encoder_server(c: Config) -> Refusal | None:
         return Refusal(
             at="enable_prefix_mm_cache",
             related_fields=("encoder_only",),
-            message=f"{c.shown('enable_prefix_mm_cache')} keeps images on an encoder server, and this is none. Leave "
+            message=f"{c.shown('enable_prefix_mm_cache')} keeps images on an encoder server, which this is not. Leave "
             "it out or add `--encoder-only`.",
             fixes=(dropping("enable_prefix_mm_cache"), setting(encoder_only=True)),
         )
@@ -626,7 +626,7 @@ def encoder_server_with_another_role(c: Config) -> Refusal | None:
     bad="sglang=0.5.12 -- --language-only", good="sglang=0.5.12 -- --tp-size 1",
 )  # fmt: skip
 def language_server_without_encoders(c: Config) -> Refusal | None:
-    """A server of the language model alone needs to know its encoders.
+    """A server of the language model alone needs the addresses of its encoders.
 
     With `--language-only` images are encoded elsewhere; `--encoder-urls` says where. From 0.5.13 on encoders may
     register themselves.
@@ -652,7 +652,7 @@ def _infiniband_problem(text: str) -> str | None:
     try:
         mapping = json.loads(text)
     except ValueError:
-        return "it begins like JSON and is none"
+        return "it begins like JSON but is not valid JSON"
     if not mapping:
         return "it maps no GPU"
     if any(not number.isdigit() or not isinstance(devices, str) for number, devices in mapping.items()):
@@ -675,8 +675,8 @@ def _infiniband_problem(text: str) -> str | None:
 def unreadable_infiniband_devices(c: Config) -> Refusal | None:
     """The InfiniBand devices cannot be read.
 
-    Mooncake takes device names separated by commas for all GPUs, a file ending in `.json`, or an inline JSON object from GPU numbers
-    to such names: `{"0": "mlx5_0,mlx5_1"}`. Whether the machine has them only the machine knows.
+    Mooncake accepts device names separated by commas for all GPUs, a file ending in `.json`, or an inline JSON object from GPU numbers
+    to such names: `{"0": "mlx5_0,mlx5_1"}`. Whether the machine has these devices is not checked.
     """
     for field, checked in (
         ("mooncake_ib_device", c.elastic_ep_backend == "mooncake"),
@@ -707,7 +707,7 @@ def check_infiniband_devices(c: Config) -> None:
 
 @handle_encoder_disaggregation.adjusts("encoder_transfer_backend", since="0.5.17")
 def choose_encoder_transfer(c: Config) -> None:
-    """Encoded images go to the scheduler; Kimi-K3 over several GPUs wants them at the tokenizer."""
+    """Encoded images go to the scheduler; Kimi-K3 over several GPUs needs them at the tokenizer."""
     if c.encoder_transfer_backend != "auto":
         return
     at_tokenizer = c.tp_size > 1 and c.model.architecture == "KimiK3ForConditionalGeneration"
@@ -735,7 +735,7 @@ def encoder_server_for_unfit_model(c: Config) -> Refusal | None:
         at=field,
         related_fields=("model_path",),
         message=f"{c.shown(field)} does not work with {c.model.architecture}, whose encoder cannot be taken apart. "
-        "Leave it out.",
+        "Remove it.",
         fixes=(dropping(field),),
     )
 
@@ -764,7 +764,7 @@ def adaptive_encoder_dispatch_without_encoder(c: Config) -> Refusal | None:
             at="enable_adaptive_dispatch_to_encoder",
             related_fields=("language_only",),
             message=f"{c.shown('enable_adaptive_dispatch_to_encoder')} needs an encoder here, but "
-            f"{c.shown('language_only')} loads none for this model. Drop one of the two.",
+            f"{c.shown('language_only')} loads none for this model. Remove one of the two.",
             fixes=(dropping("enable_adaptive_dispatch_to_encoder"), dropping("language_only")),
         )
     return None

@@ -23,7 +23,7 @@ validate_prefill_decode_interval = Handler("validation_hook.py:validate_prefill_
     bad="--prefill-decode-interval=-1", good="--prefill-decode-interval 22",
 )  # fmt: skip
 def negative_prefill_decode_interval(c: Config) -> Refusal | None:
-    """The number of decode steps between prefills is not negative.
+    """The number of decode steps between prefills cannot be negative.
 
     `--prefill-decode-interval` lets decode run so many steps before the next prefill; 0 switches it off.
     `--prefill-decode-interval-min-bs` says from which batch size on.
@@ -33,7 +33,7 @@ def negative_prefill_decode_interval(c: Config) -> Refusal | None:
         value = getattr(c, field)
         if value is not None and value < 0:
             return Refusal(
-                at=field, message=f"{c.shown(field)} is negative; SGLang wants 0 or more.", fixes=(dropping(field),)
+                at=field, message=f"{c.shown(field)} is negative; it must be 0 or more.", fixes=(dropping(field),)
             )
     return None
 
@@ -68,7 +68,7 @@ def response_store_on_separate_servers(c: Config) -> Refusal | None:
             at="enable_response_store",
             related_fields=("disaggregation_mode",),
             message=f"{c.shown('enable_response_store')} does not work with {c.shown('disaggregation_mode')}: no "
-            "server sees a whole turn. Leave it out.",
+            "server sees a whole turn. Remove it.",
             fixes=(dropping("enable_response_store"), dropping("disaggregation_mode")),
         )
     return None
@@ -106,14 +106,14 @@ def removed_sampling_mask_variable(c: Config) -> Refusal | None:
     good="--sampling-mask-max-tokens 64",
 )
 def sampling_mask_without_tokens(c: Config) -> Refusal | None:
-    """A sampling mask holds at least one token.
+    """A sampling mask must hold at least one token.
 
     `--sampling-mask-max-tokens` bounds how many tokens a request may mask.
     """
     if c.sampling_mask_max_tokens <= 0:
         return Refusal(
             at="sampling_mask_max_tokens",
-            message=f"{c.shown('sampling_mask_max_tokens')} leaves no room for a token: SGLang wants at least 1.",
+            message=f"{c.shown('sampling_mask_max_tokens')} leaves no room for a token: it must be at least 1.",
             fixes=(dropping("sampling_mask_max_tokens"),),
         )
     return None
@@ -152,7 +152,7 @@ def _capture_conflict(c: Config) -> tuple[str, str] | None:
     good="--enable-return-aux-hidden-states --speculative-algorithm EAGLE3",
 )  # fmt: skip
 def hidden_state_capture_that_does_not_fit(c: Config) -> Refusal | None:
-    """Capturing hidden states for a draft to be trained does not fit this launch.
+    """Capturing hidden states for training a draft model does not work with this launch.
 
     `--enable-return-aux-hidden-states` serves the target alone and returns the states a draft would read.
     `--speculative-algorithm` then only names whose convention (EAGLE3, DFLASH, DSPARK); there is no draft model and no
@@ -166,7 +166,7 @@ def hidden_state_capture_that_does_not_fit(c: Config) -> Refusal | None:
         at = field if c.given(field) else "enable_return_aux_hidden_states"
         message = f"{c.shown(at)} cannot be used so: {why}."
     else:
-        at, message = field, f"{c.shown(field)} does not go with `--enable-return-aux-hidden-states`: {why}."
+        at, message = field, f"{c.shown(field)} cannot be combined with `--enable-return-aux-hidden-states`: {why}."
     return Refusal(
         at=at,
         related_fields=("enable_return_aux_hidden_states",),
@@ -192,7 +192,7 @@ validate_experimental_sgl_marlin = Handler(
 
 def _marlin_conflict(c: Config) -> tuple[str, str] | None:
     if c.ep_size > 1 and c.moe_a2a_backend != "none":
-        return "moe_a2a_backend", "with expert parallelism it takes no all-to-all backend"
+        return "moe_a2a_backend", "with expert parallelism it works with no all-to-all backend"
     if not (c.enable_lora or (c.enable_lora is None and c.lora_paths)):
         return None
     if not c.lora_use_virtual_experts:
@@ -219,7 +219,7 @@ def _marlin_conflict(c: Config) -> tuple[str, str] | None:
     good="model=qwen3-30b-a3b -- --moe-runner-backend experimental_sgl_marlin",
 )  # fmt: skip
 def experimental_marlin_conflict(c: Config) -> Refusal | None:
-    """The experimental Marlin MoE runner does not do this.
+    """The experimental Marlin MoE runner does not support this setting.
 
     With adapters it needs virtual experts and the Triton LoRA backend; with expert parallelism no all-to-all backend
     and experts that stay in their places.
@@ -231,7 +231,7 @@ def experimental_marlin_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at="moe_runner_backend",
         related_fields=(field,),
-        message=f"{c.shown('moe_runner_backend')} does not go with {c.shown(field)}: {why}. Leave the runner to "
+        message=f"{c.shown('moe_runner_backend')} cannot be combined with {c.shown(field)}: {why}. Leave the runner to "
         "SGLang.",
         fixes=(dropping("moe_runner_backend"),),
     )
@@ -305,7 +305,7 @@ def read_media_limits(c: Config) -> None:
     bad="""--limit-mm-data-per-request '{"images": 2}'""", good="""--limit-mm-data-per-request '{"image": 2}'""",
 )  # fmt: skip
 def limit_on_unknown_media(c: Config) -> Refusal | None:
-    """Media are called image, video and audio.
+    """The kinds of media are image, video and audio.
 
     `--limit-mm-data-per-request` bounds how many of each a request may carry.
     """
@@ -317,7 +317,7 @@ def limit_on_unknown_media(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="limit_mm_data_per_request",
-        message=f"`--limit-mm-data-per-request` limits `{unknown[0]}`, which SGLang does not know: media are `image`, "
+        message=f"`--limit-mm-data-per-request` limits `{unknown[0]}`, which is not a kind of media: SGLang has `image`, "
         "`video` and `audio`.",
         fixes=(dropping("limit_mm_data_per_request"),),
     )
@@ -339,7 +339,7 @@ def read_preferred_sampling(c: Config) -> None:
     good="""--preferred-sampling-params '{"temperature": 0.6}'""",
 )
 def watermark_among_preferred_sampling(c: Config) -> Refusal | None:
-    """The watermark is no sampling parameter to prefer.
+    """The watermark cannot be a preferred sampling parameter.
 
     It is set for the server by `--enable-watermark`, or asked for by a request.
     """

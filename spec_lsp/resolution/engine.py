@@ -603,13 +603,16 @@ class Config:
         return "--" + name.replace("_", "-")
 
     def shown(self, name: str) -> str:
-        """The field as a message names it: "`--page-size 16`" when it is as typed, "page size 64, SGLang's choice" when not."""
+        """The field as a message names it: "`--page-size 16`" as it is typed, "`--page-size 64` (SGLang's choice)" where SGLang decides."""
         state = self.state(name)
         value = None if state is ABSENT or type(state) is UnknownField else state
         if self.given(name) and self._typed[name] == value:
             return self.flag_as_typed(name)
-        label = name.replace("_", " ")
-        return f"{label} {_plain(value)} (SGLang's choice)"
+        flag = self.flag(name)
+        if value is None or value is False:
+            return f"`{flag}` (not given)"
+        typed = flag if value is True or isinstance(value, dict) else f"{flag} {_plain(value)}"
+        return f"`{typed}` (SGLang's choice)"
 
 
 _SLOTS = frozenset(Config.__slots__)

@@ -9,8 +9,36 @@ too. `program=serve` makes it an argument list of `sglang serve`.
 
 from __future__ import annotations
 
+import re
 import shlex
 from dataclasses import dataclass, field
+
+IDS = {
+    "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",
+    "llama-3.3-70b": "meta-llama/Llama-3.3-70B-Instruct",
+    "llama-2-7b": "meta-llama/Llama-2-7b-chat-hf",
+    "qwen2.5-7b": "Qwen/Qwen2.5-7B-Instruct",
+    "qwen3-0.6b": "Qwen/Qwen3-0.6B",
+    "qwen3-8b": "Qwen/Qwen3-8B",
+    "qwen3-30b-a3b": "Qwen/Qwen3-30B-A3B",
+    "qwen3-235b-fp8": "Qwen/Qwen3-235B-A22B-FP8",
+    "qwen3-next-80b": "Qwen/Qwen3-Next-80B-A3B-Instruct",
+    "deepseek-v3": "deepseek-ai/DeepSeek-V3",
+    "deepseek-v3.2": "deepseek-ai/DeepSeek-V3.2-Exp",
+    "kimi-k2": "moonshotai/Kimi-K2-Instruct",
+    "kimi-linear-48b": "moonshotai/Kimi-Linear-48B-A3B-Instruct",
+    "gpt-oss-120b": "openai/gpt-oss-120b",
+    "glm-4.5-air": "zai-org/GLM-4.5-Air",
+    "ring-2.5-1t": "inclusionAI/Ring-2.5-1T",
+    "minimax-m2": "MiniMaxAI/MiniMax-M2",
+    "mixtral-8x7b": "mistralai/Mixtral-8x7B-Instruct-v0.1",
+    "gemma-2-9b": "google/gemma-2-9b-it",
+    "eagle3-draft": "jamesliu1/sglang-EAGLE3-Llama-3.1-Instruct-8B",
+    "eagle-draft": "lmsys/sglang-EAGLE-LLaMA3-Instruct-8B",
+}
+"""What the models of examples are called in public. Models that are not here stand in `FOLDER` where an example is shown."""
+
+FOLDER = "/models"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,3 +76,36 @@ def read_example(text: str) -> Example:
     if model != "none" and not any(word in ("--model-path", "--model") for word in argv):
         argv = ("--model-path", "{models}/" + model, *argv)
     return Example(argv, release, gpu, model, program, env)
+
+
+def command_of(example: Example) -> str:
+    """An example that names its release, as a command that anybody can paste."""
+    entry = ("sglang", "serve") if example.program == "serve" else ("python3", "-m", "sglang.launch_server")
+    argv = (_MODEL.sub(lambda m: IDS.get(m[1], f"{FOLDER}/{m[1]}"), word) for word in example.argv)
+    variables = (f"{name}={value}" for name, value in example.env.items())
+    return shlex.join(
+        ["spec-lsp", "resolve", "--sglang", example.release, "--gpu", example.gpu, "--", *variables, *entry, *argv]
+    )
+
+
+def in_lines(command: str, width: int) -> list[str]:
+    """A command in lines of at most so many characters, each but the last continued; flags keep their values beside them."""
+    groups: list[str] = []
+    for word in map(shlex.quote, shlex.split(command)):
+        if groups and not word.startswith("--"):
+            groups[-1] += f" {word}"
+        else:
+            groups.append(word)
+    lines = groups[:1]
+    for group in groups[1:]:
+        if len(lines[-1]) + len(group) + len(CONTINUED) < width:
+            lines[-1] += f" {group}"
+        else:
+            lines[-1] += CONTINUED
+            lines.append(f"  {group}")
+    return lines
+
+
+CONTINUED = " \\"
+
+_MODEL = re.compile(r"\{models\}/([\w.-]+)")

@@ -118,7 +118,7 @@ def flashinfer_dispatch_type_without_its_exchange(c: Config) -> Refusal | None:
             at="flashinfer_a2a_dispatch_type",
             related_fields=("moe_a2a_backend",),
             message=f"{c.shown('flashinfer_a2a_dispatch_type')} needs `--moe-a2a-backend flashinfer`, and the backend "
-            f"is `{c.moe_a2a_backend}`. Leave it out.",
+            f"is `{c.moe_a2a_backend}`. Remove it.",
             fixes=(dropping("flashinfer_a2a_dispatch_type"), setting(moe_a2a_backend="flashinfer")),
         )
     return None
@@ -131,7 +131,7 @@ def flashinfer_dispatch_type_without_its_exchange(c: Config) -> Refusal | None:
     good="model=mixtral-8x7b -- --tp-size 2",
 )  # fmt: skip
 def flashinfer_megamoe_on_unfit_model(c: Config) -> Refusal | None:
-    """FlashInfer's fused MoE kernel computes few models and quantizations.
+    """FlashInfer's fused MoE kernel supports few models and quantizations.
 
     Its kernel dispatches, computes and combines in one. It was validated on DeepSeek, GLM-4/5, Qwen2/3-MoE, Nemotron-H
     and Kimi-K3, with MXFP8, NVFP4 or FP4 experts; ordinary FP8 checkpoints are not among them.
@@ -188,7 +188,7 @@ def flashinfer_megamoe_combine_type(c: Config) -> Refusal | None:
     if c.since("0.5.23") and c.env.flag("SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16"):
         why, other = "FP4 weights with 16-bit activations are combined in bf16", "SGLANG_FLASHINFER_CUTEDSL_NVFP4_W4A16"
     elif combine not in ("mxfp8", "nvfp4"):
-        why, other = "the kernel knows bf16, mxfp8 and nvfp4", ""
+        why, other = "the kernel supports bf16, mxfp8 and nvfp4", ""
     elif c.env.flag("SGLANG_FLASHINFER_MEGAMOE_IN_KERNEL_FC2_REDUCE"):
         why, other = "the reduction inside the kernel needs bf16", "SGLANG_FLASHINFER_MEGAMOE_IN_KERNEL_FC2_REDUCE"
     else:
@@ -315,7 +315,7 @@ def flashinfer_megamoe_with_another_runner(c: Config) -> Refusal | None:
     good="model=qwen3-30b-a3b -- --tp-size 2",
 )
 def flashinfer_megamoe_off_blackwell(c: Config) -> Refusal | None:
-    """FlashInfer's fused MoE exchange needs a B200 or its kin.
+    """FlashInfer's fused MoE exchange needs a data-center Blackwell GPU.
 
     The kernel is written for SM100 and SM103. On Hopper use DeepEP.
     """
@@ -358,7 +358,7 @@ def normal_dispatch_on_low_latency_backend(c: Config) -> Refusal | None:
         return Refusal(
             at="deepep_mode",
             related_fields=(other,),
-            message=f"{c.shown('deepep_mode')} does not work with {c.shown(other)}, which takes tokens from "
+            message=f"{c.shown('deepep_mode')} does not work with {c.shown(other)}, which accepts tokens from "
             "low-latency dispatch only. Leave the mode out or set `low_latency`.",
             fixes=(dropping("deepep_mode"), setting(deepep_mode="low_latency")),
         )
@@ -438,7 +438,7 @@ def _deepep_v2_conflict(c: Config) -> tuple[str, str] | None:
     "deepep_v2",
 )
 def deepep_v2_conflict(c: Config) -> Refusal | None:
-    """DeepEP v2 does not work with this.
+    """DeepEP v2 does not work with this setting.
 
     It runs with the DeepGEMM runner alone, without two-batch or single-batch overlap and without fused shared experts;
     its direct mode stays within one node.
@@ -466,7 +466,7 @@ def prefill_deepep_v2_without_graphs(c: Config) -> None:
 
 @handle_a2a_moe.adjusts("moe_a2a_backend", since="0.5.16")
 def drop_ascend_tp_exchange(c: Config) -> None:
-    """`ascend_tp` is the same as no all-to-all backend."""
+    """`ascend_tp` means no all-to-all backend."""
     if c.moe_a2a_backend == "ascend_tp":
         c.set(moe_a2a_backend="none")
 
@@ -515,7 +515,7 @@ def nvfp4_dispatch_of_16_bit_activations(c: Config) -> Refusal | None:
 
 @handle_a2a_moe.adjusts("moe_runner_backend", since="0.5.20")
 def take_routing_from_exchange(c: Config) -> None:
-    """FlashInfer's exchange delivers the routing with the tokens, so the runner that takes it is used."""
+    """FlashInfer's exchange delivers the routing with the tokens, so the runner that accepts it is used."""
     if (
         c.moe_a2a_backend == "flashinfer"
         and c.flashinfer_a2a_dispatch_type is not None
@@ -610,10 +610,10 @@ def _flashinfer_exchange_runners(c: Config) -> tuple[str, ...]:
     "--moe-runner-backend deep_gemm",
 )
 def moe_runner_on_unfit_exchange(c: Config) -> Refusal | None:
-    """The MoE runner does not take tokens from this all-to-all backend.
+    """The MoE runner does not work with this all-to-all backend.
 
-    FlashInfer's exchange feeds FlashInfer's runners and DeepGEMM, PPLX only DeepGEMM. With FlashInfer `auto` is no
-    answer: SGLang wants the runner named.
+    FlashInfer's exchange feeds FlashInfer's runners and DeepGEMM, PPLX only DeepGEMM. With FlashInfer `auto` is not
+    accepted: name the runner.
     """
     if c.moe_a2a_backend == "flashinfer":
         allowed = _flashinfer_exchange_runners(c)
@@ -626,7 +626,7 @@ def moe_runner_on_unfit_exchange(c: Config) -> Refusal | None:
     return Refusal(
         at="moe_runner_backend",
         related_fields=("moe_a2a_backend",),
-        message=f"{c.shown('moe_runner_backend')} takes no tokens from {c.shown('moe_a2a_backend')}: use "
+        message=f"{c.shown('moe_runner_backend')} does not work with {c.shown('moe_a2a_backend')}: use "
         f"{', '.join(f'`{r}`' for r in allowed)}.",
         fixes=(*(setting(moe_runner_backend=r) for r in allowed if r != "auto"), dropping("moe_a2a_backend")),
     )
@@ -940,7 +940,7 @@ def flashinfer_exchange_without_chunked_prefill(c: Config) -> Refusal | None:
 def prefill_chunk_above_flashinfer_capacity(c: Config) -> Refusal | None:
     """A step does not fit the workspace of FlashInfer's exchange.
 
-    The workspace follows the chunk size (4096 tokens at least) unless
+    The workspace follows the chunk size (at least 4096 tokens) unless
     SGLANG_FLASHINFER_NUM_MAX_DISPATCH_TOKENS_PER_RANK sets it. The largest prefill chunk, prefill graph and decode
     graph have to fit.
     """

@@ -55,7 +55,7 @@ def shared_experts_tp_not_available(c: Config) -> Refusal | None:
     return Refusal(
         at="shared_experts_tp_size",
         related_fields=("tp_size", "moe_a2a_backend"),
-        message=f"{c.shown('shared_experts_tp_size')} cannot be used: {why}. Leave it out.",
+        message=f"{c.shown('shared_experts_tp_size')} cannot be used: {why}. Remove it.",
         fixes=(dropping("shared_experts_tp_size"),),
     )
 
@@ -121,14 +121,14 @@ def eplb_without_expert_parallelism(c: Config) -> Refusal | None:
     """The expert load balancer needs experts spread over several ranks.
 
     `--enable-eplb` moves experts between expert-parallel ranks; with `--ep-size 1` there is nowhere to move them to,
-    and SGLang stops on a bare assertion. Set `--ep-size`, or an all-to-all backend, which sets it to the TP size.
+    and SGLang stops with a bare AssertionError. Set `--ep-size`, or an all-to-all backend, which sets it to the TP size.
     """
     if c.enable_eplb and (c.before("0.5.16") or c.ep_join_mode != "scale") and c.ep_size <= 1:
         return Refusal(
             at="enable_eplb",
             related_fields=("ep_size",),
             message=f"{c.shown('enable_eplb')} has no other rank to move experts to ({c.shown('ep_size')}), and "
-            "SGLang stops on a bare assertion. Set `--ep-size` to the TP size or leave the balancer out.",
+            "SGLang stops with a bare AssertionError. Set `--ep-size` to the TP size or leave the balancer out.",
             fixes=(setting(ep_size=c.tp_size), dropping("enable_eplb")),
         )
     return None
@@ -214,7 +214,7 @@ def balance_elastically(c: Config) -> None:
     good="model=deepseek-v3 -- --tp-size 8 --ep-size 8 --elastic-ep-backend mooncake --enable-eplb",
 )
 def elastic_ep_with_fixed_balancer(c: Config) -> Refusal | None:
-    """Elastic expert parallelism needs a load balancer that knows of lost ranks.
+    """Elastic expert parallelism needs a load balancer that handles lost ranks.
 
     When a rank dies its experts have to move; only the elasticity-aware algorithms plan for that. `auto` chooses one.
     """
@@ -223,8 +223,8 @@ def elastic_ep_with_fixed_balancer(c: Config) -> Refusal | None:
         return Refusal(
             at="eplb_algorithm",
             related_fields=("elastic_ep_backend",),
-            message=f"{c.shown('eplb_algorithm')} does not know of lost ranks, which {c.shown('elastic_ep_backend')} "
-            "has to live with. Leave it out or use `elasticity_aware`.",
+            message=f"{c.shown('eplb_algorithm')} does not handle lost ranks, which {c.shown('elastic_ep_backend')} "
+            "has to expect. Remove it or use `elasticity_aware`.",
             fixes=(dropping("eplb_algorithm"), setting(eplb_algorithm="elasticity_aware")),
         )
     return None
@@ -336,7 +336,7 @@ def _elastic_size_conflict(c: Config) -> tuple[str, str] | None:
 
 def _elastic_exchange_conflict(c: Config) -> tuple[str, str] | None:
     if c.load_balance_method != "round_robin":
-        return "load_balance_method", "only `round_robin` knows new ranks"
+        return "load_balance_method", "only `round_robin` includes new ranks"
     if c.elastic_ep_backend != "mooncake":
         return "elastic_ep_backend", "only Mooncake can add ranks"
     if c.since("0.5.23") and attention_tp_size(c) % c.dcp_size:
@@ -407,7 +407,7 @@ _ELASTIC_SCALING = (
     ),
 )  # fmt: skip
 def elastic_ep_group_that_cannot_join(c: Config) -> Refusal | None:
-    """The flags of elastic expert parallelism do not describe a group that can join or grow.
+    """These flags of elastic expert parallelism do not work together.
 
     A rank that comes back (`recover`) needs an elastic backend. A group that grows (`scale`, `--max-ep-size` above the
     TP size) needs Mooncake, the NIXL exchange, attention data parallelism with `--enable-dp-lm-head`, expert

@@ -31,9 +31,9 @@ handle_hicache_ratio_default = Handler(
     bad="--hicache-host-memory-fraction 1.5", good="--hicache-host-memory-fraction 0.5",
 )  # fmt: skip
 def host_memory_fraction_out_of_range(c: Config) -> Refusal | None:
-    """The share of host memory for the KV cache must lie above 0 and not above 1.
+    """The fraction of host memory for the KV cache must be above 0 and at most 1.
 
-    When neither `--hicache-ratio` nor `--hicache-size` says how large the host cache is, SGLang takes this share of
+    When neither `--hicache-ratio` nor `--hicache-size` says how large the host cache is, SGLang uses this fraction of
     the free host memory. The number is checked even where the hierarchical cache is off.
     """
     fraction = c.hicache_host_memory_fraction
@@ -41,8 +41,8 @@ def host_memory_fraction_out_of_range(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="hicache_host_memory_fraction",
-        message=f"{c.shown('hicache_host_memory_fraction')} is no share of the host's memory, so SGLang stops. Give a "
-        "number above 0 and up to 1, or leave it out.",
+        message=f"{c.shown('hicache_host_memory_fraction')} is not a fraction of the host's memory, so SGLang stops. Give a "
+        "number above 0 and up to 1, or remove it.",
         fixes=(dropping("hicache_host_memory_fraction"), setting(hicache_host_memory_fraction=0.8)),
     )
 
@@ -82,7 +82,7 @@ def linker_config_is_no_object(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="unified_cache_external_linker_config",
-        message=f"{c.shown('unified_cache_external_linker_config')} is no JSON object, so SGLang stops. Write it as "
+        message=f"{c.shown('unified_cache_external_linker_config')} is not a JSON object, so SGLang stops. Write it as "
         'named settings: {"name": value}.',
         fixes=(dropping("unified_cache_external_linker_config"),),
     )
@@ -134,7 +134,7 @@ def _flaw_of_linker_config(config: Any) -> str | None:
     return (
         None
         if isinstance(config.get("linker_extra_config", {}), dict)
-        else "has a `linker_extra_config` that is no object"
+        else "has a `linker_extra_config` that is not an object"
     )
 
 
@@ -143,9 +143,9 @@ def _flaw_of_linker_config(config: Any) -> str | None:
     bad="--enable-linker-mla-dedup", good="--enable-linker-mla-dedup --enable-unified-cache-external-linker",
 )  # fmt: skip
 def linker_dedup_without_mooncake_linker(c: Config) -> Refusal | None:
-    """Only the Mooncake cache linker can store a latent KV cache once.
+    """Only the Mooncake cache linker can store an MLA KV cache once for all ranks.
 
-    With latent attention every rank holds the same KV cache; `--enable-linker-mla-dedup` lets one of them write it.
+    With MLA every rank holds the same KV cache; `--enable-linker-mla-dedup` lets one of them write it.
     It needs `--enable-unified-cache-external-linker` with the `mooncake` backend.
     """
     if not c.enable_linker_mla_dedup:
@@ -156,7 +156,7 @@ def linker_dedup_without_mooncake_linker(c: Config) -> Refusal | None:
         at="enable_linker_mla_dedup",
         related_fields=(LINKER, "unified_cache_external_linker_backend"),
         message=f"{c.shown('enable_linker_mla_dedup')} works with the Mooncake cache linker only, so SGLang stops. "
-        "Drop it, or turn that linker on.",
+        "Remove it, or turn that linker on.",
         fixes=(
             dropping("enable_linker_mla_dedup"),
             setting(enable_unified_cache_external_linker=True, unified_cache_external_linker_backend="mooncake"),
@@ -183,7 +183,7 @@ def linker_without_standard_radix_cache(c: Config) -> Refusal | None:
         at=at if c.given(at) else LINKER,
         related_fields=(LINKER, at),
         message=f"{c.shown(LINKER)} needs SGLang's own radix cache, which {c.shown(at)} takes away, so SGLang stops. "
-        "Drop one of the two.",
+        "Remove one of the two.",
         fixes=(dropping(at), dropping(LINKER)),
     )
 
@@ -205,7 +205,7 @@ def linker_with_hierarchical_cache(c: Config) -> Refusal | None:
         at="enable_hierarchical_cache" if c.given("enable_hierarchical_cache") else LINKER,
         related_fields=(LINKER, "enable_hierarchical_cache"),
         message=f"{c.shown(LINKER)} and {c.shown('enable_hierarchical_cache')} both move KV pages off the GPU, and "
-        "SGLang takes only one of them.",
+        "SGLang accepts only one of them.",
         fixes=(dropping("enable_hierarchical_cache"), dropping(LINKER)),
     )
 
@@ -351,7 +351,7 @@ def _copies_directly(c: Config) -> bool:
 
 @handle_hicache.adjusts("hicache_io_backend", since="0.5.10")
 def copy_direct_layout_directly(c: Config) -> None:
-    """The copy kernel does not know the page_first_direct layout."""
+    """The copy kernel does not support the page_first_direct layout."""
     if uses_host_pool(c) and _copies_directly(c):
         c.set(hicache_io_backend="direct")
 
@@ -365,7 +365,7 @@ def lay_out_for_direct_copies(c: Config) -> None:
 
 @handle_hicache.adjusts("hicache_mem_layout", since="0.5.14", until="0.5.16")
 def lay_out_for_rocm_kernel(c: Config) -> None:
-    """On AMD the copy kernel does not know the page_first layout."""
+    """On AMD the copy kernel does not support the page_first layout."""
     if uses_host_pool(c) and c.hicache_mem_layout == "page_first" and c.hicache_io_backend == "kernel" and c.gpu.is_hip:
         c.set(hicache_mem_layout="layer_first")
 
@@ -401,7 +401,7 @@ def copy_unified_pool_by_kernel(c: Config) -> None:
     good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
 )  # fmt: skip
 def storage_layout_against_host_receive(c: Config) -> Refusal | None:
-    """The storage wants whole pages in host memory, the KV transfer wants layers.
+    """The storage backend needs whole pages in host memory, the KV transfer needs layers.
 
     A decode server that receives KV pages into host memory (`--disaggregation-decode-host-receive-threshold`) must
     keep them layer by layer, while this storage backend makes SGLang keep them page by page. Choose another storage,
@@ -413,7 +413,7 @@ def storage_layout_against_host_receive(c: Config) -> Refusal | None:
         at="hicache_storage_backend",
         related_fields=("disaggregation_decode_host_receive_threshold", "hicache_mem_layout"),
         message=f"{c.shown('hicache_storage_backend')} needs the {c.hicache_mem_layout} layout in host memory, but "
-        f"{c.shown('disaggregation_decode_host_receive_threshold')} needs layer_first, so SGLang stops. Drop one of "
+        f"{c.shown('disaggregation_decode_host_receive_threshold')} needs layer_first, so SGLang stops. Remove one of "
         "the two.",
         fixes=(dropping("disaggregation_decode_host_receive_threshold"), dropping("hicache_storage_backend")),
     )
@@ -476,7 +476,7 @@ def drafting_over_shared_host_cache(c: Config) -> Refusal | None:
         at="speculative_algorithm",
         related_fields=("enable_hierarchical_cache", "dcp_size"),
         message=f"{c.shown('speculative_algorithm')} does not work with {c.shown('enable_hierarchical_cache')} under "
-        f"{c.shown('dcp_size')}, and SGLang stops. Drop the hierarchical cache, or the draft.",
+        f"{c.shown('dcp_size')}, and SGLang stops. Remove the hierarchical cache, or the draft.",
         fixes=(dropping("enable_hierarchical_cache"), setting(dcp_size=1), dropping("speculative_algorithm")),
     )
 
@@ -488,7 +488,7 @@ def drafting_over_shared_host_cache(c: Config) -> Refusal | None:
     good="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache",
 )  # fmt: skip
 def other_host_cache_with_dcp(c: Config) -> Refusal | None:
-    """LMCache and HiSparse do not know decode context parallelism.
+    """LMCache and HiSparse do not support decode context parallelism.
 
     Each rank holds a part of the KV cache then, and their host pools cannot tell which.
     """
@@ -511,9 +511,9 @@ def other_host_cache_with_dcp(c: Config) -> Refusal | None:
     good="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --enable-hierarchical-cache",
 )  # fmt: skip
 def shared_host_cache_without_mla(c: Config) -> Refusal | None:
-    """Under decode context parallelism only a latent KV cache can go to host memory.
+    """Under decode context parallelism only an MLA KV cache can go to host memory.
 
-    The host pool of models with latent attention (DeepSeek, Kimi, …) translates addresses between the ranks; the one
+    The host pool of models with MLA (DeepSeek, Kimi, …) translates addresses between the ranks; the one
     for ordinary attention heads does not.
     """
     if not _shares_decode_context(c) or c.model.uses_mla:
@@ -522,7 +522,7 @@ def shared_host_cache_without_mla(c: Config) -> Refusal | None:
         at="enable_hierarchical_cache",
         related_fields=("dcp_size",),
         message=f"{c.shown('enable_hierarchical_cache')} works under {c.shown('dcp_size')} only with latent "
-        "attention, which this model does not have, so SGLang stops. Drop one of the two.",
+        "attention, which this model does not have, so SGLang stops. Remove one of the two.",
         fixes=(dropping("enable_hierarchical_cache"), setting(dcp_size=1)),
     )
 
@@ -559,7 +559,7 @@ def lay_out_for_direct_copies_again(c: Config) -> None:
 
 @handle_hicache.adjusts("hicache_io_backend", since="0.5.8", until="0.5.10")
 def copy_direct_layout_directly_before_0_5_10(c: Config) -> None:
-    """The copy kernel does not know the page_first_direct layout."""
+    """The copy kernel does not support the page_first_direct layout."""
     if _copies_directly(c):
         c.set(hicache_io_backend="direct")
 
@@ -586,7 +586,7 @@ def lay_out_for_storage_before_0_5_10(c: Config) -> None:
 
 @handle_hicache.adjusts("hicache_io_backend", until="0.5.8")
 def copy_direct_layout_directly_before_0_5_8(c: Config) -> None:
-    """The copy kernel does not know the page_first_direct layout."""
+    """The copy kernel does not support the page_first_direct layout."""
     direct = ("direct",) if c.before("0.5.6.post1") else ("direct", "kernel_ascend")
     if c.hicache_mem_layout == "page_first_direct" and c.hicache_io_backend not in direct:
         c.set(hicache_io_backend="direct")
@@ -625,7 +625,7 @@ def hisparse_on_dense_attention(c: Config) -> Refusal | None:
     """HiSparse needs a model with sparse attention.
 
     It keeps in GPU memory only the KV pages that the model's own sparse attention picks: DeepSeek V3.2 and V4, GLM-5
-    and their kin, MiniMax M3 (from 0.5.21). Other models read every page.
+    and similar models, MiniMax M3 (from 0.5.21). Other models read every page.
     """
     model = c.model
     v4 = c.since("0.5.12") and model.is_deepseek_v4
@@ -634,7 +634,7 @@ def hisparse_on_dense_attention(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_hisparse",
         message=f"{c.shown('enable_hisparse')} is for models with sparse attention, and {model.architecture} has "
-        "none: SGLang stops. Drop the flag.",
+        "none: SGLang stops. Remove the flag.",
         fixes=(dropping("enable_hisparse"),),
     )
 
@@ -679,7 +679,7 @@ def hisparse_with_mixed_chunks(c: Config) -> Refusal | None:
         at="enable_mixed_chunk",
         related_fields=("enable_hisparse",),
         message=f"{c.shown('enable_mixed_chunk')} does not work with {c.shown('enable_hisparse')}, and SGLang stops. "
-        "Drop one.",
+        "Remove one.",
         fixes=(dropping("enable_mixed_chunk"), dropping("enable_hisparse")),
     )
 
@@ -743,7 +743,7 @@ def _hisparse_dtypes(c: Config) -> tuple[str, ...]:
 def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
     """HiSparse keeps the KV cache in bfloat16 or fp8_e4m3.
 
-    Its copies between host and GPU know no other type. Leave `--kv-cache-dtype` out, or give one of the two.
+    Its copies between host and GPU support no other type. Leave `--kv-cache-dtype` out, or give one of the two.
     """
     if c.kv_cache_dtype in _hisparse_dtypes(c) or _has_own_hisparse_kernels(c):
         return None
@@ -779,7 +779,7 @@ def hisparse_backends(c: Config) -> tuple[str, ...]:
     good="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache",
 )  # fmt: skip
 def hisparse_attention_kernel(c: Config) -> Refusal | None:
-    """HiSparse cannot feed this sparse attention kernel.
+    """HiSparse does not work with this sparse attention kernel.
 
     Which kernels it can feed depends on the type of the KV cache and on the device. Leave the backend out and SGLang
     picks one that fits.

@@ -62,7 +62,7 @@ def dequant_dtype_without_nvfp4(c: Config) -> Refusal | None:
         at="prefill_kv_cache_dequant_dtype",
         related_fields=("kv_cache_dtype",),
         message=f"{c.shown('prefill_kv_cache_dequant_dtype')} applies to an NVFP4 KV cache only, and SGLang stops. "
-        "Drop it, or keep the KV cache in nvfp4.",
+        "Remove it, or keep the KV cache in nvfp4.",
         fixes=(dropping("prefill_kv_cache_dequant_dtype"), setting(kv_cache_dtype="nvfp4")),
     )
 
@@ -75,7 +75,7 @@ def nvfp4_prefill_backend(c: Config) -> Refusal | None:
     """This attention backend cannot prefill over an NVFP4 KV cache.
 
     `trtllm_mha` reads NVFP4 pages as they are (SM100), `flashinfer` reads them from an FP8 workspace. Leave the
-    backend out and SGLang takes the one that fits the device.
+    backend out and SGLang chooses the one that fits the device.
     """
     if c.kv_cache_dtype != "nvfp4":
         return None
@@ -246,7 +246,7 @@ def fp4_kv_cache_in_unified_memory(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_unified_memory",
         related_fields=("kv_cache_dtype",),
-        message=f"{c.shown('enable_unified_memory')} cannot hold {c.shown('kv_cache_dtype')}, and SGLang stops. Drop "
+        message=f"{c.shown('enable_unified_memory')} cannot hold {c.shown('kv_cache_dtype')}, and SGLang stops. Remove "
         "one.",
         fixes=(dropping("enable_unified_memory"), dropping("kv_cache_dtype")),
     )
@@ -325,7 +325,7 @@ def nvfp4_draft_backend(c: Config) -> Refusal | None:
         at="speculative_draft_attention_backend",
         related_fields=("kv_cache_dtype",),
         message=f"{c.shown('speculative_draft_attention_backend')} cannot read the draft's NVFP4 KV cache, and SGLang "
-        "stops. Leave it out.",
+        "stops. Remove it.",
         fixes=(dropping("speculative_draft_attention_backend"), setting(kv_cache_dtype="fp8_e4m3")),
     )
 
@@ -347,7 +347,7 @@ def verify_with_decode_backend(c: Config) -> None:
 def native_nvfp4_in_disaggregation(c: Config) -> Refusal | None:
     """An NVFP4 KV cache as SM100 reads it cannot be sent between prefill and decode servers.
 
-    The transfer does not know the layout of its scales. Keep the KV cache in `fp8_e4m3`.
+    The transfer does not support the layout of its scales. Keep the KV cache in `fp8_e4m3`.
     """
     if c.disaggregation_mode == "null" or not _reads_native_nvfp4(c):
         return None
@@ -377,7 +377,7 @@ def native_nvfp4_in_host_cache(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=("kv_cache_dtype",),
-        message=f"{c.shown(at)} cannot keep {c.shown('kv_cache_dtype')}, and SGLang stops. Drop one of the two.",
+        message=f"{c.shown(at)} cannot keep {c.shown('kv_cache_dtype')}, and SGLang stops. Remove one of the two.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping(at)),
     )
 
@@ -400,7 +400,7 @@ def fp4_kv_cache_backend(c: Config) -> Refusal | None:
     """This attention backend cannot read a KV cache in 4 bits.
 
     Which can depends on the model: `triton`, `torch_native`, `flex_attention` and `trtllm_mha` for ordinary heads,
-    `flashinfer` and `trtllm_mla` for latent attention. With different backends for prefill and decode SGLang does not
+    `flashinfer` and `trtllm_mla` for MLA. With different backends for prefill and decode SGLang does not
     check (except `fa4` for prefill).
     """
     if not c.gpu.is_cuda:
@@ -455,7 +455,7 @@ def no_kv_cache_for_generation(c: Config) -> Refusal | None:
     return Refusal(
         at=NO_KV,
         related_fields=("is_embedding",),
-        message=f"{c.shown(NO_KV)} is for embedding servers, and SGLang stops without --is-embedding. Drop it to "
+        message=f"{c.shown(NO_KV)} is for embedding servers, and SGLang stops without --is-embedding. Remove it to "
         "generate.",
         fixes=(dropping(NO_KV), setting(is_embedding=True)),
     )
@@ -475,7 +475,7 @@ def no_kv_cache_in_scaled_type(c: Config) -> Refusal | None:
     return Refusal(
         at="kv_cache_dtype",
         related_fields=(NO_KV,),
-        message=f"{c.shown('kv_cache_dtype')} does not go with {c.shown(NO_KV)}, and SGLang stops. Leave the type out.",
+        message=f"{c.shown('kv_cache_dtype')} cannot be combined with {c.shown(NO_KV)}, and SGLang stops. Leave the type out.",
         fixes=(dropping("kv_cache_dtype"), dropping(NO_KV)),
     )
 
@@ -527,7 +527,7 @@ def radix_cache_without_kv_cache(c: Config) -> Refusal | None:
 def context_parallelism_without_kv_cache(c: Config) -> Refusal | None:
     """Context-parallel prefill goes through the KV cache.
 
-    Its ranks write keys and values to the KV cache and gather them from it, so it cannot be left out. Drop
+    Its ranks write keys and values to the KV cache and gather them from it, so it cannot be left out. Remove
     `--enable-prefill-cp` and `--attn-cp-size`.
     """
     enable = "enable_prefill_cp" if c.since("0.5.14") else "enable_prefill_context_parallel"
@@ -537,7 +537,7 @@ def context_parallelism_without_kv_cache(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=(NO_KV,),
-        message=f"{c.shown(at)} needs the KV cache that {c.shown(NO_KV)} takes away, and SGLang stops. Drop one of "
+        message=f"{c.shown(at)} needs the KV cache that {c.shown(NO_KV)} takes away, and SGLang stops. Remove one of "
         "the two.",
         fixes=(dropping("attn_cp_size", enable), dropping(NO_KV)),
     )
@@ -550,7 +550,7 @@ def context_parallelism_without_kv_cache(c: Config) -> Refusal | None:
 def hisparse_without_kv_cache(c: Config) -> Refusal | None:
     """HiSparse manages a KV cache of its own kind.
 
-    It cannot be on where there is none. Drop `--enable-hisparse`.
+    It cannot be on where there is none. Remove `--enable-hisparse`.
     """
     if not c.enable_hisparse:
         return None
@@ -558,7 +558,7 @@ def hisparse_without_kv_cache(c: Config) -> Refusal | None:
         at="enable_hisparse",
         related_fields=(NO_KV,),
         message=f"{c.shown('enable_hisparse')} manages the KV cache that {c.shown(NO_KV)} takes away, and SGLang "
-        "stops. Drop one of the two.",
+        "stops. Remove one of the two.",
         fixes=(dropping("enable_hisparse"), dropping(NO_KV)),
     )
 
@@ -641,7 +641,7 @@ def host_pool_backup_off_decode_server(c: Config) -> Refusal | None:
     return Refusal(
         at=_BACKUP,
         related_fields=("disaggregation_mode",),
-        message=f"{c.shown(_BACKUP)} is for decode servers, and SGLang stops. Drop it.",
+        message=f"{c.shown(_BACKUP)} is for decode servers, and SGLang stops. Remove it.",
         fixes=(dropping(_BACKUP), setting(disaggregation_mode="decode")),
     )
 
@@ -656,7 +656,7 @@ def host_pool_backup_off_decode_server(c: Config) -> Refusal | None:
 def host_pool_backup_with_dcp(c: Config) -> Refusal | None:
     """Retracted requests cannot go to host memory under decode context parallelism.
 
-    Each rank holds a part of their KV cache then, and the backup does not know which. Use `cpu_tensor`, or no decode
+    Each rank holds a part of their KV cache then, and the backup cannot tell which. Use `cpu_tensor`, or no decode
     context parallelism.
     """
     if c.disaggregation_decode_retraction_backup != "host_pool" or c.dcp_size <= 1:
@@ -664,8 +664,7 @@ def host_pool_backup_with_dcp(c: Config) -> Refusal | None:
     return Refusal(
         at=_BACKUP,
         related_fields=("dcp_size",),
-        message=f"{c.shown(_BACKUP)} does not know the split of {c.shown('dcp_size')}, and SGLang stops. Back up to "
-        "cpu_tensor.",
+        message=f"{c.shown(_BACKUP)} does not support {c.shown('dcp_size')}, and SGLang stops. Back up to cpu_tensor.",
         fixes=(Change(set={_BACKUP: "cpu_tensor"}), dropping(_BACKUP), setting(dcp_size=1)),
     )
 
@@ -689,7 +688,7 @@ def host_pool_backup_with_preemption(c: Config) -> Refusal | None:
     return Refusal(
         at=_BACKUP,
         related_fields=("enable_priority_scheduling", "disable_priority_preemption"),
-        message=f"{c.shown(_BACKUP)} does not go with the preemption of {c.shown('enable_priority_scheduling')}, and "
+        message=f"{c.shown(_BACKUP)} cannot be combined with the preemption of {c.shown('enable_priority_scheduling')}, and "
         "SGLang stops. Disable preemption.",
         fixes=(setting(disable_priority_preemption=True), dropping(_BACKUP), dropping("enable_priority_scheduling")),
     )
@@ -742,7 +741,7 @@ def host_cache_without_radix_cache(c: Config) -> Refusal | None:
         at=at,
         related_fields=("enable_hierarchical_cache", "disable_radix_cache"),
         message=f"{c.shown('enable_hierarchical_cache')} keeps what the radix cache evicts, but "
-        f"{c.shown('disable_radix_cache')} turns that off, and SGLang stops. Drop one of the two.",
+        f"{c.shown('disable_radix_cache')} turns that off, and SGLang stops. Remove one of the two.",
         fixes=(dropping("disable_radix_cache"), dropping("enable_hierarchical_cache")),
     )
 
@@ -763,7 +762,7 @@ def decode_offload_off_decode_server(c: Config) -> Refusal | None:
     return Refusal(
         at=_OFFLOAD,
         related_fields=("disaggregation_mode",),
-        message=f"{c.shown(_OFFLOAD)} is for decode servers, and SGLang stops. Drop it.",
+        message=f"{c.shown(_OFFLOAD)} is for decode servers, and SGLang stops. Remove it.",
         fixes=(dropping(_OFFLOAD), setting(disaggregation_mode="decode")),
     )
 
@@ -810,7 +809,7 @@ def decode_offload_with_host_pool_backup(c: Config) -> Refusal | None:
     return Refusal(
         at=_BACKUP,
         related_fields=(_OFFLOAD,),
-        message=f"{c.shown(_BACKUP)} and {c.shown(_OFFLOAD)} each build a host pool, and SGLang takes only one of "
+        message=f"{c.shown(_BACKUP)} and {c.shown(_OFFLOAD)} each build a host pool, and SGLang accepts only one of "
         "them.",
         fixes=(dropping(_BACKUP), dropping(_OFFLOAD)),
     )
@@ -833,7 +832,7 @@ def decode_offload_with_spec_v2(c: Config) -> Refusal | None:
     return Refusal(
         at=_OFFLOAD,
         related_fields=("SGLANG_ENABLE_SPEC_V2",),
-        message=f"{c.shown(_OFFLOAD)} does not work with SGLANG_ENABLE_SPEC_V2, and SGLang stops. Drop one of the two.",
+        message=f"{c.shown(_OFFLOAD)} does not work with SGLANG_ENABLE_SPEC_V2, and SGLang stops. Remove one of the two.",
         fixes=(Change(drop_env=("SGLANG_ENABLE_SPEC_V2",)), dropping(_OFFLOAD)),
     )
 
@@ -843,7 +842,7 @@ def decode_offload_with_spec_v2(c: Config) -> Refusal | None:
     bad="--swa-full-tokens-ratio 1.5", good="--swa-full-tokens-ratio 0.5",
 )  # fmt: skip
 def sliding_window_share_out_of_range(c: Config) -> Refusal | None:
-    """The share of sliding-window layers must lie above 0 and not above 1.
+    """The ratio for sliding-window layers must be above 0 and at most 1.
 
     Models that mix full and sliding-window layers keep two KV pools. `--swa-full-tokens-ratio` says how many tokens
     the sliding-window pool holds for each one of the full pool. It is checked for every model.
@@ -853,8 +852,8 @@ def sliding_window_share_out_of_range(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="swa_full_tokens_ratio",
-        message=f"{c.shown('swa_full_tokens_ratio')} is no share, and SGLang stops. Give a number above 0 and up to "
-        "1, or leave it out.",
+        message=f"{c.shown('swa_full_tokens_ratio')} is out of range, and SGLang stops. Give a number above 0 and up to "
+        "1, or remove it.",
         fixes=(dropping("swa_full_tokens_ratio"), setting(swa_full_tokens_ratio=1.0)),
     )
 
@@ -889,7 +888,7 @@ def _lmcache_conflict(c: Config) -> tuple[str, str, str] | None:
     if c.enable_unified_cache_external_linker:
         return "enable_unified_cache_external_linker", "ValueError", "both keep KV pages off the GPU"
     if c.disable_radix_cache:
-        return "disable_radix_cache", "ValueError", "it stores what the radix cache knows"
+        return "disable_radix_cache", "ValueError", "it stores what the radix cache indexes"
     if c.speculative_algorithm is not None and str(c.speculative_algorithm).upper() != "NONE":
         return "speculative_algorithm", "NotImplementedError", "it does not store a draft's KV cache"
     if attention_dp(c):
@@ -914,7 +913,7 @@ def _lmcache_refusal(c: Config, raises: str) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=("enable_lmcache",),
-        message=f"{c.shown('enable_lmcache')} does not go with {c.shown(at)}: {why}. SGLang stops; drop one of the "
+        message=f"{c.shown('enable_lmcache')} cannot be combined with {c.shown(at)}: {why}. SGLang stops. Remove one of the "
         "two.",
         fixes=(drop, dropping("enable_lmcache")),
     )

@@ -50,7 +50,7 @@ def sharded_kv_cache_off_prefill_server(c: Config) -> Refusal | None:
     return Refusal(
         at=SHARDING,
         related_fields=("disaggregation_mode",),
-        message=f"{c.shown(SHARDING)} is for prefill servers, and SGLang stops. Drop it.",
+        message=f"{c.shown(SHARDING)} is for prefill servers, and SGLang stops. Remove it.",
         fixes=(dropping(SHARDING), setting(disaggregation_mode="prefill")),
     )
 
@@ -62,7 +62,7 @@ def _refusal(c: Config, conflict: Conflict | None) -> Refusal | None:
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else SHARDING,
         related_fields=(SHARDING, conflict.at),
-        message=f"{c.shown(SHARDING)} does not go with {shown}: {conflict.why}. SGLang stops; change one of the two.",
+        message=f"{c.shown(SHARDING)} cannot be combined with {shown}: {conflict.why}. SGLang stops. Change one of the two.",
         fixes=(conflict.fix, dropping(SHARDING)),
     )
 
@@ -235,7 +235,7 @@ def _backend_conflict(c: Config) -> Conflict | None:
 def sharded_kv_cache_backend(c: Config) -> Refusal | None:
     """This attention backend cannot gather a striped KV cache.
 
-    `fa3` can, `trtllm_mla` can for latent attention under plain tensor parallelism, and from 0.5.23 the sparse
+    `fa3` can, `trtllm_mla` can for MLA under plain tensor parallelism, and from 0.5.23 the sparse
     attention of DeepSeek V3.2 and GLM-5 can under narrow conditions (interleaved prefill CP, TRT-LLM kernels, FP8,
     pages of 64, Mooncake).
     """
@@ -277,7 +277,7 @@ def _ranks(c: Config) -> Conflict | None:
         return None
     if attention_dp(c):
         at = attention_dp_field(c)
-        return Conflict(at, "latent attention is striped over plain TP ranks", setting(**{at: 1}))
+        return Conflict(at, "MLA is striped over plain TP ranks", setting(**{at: 1}))
     if c.tp_size <= 1:
         return Conflict(SHARDING, "one rank has nothing to share", dropping(SHARDING))
     return None
@@ -290,7 +290,7 @@ def _ranks(c: Config) -> Conflict | None:
 def sharded_kv_cache_without_ranks(c: Config) -> Refusal | None:
     """There are no ranks to stripe the KV cache over.
 
-    Latent attention is striped over TP ranks (or prefill CP ranks), ordinary heads over prefill CP ranks: give
+    MLA is striped over TP ranks (or prefill CP ranks), ordinary heads over prefill CP ranks: give
     `--enable-prefill-cp` with `--attn-cp-size` above 1.
     """
     return _refusal(c, _ranks(c))

@@ -5,7 +5,7 @@ Follows arg_groups/mamba_hook.py (handle_mamba_backend, handle_int8_mamba_checkp
 (validate_mamba_extra_buffer, validate_mamba_no_buffer) belong to the model-specific adjustments, which call them.
 
 Left out: whether FlashInfer's mamba module can be imported on NVIDIA (it comes with SGLang), and the CUDA release that
-FlashInfer's prefill wants on Blackwell (13, which SGLang's own images have).
+FlashInfer's prefill needs on Blackwell (13, which SGLang's own images have).
 """
 
 from __future__ import annotations
@@ -66,13 +66,13 @@ handle_mamba_backend = Handler("mamba_hook.py:handle_mamba_backend")
 def negative_philox_rounds(c: Config) -> Refusal | None:
     """The number of Philox rounds cannot be negative.
 
-    `--mamba-cache-philox-rounds` sets how often the random generator of stochastic rounding stirs; 0 takes its default.
+    `--mamba-cache-philox-rounds` sets the rounds of the random generator behind stochastic rounding; 0 means its default.
     """
     if c.mamba_cache_philox_rounds >= 0:
         return None
     return Refusal(
         at="mamba_cache_philox_rounds",
-        message=f"{c.shown('mamba_cache_philox_rounds')} is refused: a number of rounds is 0 (the default) or more.",
+        message=f"{c.shown('mamba_cache_philox_rounds')} is refused: the number of rounds must be 0 (the default) or more.",
         fixes=(dropping("mamba_cache_philox_rounds"),),
     )
 
@@ -86,7 +86,7 @@ def negative_philox_rounds(c: Config) -> Refusal | None:
     good="model=nemotron-h-8b -- --mamba-max-states-per-path -1",
 )
 def zero_mamba_states_per_path(c: Config) -> Refusal | None:
-    """The number of states kept for a path is -1 or positive.
+    """The number of states kept for a path must be -1 or positive.
 
     `--mamba-max-states-per-path -1` (the default) keeps as many recurrent states for a cached prefix as fit; a positive
     number caps them.
@@ -165,7 +165,7 @@ def stochastic_rounding_off_cuda(c: Config) -> Refusal | None:
 def triton_stochastic_rounding_off_sm100(c: Config) -> Refusal | None:
     """Triton's stochastic rounding needs an instruction that only SM100 has.
 
-    On Hopper and older take `--mamba-backend flashinfer`.
+    On Hopper and older use `--mamba-backend flashinfer`.
     """
     if not c.enable_mamba_cache_stochastic_rounding or c.mamba_ssm_dtype != "float16" or not c.gpu.is_cuda:
         return None
@@ -189,7 +189,7 @@ def triton_stochastic_rounding_off_sm100(c: Config) -> Refusal | None:
     good="model=nemotron-h-8b gpu=mi300x -- --mamba-backend triton",
 )
 def flashinfer_mamba_off_cuda(c: Config) -> Refusal | None:
-    """FlashInfer's mamba kernels are not there.
+    """FlashInfer's Mamba kernels do not exist for this hardware.
 
     FlashInfer exists for NVIDIA GPUs only. Triton's kernels (the default) run everywhere.
     """
@@ -220,7 +220,7 @@ handle_int8_mamba_checkpoint = Handler(
     good="model=nemotron-h-8b -- --enable-int8-mamba-checkpoint",
 )
 def int8_mamba_checkpoint_beside_other_caches(c: Config) -> Refusal | None:
-    """Only SGLang's own radix cache understands int8 checkpoints of the recurrent state.
+    """Only SGLang's own radix cache supports int8 checkpoints of the recurrent state.
 
     The hierarchical cache, LMCache and other radix cache backends would read them as bfloat16 states. Keep one of the
     two.
@@ -404,7 +404,7 @@ def replayssm_with_extra_buffer(c: Config) -> Refusal | None:
     """Buffered decoding (ReplaySSM) does not work with the radix cache's extra buffer.
 
     With overlap scheduling the radix cache of a hybrid model keeps a second copy of each state (`extra_buffer`, which
-    SGLang chooses by itself), and swapping the copies would lose the ring. Take `--mamba-radix-cache-strategy
+    SGLang chooses by itself), and swapping the copies would lose the ring. Use `--mamba-radix-cache-strategy
     no_buffer` (which gives up overlap scheduling) or `--disable-radix-cache`.
     """
     if not _replay(c) or not keeps_extra_buffer(c):
@@ -456,7 +456,7 @@ def replayssm_with_disaggregation(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --enable-linear-replayssm --disable-radix-cache --linear-replayssm-cache-len 8",
 )
 def empty_replayssm_ring(c: Config) -> Refusal | None:
-    """The ring of buffered decoding needs room for a token at least.
+    """The ring of buffered decoding needs room for at least one token.
 
     `--linear-replayssm-cache-len` says how many tokens wait in the ring before they are folded into the state; 16 is the default.
     """
@@ -465,7 +465,7 @@ def empty_replayssm_ring(c: Config) -> Refusal | None:
     return Refusal(
         at="linear_replayssm_cache_len",
         related_fields=("enable_linear_replayssm" if _replay(c) else "enable_gdn_replayssm_spec",),
-        message=f"{c.shown('linear_replayssm_cache_len')} is refused: the ring holds a token at least.",
+        message=f"{c.shown('linear_replayssm_cache_len')} is refused: the ring holds at least one token.",
         fixes=(dropping("linear_replayssm_cache_len"), setting(linear_replayssm_cache_len=16)),
     )
 
@@ -501,7 +501,7 @@ def tree_drafting_with_replayssm_verify(c: Config) -> Refusal | None:
     """ReplaySSM verifies a chain of draft tokens, not a tree.
 
     Its kernel masks each draft token against the ones before it, which is right for one chain
-    (`--speculative-eagle-topk 1`) and wrong for branches. Draft a chain, or drop the flag: the ordinary verification
+    (`--speculative-eagle-topk 1`) and wrong for branches. Draft a chain, or remove the flag: the ordinary verification
     handles trees.
     """
     if not (_spec(c) or _gdn_spec(c)) or c.speculative_eagle_topk in (None, 1):
@@ -594,7 +594,7 @@ def unknown_ragged_verify_mode(c: Config) -> Refusal | None:
     """SGLANG_RAGGED_VERIFY_MODE is static, cap-accept or compact.
 
     The variable says whether all requests verify the same number of draft tokens (`static`, the default) or their own.
-    SGLang reads it for `--enable-linear-replayssm-spec` and takes no other word.
+    SGLang reads it for `--enable-linear-replayssm-spec` and accepts no other value.
     """
     return unknown_mode(c, "enable_linear_replayssm_spec") if _spec(c) else None
 
@@ -624,7 +624,7 @@ def unknown_mode(c: Config, reader: str) -> Refusal | None:
 def gdn_replayssm_verify_with_extra_buffer(c: Config) -> Refusal | None:
     """In 0.5.16, ReplaySSM's verification does not work with the radix cache's extra buffer.
 
-    Turn the radix cache off, or take `--mamba-radix-cache-strategy no_buffer`.
+    Turn the radix cache off, or use `--mamba-radix-cache-strategy no_buffer`.
     """
     if not _gdn_spec(c) or not keeps_extra_buffer(c):
         return None
@@ -645,7 +645,7 @@ def gdn_replayssm_verify_with_extra_buffer(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --enable-linear-replayssm-spec --disaggregation-mode decode",
 )
 def replayssm_verify_with_disaggregation(c: Config) -> Refusal | None:
-    """ReplaySSM's verification has no place on a prefill server.
+    """ReplaySSM's verification does not run on a prefill server.
 
     A prefill server never verifies drafts, so the ring would only cost memory. Give the flag to the decode server.
     (0.5.16 refuses it on both.)
@@ -706,7 +706,7 @@ def replayssm_decode_and_verify(c: Config) -> Refusal | None:
 def gdn_replayssm_ring_not_power_of_two(c: Config) -> Refusal | None:
     """In 0.5.16, the ring of ReplaySSM's verification holds a power of two of tokens.
 
-    The ring wraps around by masking the position. Take 16 (the default) or 32.
+    The ring wraps around by masking the position. Use 16 (the default) or 32.
     """
     length = c.linear_replayssm_cache_len if _gdn_spec(c) else 1
     if length < 1 or length & (length - 1) == 0:
@@ -788,6 +788,6 @@ def short_gdn_replayssm_ring(c: Config) -> Refusal | None:
         related_fields=("enable_gdn_replayssm_spec", "speculative_num_draft_tokens"),
         message=f"{c.shown('linear_replayssm_cache_len')} is refused with {c.shown('speculative_num_draft_tokens')}: "
         f"the ring "
-        f"must hold {needed} tokens at least.",
+        f"must hold at least {needed} tokens.",
         fixes=(setting(linear_replayssm_cache_len=16), setting(linear_replayssm_cache_len=32)),
     )

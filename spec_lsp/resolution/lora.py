@@ -20,7 +20,7 @@ check_lora_server_args = Handler("lora_hook.py:check_lora_server_args")
     good="--max-loras-per-batch 4",
 )
 def no_adapters_per_batch(c: Config) -> Refusal | None:
-    """A batch has room for at least one adapter.
+    """A batch must have room for at least one adapter.
 
     `--max-loras-per-batch` counts the adapters (the bare model among them) whose requests may run together. It is
     checked even when LoRA is off.
@@ -28,7 +28,7 @@ def no_adapters_per_batch(c: Config) -> Refusal | None:
     if c.max_loras_per_batch <= 0:
         return Refusal(
             at="max_loras_per_batch",
-            message=f"{c.shown('max_loras_per_batch')} leaves no room for an adapter: SGLang wants at least 1.",
+            message=f"{c.shown('max_loras_per_batch')} leaves no room for an adapter: it must be at least 1.",
             fixes=(dropping("max_loras_per_batch"), setting(max_loras_per_batch=1)),
         )
     return None
@@ -66,7 +66,7 @@ def _v2_conflict(c: Config) -> tuple[str, str] | None:
     good="--enable-lora --lora-paths a=/a --lora-backend triton_v2 --tp-size 2",
 )
 def second_lora_backend_conflict(c: Config) -> Refusal | None:
-    """The second version of the LoRA kernels does not know this yet.
+    """`triton_v2` and the MoE runners built on it do not support this setting.
 
     `--lora-backend triton_v2` and the MoE runners built on it work without attention data parallelism, PD multiplexing
     and two-batch overlap, on NVIDIA GPUs. The default backend has no such limits.
@@ -86,7 +86,7 @@ def second_lora_backend_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=(field,),
-        message=f"{c.shown(at)} does not go with {label}: {why}. Use another LoRA backend.",
+        message=f"{c.shown(at)} cannot be combined with {label}: {why}. Use another LoRA backend.",
         fixes=(
             dropping_env(field) if field.isupper() else dropping(field),
             dropping("lora_backend", "moe_runner_backend") if runner else dropping("lora_backend"),
@@ -196,7 +196,7 @@ def lora_with_unfit_speculation_setting(c: Config) -> Refusal | None:
     return Refusal(
         at=field,
         related_fields=("speculative_algorithm", "enable_lora", "lora_paths"),
-        message=f"{f'`{field}`' if variable else c.shown(field)} does not go with LoRA adapters and "
+        message=f"{f'`{field}`' if variable else c.shown(field)} cannot be combined with LoRA adapters and "
         f"{c.shown('speculative_algorithm')}: {why}.",
         fixes=(dropping_env(field) if variable else dropping(field), dropping("enable_lora", "lora_paths")),
     )
@@ -287,7 +287,7 @@ def fewer_loaded_adapters_than_needed(c: Config) -> Refusal | None:
         at="max_loaded_loras",
         related_fields=(other,),
         message=f"{c.shown('max_loaded_loras')} is less than the {least} adapters that "
-        f"{'the launch names' if other == 'lora_paths' else 'a batch may use'}. Raise it to {least} or leave it out.",
+        f"{'the launch names' if other == 'lora_paths' else 'a batch may use'}. Raise it to {least} or remove it.",
         fixes=(
             setting(max_loaded_loras=least),
             *((setting(max_loras_per_batch=c.max_loaded_loras),) if other == "max_loras_per_batch" else ()),
@@ -322,14 +322,14 @@ def virtual_experts_on_other_lora_backend(c: Config) -> Refusal | None:
     bad="--enable-lora --lora-paths a=/a --lora-drain-wait-threshold=-1", good="--enable-lora --lora-paths a=/a",
 )  # fmt: skip
 def negative_adapter_drain_threshold(c: Config) -> Refusal | None:
-    """The waiting time before adapters are drained is not negative.
+    """The waiting time before adapters are drained cannot be negative.
 
     `--lora-drain-wait-threshold` is in seconds; 0 switches draining off.
     """
     if c.enable_lora and c.lora_drain_wait_threshold < 0.0:
         return Refusal(
             at="lora_drain_wait_threshold",
-            message=f"{c.shown('lora_drain_wait_threshold')} is no waiting time: SGLang wants 0 or more seconds.",
+            message=f"{c.shown('lora_drain_wait_threshold')} is not a waiting time: it must be 0 or more seconds.",
             fixes=(dropping("lora_drain_wait_threshold"),),
         )
     return None
@@ -412,7 +412,7 @@ def lora_runner_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at="moe_runner_backend",
         related_fields=(field,),
-        message=f"{c.shown('moe_runner_backend')} does not go with {c.shown(field)}: {why}. Leave the runner to "
+        message=f"{c.shown('moe_runner_backend')} cannot be combined with {c.shown(field)}: {why}. Leave the runner to "
         "SGLang.",
         fixes=(dropping("moe_runner_backend"), setting(lora_backend="triton_v2")),
     )

@@ -45,7 +45,7 @@ def megamoe_with_batch_overlap(c: Config) -> Refusal | None:
                 at=overlap,
                 related_fields=("moe_a2a_backend",),
                 message=f"{c.shown(overlap)} cannot be combined with {c.shown('moe_a2a_backend')}, which does the "
-                "whole MoE step in one kernel. Drop one of the two.",
+                "whole MoE step in one kernel. Remove one of the two.",
                 fixes=(dropping(overlap), setting(moe_a2a_backend="deepep")),
             )
     return None

@@ -76,7 +76,7 @@ def file_backend_without_embedding_offload(c: Config) -> Refusal | None:
         at="ple_offload_backend",
         related_fields=("ple_offload_embedding",),
         message=f"{c.shown('ple_offload_backend')} has no table to read while the embedding is not offloaded, so "
-        "SGLang stops. Offload the embedding, or drop the backend.",
+        "SGLang stops. Offload the embedding, or remove the backend.",
         fixes=(setting(ple_offload_embedding=True), dropping("ple_offload_backend")),
     )
 
@@ -173,7 +173,7 @@ def nonpositive_cpu_graph_size(c: Config) -> Refusal | None:
     at = next((name for name in (*_DECODE_SIZE_FLAGS, "torch_compile_max_bs") if c.given(name)), "torch_compile_max_bs")
     return Refusal(
         at=at,
-        message=f"{c.shown(at)} leaves no positive batch size to compile for, so SGLang stops. Leave it out, or give a "
+        message=f"{c.shown(at)} leaves no positive batch size to compile for, so SGLang stops. Remove it, or give a "
         "positive number.",
         fixes=(dropping(at), dropping(*_DECODE_SIZE_FLAGS, "torch_compile_max_bs")),
     )
@@ -250,7 +250,7 @@ def _expand_for_qwen3_vl(c: Config, largest: int) -> int:
 
 @handle_gpu_memory_settings.adjusts("cuda_graph_config", since="0.5.14")
 def choose_prefill_graph_sizes(c: Config) -> None:
-    """Prefill is captured for every number of tokens up to a chunk; for latent attention up to 8,192."""
+    """Prefill is captured for every number of tokens up to a chunk; for MLA up to 8,192."""
     prefill = c.cuda_graph_config[PREFILL]
     largest = prefill["max_bs"]
     if largest is None:
@@ -294,7 +294,7 @@ def choose_decode_graph_sizes_before_0_5_14(c: Config) -> None:
 
 @handle_gpu_memory_settings.adjusts("piecewise_cuda_graph_max_tokens", "piecewise_cuda_graph_tokens", until="0.5.14")
 def choose_prefill_graph_sizes_before_0_5_14(c: Config) -> None:
-    """Prefill is captured for every number of tokens up to a chunk; for latent attention up to 2,048."""
+    """Prefill is captured for every number of tokens up to a chunk; for MLA up to 2,048."""
     largest: int | None = c.piecewise_cuda_graph_max_tokens
     if largest is None:
         largest = 2048 if c.since("0.5.8") and c.model.uses_mla else c.chunked_prefill_size

@@ -65,7 +65,7 @@ NVFP4_ONLINE_RUNNERS = ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashi
     good="gpu=b200 model=qwen3-30b-a3b -- --quantization nvfp4_online",
 )  # fmt: skip
 def nvfp4_online_off_blackwell(c: Config) -> Refusal | None:
-    """Quantizing to NVFP4 while loading needs a B200 or its kin.
+    """Quantizing to NVFP4 while loading needs a data-center Blackwell GPU.
 
     The FP4 tensor cores this uses are those of SM100 and SM103 (B200, B300, GB200, GB300).
     """
@@ -73,7 +73,7 @@ def nvfp4_online_off_blackwell(c: Config) -> Refusal | None:
         return Refusal(
             at="quantization",
             message=f"{c.shown('quantization')} does not run on {c.gpu.title}: only SM100 and SM103 GPUs have the FP4 "
-            "kernels it uses. Leave it out or use `fp8`.",
+            "kernels it uses. Remove it or use `fp8`.",
             fixes=(dropping("quantization"), setting(quantization="fp8")),
         )
     return None
@@ -99,7 +99,7 @@ def megamoe_w4a16(c: Config) -> bool:
 def nvfp4_online_on_unfit_moe_runner(c: Config) -> Refusal | None:
     """Experts quantized to NVFP4 while loading run only on FlashInfer's kernels.
 
-    `flashinfer_trtllm`, `flashinfer_trtllm_routed` and (from 0.5.18) `flashinfer_cutedsl` compute them; `auto` takes
+    `flashinfer_trtllm`, `flashinfer_trtllm_routed` and (from 0.5.18) `flashinfer_cutedsl` compute them; `auto` chooses
     the first.
     """
     if (
@@ -240,7 +240,7 @@ def moe_runner_with_partial_expert_parallelism(c: Config) -> Refusal | None:
     good="gpu=b200 model=qwen3-30b-a3b -- --quantization modelopt_fp4 --moe-runner-backend flashinfer_cutedsl",
 )
 def cutedsl_runner_on_unfit_exchange(c: Config) -> Refusal | None:
-    """FlashInfer's CuteDSL MoE runner takes tokens from few all-to-all backends.
+    """FlashInfer's CuteDSL MoE runner works with few all-to-all backends.
 
     It has layouts for none, DeepEP's low-latency exchange and (from 0.5.13) FlashInfer's own.
     """
@@ -249,7 +249,7 @@ def cutedsl_runner_on_unfit_exchange(c: Config) -> Refusal | None:
         return Refusal(
             at="moe_a2a_backend",
             related_fields=("moe_runner_backend",),
-            message=f"{c.shown('moe_a2a_backend')} does not hand tokens to {c.shown('moe_runner_backend')}: it takes "
+            message=f"{c.shown('moe_a2a_backend')} does not work with {c.shown('moe_runner_backend')}, which accepts "
             f"{', '.join(f'`{a}`' for a in allowed)}.",
             fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="deepep"), dropping("moe_runner_backend")),
         )
@@ -351,7 +351,7 @@ def fp8_cutlass_moe_with_expert_parallelism(c: Config) -> Refusal | None:
             at="ep_size",
             related_fields=("moe_runner_backend", "quantization"),
             message=f"{c.shown('moe_runner_backend')} needs all FP8 experts on every GPU, but {c.shown('ep_size')} "
-            "spreads them. Drop one of the two.",
+            "spreads them. Remove one of the two.",
             fixes=(dropping("ep_size"), dropping("moe_runner_backend"), setting(moe_runner_backend="deep_gemm")),
         )
     return None

@@ -213,7 +213,7 @@ def attention_dp_size_below_one(c: Config) -> Refusal | None:
         return Refusal(
             at="attn_dp_size",
             related_fields=("dp_size",),
-            message=f"{c.shown('attn_dp_size')} is no number of groups: SGLang wants at least 1, which means no "
+            message=f"{c.shown('attn_dp_size')} is not a number of groups: it must be at least 1, which means no "
             "attention data parallelism.",
             fixes=(dropping("attn_dp_size"), setting(attn_dp_size=1)),
         )
@@ -235,7 +235,7 @@ def replicas_with_attention_dp(c: Config) -> Refusal | None:
             at="dp_size",
             related_fields=("attn_dp_size",),
             message=f"{c.shown('dp_size')} asks for replicas of the model and {c.shown('attn_dp_size')} for attention "
-            "data parallelism inside one: SGLang does not run both. Drop one of them.",
+            "data parallelism inside one: SGLang does not run both. Remove one of them.",
             fixes=(dropping("dp_size"), dropping("attn_dp_size")),
         )
     return None
@@ -288,7 +288,7 @@ def tp_size_not_divisible_by_attention_dp_size(c: Config) -> Refusal | None:
         at=attention_dp_field(c),
         related_fields=("tp_size", "enable_dp_attention"),
         message=f"{_attention_dp_shown(c)} does not divide {c.shown('tp_size')}: the TP ranks are split into equal "
-        "groups for attention, and SGLang stops on a bare assertion. Choose a divisor of the TP size.",
+        "groups for attention, and SGLang stops with a bare AssertionError. Choose a divisor of the TP size.",
         fixes=(setting(tp_size=groups), setting(**{field: c.tp_size}), setting(tp_size=c.tp_size * groups)),
     )
 
@@ -384,7 +384,7 @@ def attention_dp_fix(c: Config, size: int | None = None) -> Change:
     good="--tp-size 4 --dp-size 4 --enable-dp-attention --enable-tp-lm-head-all-to-all",
 )  # fmt: skip
 def tp_lm_head_exchange_outside_pure_dp_attention(c: Config) -> Refusal | None:
-    """The LM head all-to-all wants every TP rank to be its own attention-DP group.
+    """The LM head all-to-all needs every TP rank to be its own attention-DP group.
 
     `--enable-tp-lm-head-all-to-all` exchanges hidden states so that a tensor-parallel LM head serves attention-DP
     ranks. It needs as many groups as TP ranks, no context parallelism, and no data-parallel LM head beside it.
@@ -410,7 +410,7 @@ def tp_lm_head_exchange_outside_pure_dp_attention(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_tp_lm_head_all_to_all",
         related_fields=(field,),
-        message=f"{c.shown('enable_tp_lm_head_all_to_all')} cannot work here: {why}. Leave it out.",
+        message=f"{c.shown('enable_tp_lm_head_all_to_all')} cannot work here: {why}. Remove it.",
         fixes=(dropping("enable_tp_lm_head_all_to_all"),),
     )
 
@@ -444,7 +444,7 @@ MUSE = (
     bad="--tp-size 2 --enable-megamoe-for-layernorm-sp", good="model=qwen3-8b -- --tp-size 2 --enable-layernorm-sp",
 )  # fmt: skip
 def megamoe_sequence_parallel_without_layernorm_sp(c: Config) -> Refusal | None:
-    """MegaMoE for sequence-parallel norms needs sequence-parallel norms.
+    """`--enable-megamoe-for-layernorm-sp` needs `--enable-layernorm-sp`.
 
     `--enable-megamoe-for-layernorm-sp` only chooses the expert kernel of `--enable-layernorm-sp`.
     """
@@ -453,7 +453,7 @@ def megamoe_sequence_parallel_without_layernorm_sp(c: Config) -> Refusal | None:
             at="enable_megamoe_for_layernorm_sp",
             related_fields=("enable_layernorm_sp",),
             message=f"{c.shown('enable_megamoe_for_layernorm_sp')} does nothing without `--enable-layernorm-sp`, and "
-            "SGLang refuses it. Leave it out.",
+            "SGLang refuses it. Remove it.",
             fixes=(dropping("enable_megamoe_for_layernorm_sp"), setting(enable_layernorm_sp=True)),
         )
     return None
@@ -557,7 +557,7 @@ def muse_spark_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
     good=f"{MUSE} --enable-megamoe-for-layernorm-sp",
 )
 def muse_spark_norms_that_do_not_run(c: Config) -> Refusal | None:
-    """Muse Spark's sequence-parallel norms do not go with this.
+    """Muse Spark's sequence-parallel norms cannot be combined with this.
 
     With `--enable-megamoe-for-layernorm-sp` breakable prefill graphs have to hold a whole chunk, and chunks are not mixed with
     decoding. Without it the exchange carries BF16, so SGLANG_MOE_NVFP4_DISPATCH has to be off.
@@ -571,7 +571,7 @@ def muse_spark_norms_that_do_not_run(c: Config) -> Refusal | None:
     return Refusal(
         at=field,
         related_fields=("enable_layernorm_sp",),
-        message=f"{f'`{field}`' if field.isupper() else c.shown(field)} does not go with {c.shown('enable_layernorm_sp')}: {why}.",
+        message=f"{f'`{field}`' if field.isupper() else c.shown(field)} cannot be combined with {c.shown('enable_layernorm_sp')}: {why}.",
         fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("enable_layernorm_sp")),
     )
 

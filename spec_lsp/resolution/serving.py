@@ -60,7 +60,7 @@ def negative_media_size_limit(c: Config) -> Refusal | None:
     if c.media_url_max_file_size_mb < 0:
         return Refusal(
             at="media_url_max_file_size_mb",
-            message=f"{c.shown('media_url_max_file_size_mb')} is no size: SGLang wants 0 or more MiB.",
+            message=f"{c.shown('media_url_max_file_size_mb')} is not a size: it must be 0 or more MiB.",
             fixes=(dropping("media_url_max_file_size_mb"),),
         )
     return None
@@ -81,7 +81,7 @@ def _media_domain_conflict(typed: str) -> str | None:
         try:
             domain.encode("idna")
         except UnicodeError:
-            return "it is no host name"
+            return "it is not a host name"
     return None
 
 
@@ -91,7 +91,7 @@ def _media_domain_conflict(typed: str) -> str | None:
     good="--allowed-media-domains example.com cdn.example.com 10.0.0.1",
 )  # fmt: skip
 def unreadable_media_domain(c: Config) -> Refusal | None:
-    """An allowed media domain is a bare host name.
+    """An allowed media domain must be a bare host name.
 
     `--allowed-media-domains` names the hosts that images, videos and audio of requests may be fetched from: host names or IP
     addresses, without scheme, port, path or user.
@@ -125,7 +125,7 @@ WATERMARK_FIELDS = (
 
 
 def watermark_settings(c: Config) -> Any:
-    """What an inline `--watermark-config` holds. Raises NotKnown when it names a file, ValueError when it is no JSON."""
+    """What an inline `--watermark-config` holds. Raises NotKnown when it names a file, ValueError when it is not JSON."""
     text = str(c.watermark_config)
     if not text.lstrip().startswith("{"):
         raise NotKnown("the watermark", "its configuration is in a file")
@@ -143,7 +143,7 @@ def is_watermark_key(value: Any) -> bool:
 def _watermark_problem(settings: Mapping[str, Any]) -> str | None:
     """What cannot be read of a watermark's settings, in SGLang's order."""
     if unknown := sorted(set(settings) - set(WATERMARK_FIELDS)):
-        return f"it knows no `{unknown[0]}`"
+        return f"`{unknown[0]}` is not one of its keys"
     values = {name: value for name, value in settings.items() if value is not None}
     if any(not is_watermark_key(values[name]) for name in ("key", "key_b") if name in values):
         return "a key is a text of 1 to 16 hexadecimal digits"
@@ -181,7 +181,7 @@ def unreadable_watermark(c: Config) -> Refusal | None:
     try:
         settings = watermark_settings(c)
     except ValueError:
-        why: str | None = "it is no JSON"
+        why: str | None = "it is not JSON"
     else:
         too_long = len(str(c.watermark_config).encode()) > 4096
         why = "it is longer than 4096 bytes" if too_long else _watermark_problem(settings)
@@ -211,7 +211,7 @@ def negative_preprocess_cache(c: Config) -> Refusal | None:
     if c.mm_preprocess_cache_size_mb is not None and c.mm_preprocess_cache_size_mb < 0:
         return Refusal(
             at="mm_preprocess_cache_size_mb",
-            message=f"{c.shown('mm_preprocess_cache_size_mb')} is no size: SGLang wants 0 or more MiB.",
+            message=f"{c.shown('mm_preprocess_cache_size_mb')} is not a size: it must be 0 or more MiB.",
             fixes=(dropping("mm_preprocess_cache_size_mb"), setting(mm_preprocess_cache_size_mb=0)),
         )
     return None
@@ -222,7 +222,7 @@ def negative_preprocess_cache(c: Config) -> Refusal | None:
     bad="""--mm-process-config '{"image": 1}'""", good="""--mm-process-config '{"image": {"max_pixels": 1048576}}'""",
 )  # fmt: skip
 def media_processing_settings_of_wrong_kind(c: Config) -> Refusal | None:
-    """The settings of media processing are an object of objects.
+    """The settings of media processing must be a JSON object of objects.
 
     `--mm-process-config` is JSON with an object for each of `image`, `video` and `audio`.
     """
@@ -287,7 +287,7 @@ def tls_setting_without_certificate(c: Config) -> Refusal | None:
                 at=field,
                 related_fields=("ssl_certfile", "ssl_keyfile"),
                 message=f"{c.shown(field)} does nothing without `--ssl-certfile` and `--ssl-keyfile`, and SGLang "
-                "refuses it. Add them or leave it out.",
+                "refuses it. Add them or remove it.",
                 fixes=(dropping(field),),
             )
     return None
@@ -301,7 +301,7 @@ def port_sharing_without_workers(c: Config) -> Refusal | None:
     """Workers can share a port only when there are several.
 
     `--enable-http-worker-reuseport` lets each of `--tokenizer-worker-num` HTTP workers listen on the port itself.
-    HTTP/2 has workers of its own.
+    HTTP/2 has its own workers.
     """
     if c.enable_http_worker_reuseport and (c.tokenizer_worker_num == 1 or c.enable_http2):
         other = "enable_http2" if c.enable_http2 else "tokenizer_worker_num"
@@ -309,7 +309,7 @@ def port_sharing_without_workers(c: Config) -> Refusal | None:
             at="enable_http_worker_reuseport",
             related_fields=(other,),
             message=f"{c.shown('enable_http_worker_reuseport')} has no effect with {c.shown(other)}, and SGLang "
-            "refuses it. Leave it out.",
+            "refuses it. Remove it.",
             fixes=(dropping("enable_http_worker_reuseport"), setting(tokenizer_worker_num=4)),
         )
     return None
@@ -364,7 +364,7 @@ def http2_with_certificate_refresh(c: Config) -> Refusal | None:
     return Refusal(
         at=other,
         related_fields=("enable_http2",),
-        message=f"{c.shown(other)} does not work with {c.shown('enable_http2')}, whose server cannot do that. Drop "
+        message=f"{c.shown(other)} does not work with {c.shown('enable_http2')}, whose server cannot do that. Remove "
         "one of the two.",
         fixes=(dropping(other), dropping("enable_http2")),
     )
@@ -383,7 +383,7 @@ handle_asr_validation = Handler("serving_hook.py:handle_asr_validation", since="
     good="--asr-max-buffer-seconds 30",
 )
 def speech_limit_not_positive(c: Config) -> Refusal | None:
-    """The limits of speech recognition are above zero.
+    """The limits of speech recognition must be above 0.
 
     `--asr-max-buffer-seconds` bounds the audio of a session, `--asr-max-concurrent-sessions` the number of sessions.
     """
@@ -391,7 +391,7 @@ def speech_limit_not_positive(c: Config) -> Refusal | None:
         if getattr(c, field) <= 0:
             return Refusal(
                 at=field,
-                message=f"{c.shown(field)} leaves no room for speech: SGLang wants more than 0.",
+                message=f"{c.shown(field)} leaves no room for speech: it must be more than 0.",
                 fixes=(dropping(field),),
             )
     return None
@@ -419,7 +419,7 @@ BACKEND_FIELDS = (
     good="--image-processor-backend torchvision",
 )
 def two_image_processors(c: Config) -> Refusal | None:
-    """Two different image processors were asked for.
+    """Two flags ask for different image processors.
 
     `--disable-fast-image-processor` is the old spelling of `--image-processor-backend pil`.
     """
@@ -516,14 +516,14 @@ def _number(c: Config, variable: str) -> int | None:
     bad="--grpc-response-timeout-secs 0", good="--grpc-response-timeout-secs 60",
 )  # fmt: skip
 def grpc_timeout_not_positive(c: Config) -> Refusal | None:
-    """A gRPC answer needs some time.
+    """The timeout of a gRPC answer must be above 0.
 
     `--grpc-response-timeout-secs` is how long the gRPC server waits for the next piece of an answer, in seconds.
     """
     if c.grpc_response_timeout_secs <= 0:
         return Refusal(
             at="grpc_response_timeout_secs",
-            message=f"{c.shown('grpc_response_timeout_secs')} leaves no time to answer: SGLang wants more than 0 "
+            message=f"{c.shown('grpc_response_timeout_secs')} leaves no time to answer: it must be more than 0 "
             "seconds.",
             fixes=(dropping("grpc_response_timeout_secs"),),
         )
@@ -537,7 +537,7 @@ def grpc_timeout_not_positive(c: Config) -> Refusal | None:
 def grpc_port_out_of_range(c: Config) -> Refusal | None:
     """The gRPC port is outside 1 to 65535.
 
-    The older gRPC server takes `--port` plus 10000 unless `--grpc-port` (or SGLANG_GRPC_PORT) says otherwise, which a
+    The older gRPC server listens on `--port` plus 10000 unless `--grpc-port` (or SGLANG_GRPC_PORT) says otherwise, which a
     high port pushes out of range. Releases 0.5.11 to 0.5.15 add the 10000 even when gRPC is not used.
     """
     port = c.grpc_port if c.since("0.5.16") else (_number(c, "SGLANG_GRPC_PORT") or c.port + 10000)
@@ -623,7 +623,7 @@ def sidecar_without_its_server(c: Config) -> Refusal | None:
     bad="--grpc-port 40000 --api-key secret", good="--grpc-port 40000",
 )  # fmt: skip
 def native_grpc_server_beside_what_it_lacks(c: Config) -> Refusal | None:
-    """The native gRPC server does not go with this.
+    """The native gRPC server cannot be combined with this setting.
 
     It is not started by Ray or by an encoder server, has no part in several tokenizer workers, and does not check API
     keys, so SGLang refuses to open it beside them.
@@ -644,7 +644,7 @@ def native_grpc_server_beside_what_it_lacks(c: Config) -> Refusal | None:
             return Refusal(
                 at=at,
                 related_fields=(field,),
-                message=f"{label} opens the native gRPC server, which does not go with {shown}: {why}. Drop one of "
+                message=f"{label} opens the native gRPC server, which cannot be combined with {shown}: {why}. Remove one of "
                 "the two.",
                 fixes=(dropping("grpc_port") if at == "grpc_port" else dropping_env(at), dropping(field)),
             )
@@ -792,7 +792,7 @@ handle_tokenizer_batching = Handler("serving_hook.py:handle_tokenizer_batching")
     bad="--enable-tokenizer-batch-encode --enable-dynamic-batch-tokenizer", good="--enable-dynamic-batch-tokenizer",
 )  # fmt: skip
 def two_ways_of_batching_tokenization(c: Config) -> Refusal | None:
-    """Two ways of tokenizing prompts in batches were asked for.
+    """Two flags ask for different ways of tokenizing in batches.
 
     `--enable-tokenizer-batch-encode` tokenizes the prompts of one request together, `--enable-dynamic-batch-tokenizer`
     those of requests that arrive together. Choose one.
@@ -902,7 +902,7 @@ def media_transport_not_available(c: Config) -> Refusal | None:
     elif transport == "cuda_vmm" and c.pp_size != 1:
         field, why = "pp_size", "pipeline stages cannot share it"
     elif transport == "cuda_vmm" and c.before("0.5.20") and rust_server(c):
-        field, why = "SGLANG_RUST_SERVER", "the Rust server does not know it"
+        field, why = "SGLANG_RUST_SERVER", "the Rust server does not support it"
     elif transport == "cuda_ipc" and c.nnodes != 1:
         field, why = "nnodes", "it does not leave a node"
     else:
@@ -938,7 +938,7 @@ def fp4_indexer_on_unfit_gpu(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_deepseek_v4_fp4_indexer",
         message=f"{c.shown('enable_deepseek_v4_fp4_indexer')} does not run on {c.gpu.title}, which has no FP4 kernels "
-        "for it. Leave it out.",
+        "for it. Remove it.",
         fixes=(dropping("enable_deepseek_v4_fp4_indexer"),),
     )
 
@@ -956,14 +956,14 @@ chat_template_defaults = Handler(
     bad="--default-chat-template-kwargs '[1]'", good="""--default-chat-template-kwargs '{"enable_thinking": false}'""",
 )  # fmt: skip
 def chat_template_defaults_of_wrong_kind(c: Config) -> Refusal | None:
-    """The default arguments of the chat template are a JSON object.
+    """The default arguments of the chat template must be a JSON object.
 
     `--default-chat-template-kwargs` gives names and values that every chat request starts with.
     """
     if c.default_chat_template_kwargs is not None and not isinstance(c.default_chat_template_kwargs, Mapping):
         return Refusal(
             at="default_chat_template_kwargs",
-            message=f"{c.shown('default_chat_template_kwargs')} is no JSON object. Write names and values in braces.",
+            message=f"{c.shown('default_chat_template_kwargs')} is not a JSON object. Write names and values in braces.",
             fixes=(dropping("default_chat_template_kwargs"),),
         )
     return None
@@ -974,7 +974,7 @@ validate_default_chat_template_kwargs = chat_template_defaults
 
 
 def parsed(value: Any) -> Any:
-    """A flag's value that SGLang reads as JSON when it is a text. Raises NotKnown when it is no JSON."""
+    """A flag's value that SGLang reads as JSON when it is a text. Raises NotKnown when it is not JSON."""
     if not isinstance(value, str):
         return value
     try:

@@ -30,7 +30,7 @@ def _refusal(c: Config, conflict: Conflict | None, by: str = UNIFIED) -> Refusal
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else by,
         related_fields=(by, conflict.at),
-        message=f"{c.shown(by)} does not go with {shown}: {conflict.why}. SGLang stops; change one of the two.",
+        message=f"{c.shown(by)} cannot be combined with {shown}: {conflict.why}. SGLang stops. Change one of the two.",
         fixes=(conflict.fix, dropping(UNIFIED, LAYOUT)),
     )
 
@@ -71,7 +71,7 @@ def page_major_layout_without_unified_memory(c: Config) -> Refusal | None:
     return Refusal(
         at=LAYOUT,
         related_fields=(UNIFIED,),
-        message=f"{c.shown(LAYOUT)} works only within the unified memory pool in this release, and SGLang stops. Drop "
+        message=f"{c.shown(LAYOUT)} works only within the unified memory pool in this release, and SGLang stops. Remove "
         "it, or enable unified memory.",
         fixes=(dropping(LAYOUT), setting(enable_unified_memory=True)),
     )
@@ -90,7 +90,7 @@ def unified_memory_with_asymmetric_kv(c: Config) -> Refusal | None:
     return Refusal(
         at=UNIFIED if c.given(UNIFIED) else LAYOUT,
         message=f"{c.shown(UNIFIED)} needs keys and values of one width, which {c.model.architecture} does not have, "
-        "and SGLang stops. Drop it.",
+        "and SGLang stops. Remove it.",
         fixes=(dropping(UNIFIED, LAYOUT),),
     )
 
@@ -124,7 +124,7 @@ def _backend_refusal(c: Config, by: str, allowed: tuple[str, ...], why: str) -> 
     return Refusal(
         at=at if c.given(at) else by,
         related_fields=(by, at),
-        message=f"{c.shown(by)} does not go with {c.shown(at)}: {why}. SGLang stops; use {' or '.join(allowed)}.",
+        message=f"{c.shown(by)} cannot be combined with {c.shown(at)}: {why}. SGLang stops. Use {' or '.join(allowed)}.",
         fixes=(*(setting(**{at: name}) for name in allowed), dropping(UNIFIED, LAYOUT)),
     )
 
@@ -137,8 +137,8 @@ def _backend_refusal(c: Config, by: str, allowed: tuple[str, ...], why: str) -> 
 def page_major_attention_backend(c: Config) -> Refusal | None:
     """This attention backend cannot read the unified memory pool.
 
-    Rows of one layer do not lie beside each other in it, and only some backends follow the strides: `triton`, `fa3`,
-    `flashinfer` and, from 0.5.19, `fa4` and `trtllm_mha`; for latent attention the paged MLA backends.
+    Rows of one layer do not lie next to each other in it, and only some backends follow the strides: `triton`, `fa3`,
+    `flashinfer` and, from 0.5.19, `fa4` and `trtllm_mha`; for MLA the paged MLA backends.
     """
     by = UNIFIED if c.enable_unified_memory else LAYOUT
     return _backend_refusal(c, by, _page_major_backends(c), "it cannot follow the layout of the pool")
@@ -163,8 +163,8 @@ def _linear_backends(c: Config, phase: str) -> tuple[str, ...]:
 def page_major_linear_backend(c: Config) -> Refusal | None:
     """These linear-attention or Mamba kernels cannot read the unified memory pool.
 
-    Recurrent states do not lie beside each other in it. Mamba needs `triton`; linear attention can use `triton`,
-    `flashinfer` (prefill from 0.5.23), `flashkda` for prefill, and with latent attention `cutedsl` and `helion` too.
+    Recurrent states do not lie next to each other in it. Mamba needs `triton`; linear attention can use `triton`,
+    `flashinfer` (prefill from 0.5.23), `flashkda` for prefill, and with MLA `cutedsl` and `helion` too.
     """
     by = UNIFIED if c.enable_unified_memory else LAYOUT
     for phase in ("decode", "prefill"):
@@ -277,7 +277,7 @@ def _drafts(c: Config) -> tuple[str, ...]:
     "--speculative-num-draft-tokens 4",
 )  # fmt: skip
 def unified_memory_draft_algorithm(c: Config) -> Refusal | None:
-    """This way of drafting does not know the unified memory pool.
+    """This speculative algorithm does not support the unified memory pool.
 
     From 0.5.22 EAGLE, EAGLE3, DSPARK and DFLASH do, from 0.5.18 DSPARK; before, drafting and the pool exclude each
     other.
@@ -285,7 +285,7 @@ def unified_memory_draft_algorithm(c: Config) -> Refusal | None:
     allowed = _drafts(c)
     if c.speculative_algorithm is None or c.speculative_algorithm in allowed:
         return None
-    return _refusal(c, _dropping("speculative_algorithm", "it does not know where the pool keeps a token"))
+    return _refusal(c, _dropping("speculative_algorithm", "it cannot find a token in the pool"))
 
 
 @handle_unified_memory_pool.refuses(
@@ -332,7 +332,7 @@ def _verify_rails(c: Config) -> tuple[str, ...]:
     "--speculative-num-draft-tokens 4",
 )  # fmt: skip
 def unified_memory_eagle_target(c: Config) -> Refusal | None:
-    """EAGLE drafts in the unified memory pool only beside a hybrid model.
+    """EAGLE drafts in the unified memory pool only for a hybrid model.
 
     The draft's KV cache lives inside the entries of the target's sub-pools, which sliding-window and recurrent
     hybrids have. Both the target's and the draft's backend must find their rows there.
@@ -424,7 +424,7 @@ def _shared_decode_context(c: Config) -> Conflict | None:
     if c.before("0.5.20"):
         return Conflict("dcp_size", "its ranks cannot write a part of the KV cache each", one)
     if not c.model.uses_mla:
-        return Conflict("dcp_size", "its ranks can share the context of latent attention only", one)
+        return Conflict("dcp_size", "its ranks can share the context of MLA only", one)
     if c.model.is_hybrid_swa(c.disable_hybrid_swa_memory):
         return Conflict("dcp_size", "its ranks cannot share the context of sliding windows", one)
     if c.disaggregation_mode != "null":
@@ -446,7 +446,7 @@ def _shared_decode_context(c: Config) -> Conflict | None:
 def unified_memory_with_dcp(c: Config) -> Refusal | None:
     """Decode context parallelism shares the unified memory pool in few cases.
 
-    From 0.5.20: models with latent attention and without sliding windows, on a server that prefills and decodes, with
+    From 0.5.20: models with MLA and without sliding windows, on a server that prefills and decodes, with
     `flashinfer`, `trtllm_mla` or `cutedsl_mla`. Before, not at all.
     """
     if c.dcp_size <= 1:

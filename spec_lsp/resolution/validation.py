@@ -48,7 +48,7 @@ check_server_args = (
     good="--tp-size 2 --nnodes 2",
 )
 def gpus_not_divisible_by_nodes(c: Config) -> Refusal | None:
-    """Every node runs as many GPUs of the model as the others.
+    """Every node must run the same number of GPUs of the model.
 
     `--tp-size` and `--pp-size` count the GPUs of the whole model, over all nodes: their product has to be a multiple of
     `--nnodes`.
@@ -69,14 +69,14 @@ def gpus_not_divisible_by_nodes(c: Config) -> Refusal | None:
     bad="--pp-size 2 --pp-max-micro-batch-size 0", good="--pp-size 2 --pp-max-micro-batch-size 16",
 )  # fmt: skip
 def micro_batch_without_requests(c: Config) -> Refusal | None:
-    """A micro-batch of the pipeline holds at least one request.
+    """A micro-batch of the pipeline must hold at least one request.
 
     `--pp-max-micro-batch-size` bounds it; left out, SGLang computes it.
     """
     if c.pp_max_micro_batch_size is not None and c.pp_max_micro_batch_size < 1:
         return Refusal(
             at="pp_max_micro_batch_size",
-            message=f"{c.shown('pp_max_micro_batch_size')} leaves no room for a request: SGLang wants at least 1.",
+            message=f"{c.shown('pp_max_micro_batch_size')} leaves no room for a request: it must be at least 1.",
             fixes=(dropping("pp_max_micro_batch_size"),),
         )
     return None
@@ -96,7 +96,7 @@ def torch_compile_without_graph_padding(c: Config) -> Refusal | None:
             at="disable_cuda_graph_padding",
             related_fields=("enable_torch_compile",),
             message=f"{c.shown('disable_cuda_graph_padding')} would make {c.shown('enable_torch_compile')} compile "
-            "every batch size on its own, and SGLang refuses that. Drop one of the two.",
+            "every batch size on its own, and SGLang refuses that. Remove one of the two.",
             fixes=(dropping("disable_cuda_graph_padding"), dropping("enable_torch_compile")),
         )
     return None
@@ -130,7 +130,7 @@ def pipeline_with_speculation(c: Config) -> Refusal | None:
     return Refusal(
         at=field,
         related_fields=("pp_size", "speculative_algorithm"),
-        message=f"{label} does not go with {c.shown('pp_size')}: {why}. Use one of the two.",
+        message=f"{label} cannot be combined with {c.shown('pp_size')}: {why}. Use one of the two.",
         fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("pp_size")),
     )
 
@@ -147,7 +147,7 @@ def _pipelined_speculation(c: Config) -> tuple[str, str] | None:
     if algorithm == "DSPARK":
         if not prefill:
             return "speculative_algorithm", "DSPARK in a pipeline is for prefill servers"
-        return ("SGLANG_ENABLE_PP_SPEC", "it does not know DSPARK") if relayed else None
+        return ("SGLANG_ENABLE_PP_SPEC", "it does not support DSPARK") if relayed else None
     if algorithm.upper() != "EAGLE":
         return "speculative_algorithm", "only EAGLE drafts in a pipeline"
     if c.enable_multi_layer_eagle:
@@ -185,8 +185,8 @@ def free_slots_delay_in_pipeline(c: Config) -> Refusal | None:
         return Refusal(
             at="min_free_slots_delay",
             related_fields=("pp_size",),
-            message=f"{c.shown('min_free_slots_delay')} may wait for ever with {c.shown('pp_size')}, whose "
-            "micro-batches have few slots. Leave it out.",
+            message=f"{c.shown('min_free_slots_delay')} may wait forever with {c.shown('pp_size')}, whose "
+            "micro-batches have few slots. Remove it.",
             fixes=(dropping("min_free_slots_delay"), dropping("pp_size")),
         )
     return None
@@ -221,7 +221,7 @@ def replicas_over_several_nodes(c: Config) -> Refusal | None:
     good="--base-gpu-id 4 --gpu-id-step 2",
 )
 def gpu_numbers_out_of_range(c: Config) -> Refusal | None:
-    """GPUs are numbered from 0 on, in steps of at least 1.
+    """GPU numbers start at 0 and go up in steps of at least 1.
 
     `--base-gpu-id` is the first GPU of this server, `--gpu-id-step` the distance to the next.
     """
@@ -252,7 +252,7 @@ def dense_layers_of_other_tp_size(c: Config) -> Refusal | None:
         at="moe_dense_tp_size",
         related_fields=("tp_size",),
         message=f"{c.shown('moe_dense_tp_size')} is neither 1 nor the TP size ({c.tp_size}), and SGLang splits dense "
-        "layers no other way. Leave it out or set 1.",
+        "layers no other way. Remove it or set 1.",
         fixes=(setting(moe_dense_tp_size=1), dropping("moe_dense_tp_size")),
     )
 
@@ -268,7 +268,7 @@ RUNAI_SCHEMES = ("s3://", "gs://", "az://")
     good="--served-model-name llama-8b",
 )
 def colon_in_served_name(c: Config) -> Refusal | None:
-    """The name a model is served under has no colon.
+    """The served model name must not contain a colon.
 
     A colon separates the model from a LoRA adapter in requests (`model:adapter`). The name is the model path unless
     `--served-model-name` gives another.
@@ -296,7 +296,7 @@ SMALLEST_DEFAULT_CHUNK = 2048
     bad="--chunked-prefill-size 1000 --page-size 64", good="--chunked-prefill-size 1024 --page-size 64",
 )  # fmt: skip
 def prefill_chunk_not_divisible_by_page(c: Config) -> Refusal | None:
-    """A prefill chunk ends at the end of a KV page.
+    """A prefill chunk must be a multiple of the KV page size.
 
     Chunks are cut at `--chunked-prefill-size` tokens, shared out over attention-DP ranks; that has to be a multiple of
     the page size.
@@ -316,7 +316,7 @@ def prefill_chunk_not_divisible_by_page(c: Config) -> Refusal | None:
         at="chunked_prefill_size",
         related_fields=("page_size",),
         message=f"A prefill chunk of {chunk} tokens{' on each rank' if shared else ''} does not end at a page of "
-        f"{page}, and SGLang wants whole pages. Use a multiple.",
+        f"{page}, and SGLang needs whole pages. Use a multiple.",
         fixes=(setting(chunked_prefill_size=fixed), setting(page_size=1)),
     )
 
@@ -326,7 +326,7 @@ def prefill_chunk_not_divisible_by_page(c: Config) -> Refusal | None:
     bad="--enable-pdmux", good="--enable-pdmux --chunked-prefill-size -1 --disable-overlap-schedule",
 )  # fmt: skip
 def multiplexing_conflict(c: Config) -> Refusal | None:
-    """Multiplexing prefill and decode on one GPU does not go with this.
+    """Multiplexing prefill and decode on one GPU cannot be combined with this setting.
 
     `--enable-pdmux` runs whole prefills beside decode steps, so chunked prefill (`--chunked-prefill-size -1`) and the
     overlap schedule (`--disable-overlap-schedule`) are off, and there is one pipeline stage and one server.
@@ -344,7 +344,7 @@ def multiplexing_conflict(c: Config) -> Refusal | None:
             return Refusal(
                 at="enable_pdmux",
                 related_fields=(field,),
-                message=f"{c.shown('enable_pdmux')} does not go with {c.shown(field)}: prefill runs whole and beside "
+                message=f"{c.shown('enable_pdmux')} cannot be combined with {c.shown(field)}: prefill runs whole and beside "
                 "decode. Switch chunked prefill and the overlap schedule off, or leave multiplexing out.",
                 fixes=(change, both, dropping("enable_pdmux")),
             )
@@ -359,9 +359,9 @@ def multiplexing_conflict(c: Config) -> Refusal | None:
     good="--tokenizer-worker-num 4",
 )
 def no_worker_processes(c: Config) -> Refusal | None:
-    """There is at least one tokenizer and one detokenizer process.
+    """SGLang needs at least one tokenizer and one detokenizer process.
 
-    The processes that prepare media may be none: the tokenizers do it then.
+    There may be no process for media: the tokenizers then do that work.
     """
     fields = [("tokenizer_worker_num", 1)]
     fields += [("detokenizer_worker_num", 1)] if c.since("0.5.12") else []
@@ -387,23 +387,23 @@ def _bucket_problem(rule: Sequence[str]) -> str | None:
     """What is wrong with a rule for metric buckets, as `tse MIDDLE BASE COUNT`, `default` or `custom VALUE…`."""
     kind, values = rule[0], rule[1:]
     if kind == "default":
-        return "`default` takes no numbers" if values else None
+        return "`default` accepts no numbers" if values else None
     if kind == "tse":
         numbers = _numbers(values, float, float, int) if len(values) == 3 else None
         if numbers is None:
-            return "`tse` takes a middle, a base and a count"
+            return "`tse` needs a middle, a base and a count"
         middle, base, count = numbers
         return (
-            None if base > 1 and count > 0 and middle > 0 else "`tse` wants a base above 1, a positive count and middle"
+            None if base > 1 and count > 0 and middle > 0 else "`tse` needs a base above 1, a positive count and middle"
         )
     if kind == "custom":
         numbers = _numbers(values, *[float] * len(values)) if values else None
         if numbers is None:
-            return "`custom` takes numbers"
+            return "`custom` needs numbers"
         return (
             None
             if len(set(numbers)) == len(numbers) and min(numbers) >= 0
-            else "`custom` takes each number once, none negative"
+            else "`custom` accepts each number once and none that is negative"
         )
     return "a rule starts with `tse`, `default` or `custom`"
 
@@ -502,7 +502,7 @@ def item_scoring_with_cache_or_chunks(c: Config) -> Refusal | None:
     bad="--schedule-conservativeness=-1", good="--schedule-conservativeness 0.5",
 )  # fmt: skip
 def negative_schedule_conservativeness(c: Config) -> Refusal | None:
-    """The scheduler's caution is not negative.
+    """The schedule conservativeness cannot be negative.
 
     `--schedule-conservativeness` scales how much memory is kept free for running requests; 1 is normal, larger is more
     cautious.
@@ -510,7 +510,7 @@ def negative_schedule_conservativeness(c: Config) -> Refusal | None:
     if c.schedule_conservativeness < 0:
         return Refusal(
             at="schedule_conservativeness",
-            message=f"{c.shown('schedule_conservativeness')} is negative; SGLang wants 0 or more.",
+            message=f"{c.shown('schedule_conservativeness')} is negative; it must be 0 or more.",
             fixes=(dropping("schedule_conservativeness"),),
         )
     return None
@@ -532,7 +532,7 @@ def mindspore_off_ascend(c: Config) -> Refusal | None:
     if c.model_impl == "mindspore" and c.gpu.platform != "npu":
         return Refusal(
             at="model_impl",
-            message=f"{c.shown('model_impl')} does not run on {c.gpu.title}: it is for Ascend devices. Leave it out.",
+            message=f"{c.shown('model_impl')} does not run on {c.gpu.title}: it is for Ascend devices. Remove it.",
             fixes=(dropping("model_impl"),),
         )
     return None
@@ -551,7 +551,7 @@ def instanttensor_off_gpu(c: Config) -> Refusal | None:
         return Refusal(
             at="load_format",
             related_fields=("device",),
-            message=f"{c.shown('load_format')} does not load for {c.shown('device')}. Leave it out.",
+            message=f"{c.shown('load_format')} does not load for {c.shown('device')}. Remove it.",
             fixes=(dropping("load_format"),),
         )
     return None
@@ -586,7 +586,7 @@ def metric_setting_without_its_partner(c: Config) -> Refusal | None:
     good="--tokenizer-metrics-custom-labels-header x-labels --tokenizer-metrics-allowed-custom-labels team",
 )
 def metric_labels_without_header(c: Config) -> Refusal | None:
-    """Labels of one's own need the header they come in.
+    """Custom metric labels need the header that they come in.
 
     `--tokenizer-metrics-allowed-custom-labels` lists labels that requests may set, in the header that
     `--tokenizer-metrics-custom-labels-header` names.
@@ -629,7 +629,7 @@ def two_batch_overlap_without_exchange(c: Config) -> Refusal | None:
         related_fields=("moe_a2a_backend", attention_dp_field(c)),
         message=f"{c.shown('enable_two_batch_overlap')} has no communication to overlap: there is no all-to-all "
         f"backend{' and no attention data parallelism' if c.since('0.5.15') else ''}. Add `--moe-a2a-backend "
-        "deepep` or leave it out.",
+        "deepep` or remove it.",
         fixes=(dropping("enable_two_batch_overlap"), setting(moe_a2a_backend="deepep"), attention_dp_fix(c)),
     )
 
@@ -651,7 +651,7 @@ def _overlaps_context_parallel(c: Config) -> bool:
 def two_batch_overlap_with_fused_shared_experts(c: Config) -> Refusal | None:
     """Two-batch overlap computes the shared experts while tokens travel, so they cannot be fused with the others.
 
-    Drop `--enforce-shared-experts-fusion` or the overlap.
+    Remove `--enforce-shared-experts-fusion` or the overlap.
     """
     if c.enable_two_batch_overlap and c.enforce_shared_experts_fusion:
         return Refusal(
@@ -684,7 +684,7 @@ def quantized_communication_off_ascend(c: Config) -> Refusal | None:
         at="enable_quant_communications",
         related_fields=(other,),
         message=f"{c.shown('enable_quant_communications')} does not work with {c.shown(other)}: it is for several "
-        "Ascend devices. Leave it out.",
+        "Ascend devices. Remove it.",
         fixes=(dropping("enable_quant_communications"),),
     )
 
@@ -704,7 +704,7 @@ def intel_sampling_off_xpu(c: Config) -> Refusal | None:
             at="sampling_backend",
             related_fields=("device",),
             message=f"{c.shown('sampling_backend')} does not run on {c.shown('device')}: its kernels are for Intel "
-            "GPUs. Leave it out.",
+            "GPUs. Remove it.",
             fixes=(dropping("sampling_backend"), setting(sampling_backend="pytorch")),
         )
     return None
@@ -715,7 +715,7 @@ def intel_sampling_off_xpu(c: Config) -> Refusal | None:
     bad="--port 30000 --grpc-port 30000", good="--port 30000 --grpc-port 40000",
 )  # fmt: skip
 def one_port_for_two_servers(c: Config) -> Refusal | None:
-    """HTTP and gRPC listen on ports of their own.
+    """HTTP and gRPC must listen on different ports.
 
     `--grpc-port` (or SGLANG_GRPC_PORT) opens the native gRPC server beside the HTTP server on `--port`.
     """
@@ -739,7 +739,7 @@ def one_port_for_two_servers(c: Config) -> Refusal | None:
     bad="--gc-threshold 700 10 10 10", good="--gc-threshold 700 10 10",
 )  # fmt: skip
 def garbage_collection_thresholds_of_wrong_number(c: Config) -> Refusal | None:
-    """Python's garbage collector has one to three thresholds.
+    """Python's garbage collector accepts one to three thresholds.
 
     `--gc-threshold` passes them to `gc.set_threshold`.
     """
@@ -790,7 +790,7 @@ def _watermark_settings(c: Config) -> Mapping[str, Any]:
         return WATERMARK_DEFAULTS
     config = serving.watermark_settings(c)
     if not isinstance(config, Mapping):
-        raise NotKnown("the watermark", "its configuration is no object")
+        raise NotKnown("the watermark", "its configuration is not an object")
     return {**WATERMARK_DEFAULTS, **{name: value for name, value in config.items() if value is not None}}
 
 
@@ -812,7 +812,7 @@ def _watermark_settings_problem(w: Mapping[str, Any]) -> str | None:
 
 
 def _watermark_conflict(c: Config) -> tuple[str, str] | None:
-    """What a watermark does not go with, in SGLang's order."""
+    """What a watermark cannot be combined with, in SGLang's order."""
     if c.device != "cuda":
         return "device", "it is computed on NVIDIA and AMD GPUs"
     if problem := _watermark_settings_problem(_watermark_settings(c)):
@@ -825,7 +825,7 @@ def _watermark_conflict(c: Config) -> tuple[str, str] | None:
         ("speculative_algorithm", c.speculative_algorithm not in MARKED_SPECULATION, "it draws tokens otherwise"),
         ("pp_size", c.pp_size > 1 and c.speculative_algorithm is not None, "drafts in a pipeline are not marked"),
         ("speculative_use_rejection_sampling", c.speculative_use_rejection_sampling, "it draws tokens otherwise"),
-        ("SGLANG_RUST_SERVER", serving.rust_server(c), "the Rust server does not know it"),
+        ("SGLANG_RUST_SERVER", serving.rust_server(c), "the Rust server does not support it"),
     )
     return next(((field, why) for field, wrong, why in checks if wrong), None)
 
@@ -843,10 +843,10 @@ MARKED_SPECULATION = (None, "NGRAM", "EAGLE", "EAGLE3")
     good="--enable-watermark",
 )
 def watermark_conflict(c: Config) -> Refusal | None:
-    """A watermark does not go with this.
+    """A watermark cannot be combined with this setting.
 
     `--enable-watermark` marks the tokens a request draws. It needs a GPU, keys of 1 to 16 hexadecimal digits, SGLang's
-    own sampling, and one server for prefill and decode; of speculative decoding it knows NGRAM, EAGLE and EAGLE3.
+    own sampling, and one server for prefill and decode; of speculative decoding it supports NGRAM, EAGLE and EAGLE3.
     """
     if not c.enable_watermark:
         if c.watermark_config is None:
@@ -864,7 +864,7 @@ def watermark_conflict(c: Config) -> Refusal | None:
     return Refusal(
         at=field,
         related_fields=("enable_watermark",),
-        message=f"{label} does not go with {c.shown('enable_watermark')}: {why}.",
+        message=f"{label} cannot be combined with {c.shown('enable_watermark')}: {why}.",
         fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("enable_watermark")),
     )
 
@@ -949,7 +949,7 @@ def load_published_at_unfit_address(c: Config) -> Refusal | None:
     config = _events_config(c.kv_events_config)
     at, why = "load_publish_endpoint", None
     if config is None:
-        at, why = "kv_events_config", "it is no JSON object of KV event settings"
+        at, why = "kv_events_config", "it is not a JSON object of KV event settings"
     elif config.get("publisher", "null") != "null" and (endpoint := config.get("endpoint", DEFAULT_ENDPOINT)):
         why = _load_address_problem(mode, endpoint, config.get("replay_endpoint"), data_parallel_ranks(c))
     if why is None:
@@ -974,7 +974,7 @@ def _load_address_problem(mode: str, events: str, replay: str | None, ranks: int
             base = replayed + ranks
     else:
         if _tcp_port(events) is None:
-            return f"routers find it beside KV events, and `{events}` is no tcp:// address with a port"
+            return f"routers find it beside KV events, and `{events}` is not a tcp:// address with a port"
         bound = _bindable(mode)
         if bound is None:
             return "it has to be tcp:// with `*` (or 0.0.0.0, [::]) and a port"

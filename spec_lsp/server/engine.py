@@ -75,6 +75,9 @@ class Engine(Protocol):
     def complete(self, analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
         """What may be typed at an offset."""
 
+    def complete_settings(self, name: str, text: str, offset: int) -> Completion | None:
+        """What may be typed at an offset of a file with settings."""
+
     def document(self, about: Sequence[str]) -> str:
         """The documentation of an item of a completion, as Markdown."""
 
@@ -189,6 +192,11 @@ class RealEngine:
         from spec_lsp.analysis.completion import complete
 
         return complete(analysis, offset, options, workspace)
+
+    def complete_settings(self, name: str, text: str, offset: int) -> Completion | None:
+        from spec_lsp.settings_completion import complete_settings
+
+        return complete_settings(name, text, offset)
 
     def document(self, about: Sequence[str]) -> str:
         from spec_lsp.analysis.completion import document

@@ -116,6 +116,7 @@ class Server(LanguageServer):
             read_client(params, offered),
             self.engine,
             self.log_line,
+            self.warn,
             self.wire.inbox,
             self.wire.is_under_way,
             reads_disk=self._reads_disk,
@@ -210,6 +211,11 @@ class Server(LanguageServer):
     def log_line(self, line: str) -> None:
         """A line in the client's log."""
         self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 3, "message": line})
+
+    def warn(self, line: str) -> None:
+        """A message to the person, which the log has too."""
+        self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 2, "message": line})
+        self.wire.notify_plain(types.WINDOW_SHOW_MESSAGE, {"type": 2, "message": f"spec-lsp: {line}"})
 
     def report_server_error(self, error: Exception, source: Any) -> None:
         """A line in the client's log for every error of ours, and a message for the first of its kind.

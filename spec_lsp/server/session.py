@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from spec_lsp.analysis.inputs import Options
     from spec_lsp.analysis.report import Analysis, Diagnostic
     from spec_lsp.server.engine import Engine
-    from spec_lsp.settings import Settings
+    from spec_lsp.settings import Misfit, Settings
     from spec_lsp.settings_file import SettingsFile
     from spec_lsp.workspace import DiskWorkspace
 
@@ -62,13 +62,15 @@ class Session:
         client: Client,
         engine: Engine,
         report: Callable[[str], None],
+        warn: Callable[[str], None],
         inbox: Inbox | None = None,
         under_way: Callable[[Any], bool] = lambda _: False,
         *,
         reads_disk: bool = True,
     ) -> None:
-        """`report` shows a line in the client's log; messages that are not handled yet wait in `inbox`; `under_way` says whether a
-        request is, by its id. Without `reads_disk` the client's texts are all there is: no file, model, pin or settings file is looked at.
+        """`report` shows a line in the client's log, `warn` one to the person; messages that are not handled yet wait in `inbox`;
+        `under_way` says whether a request is, by its id. Without `reads_disk` the client's texts are all there is: no file, model, pin
+        or settings file is looked at.
         """
         self.client = client
         self.engine = engine
@@ -81,6 +83,7 @@ class Session:
         self.pulled: dict[str, Mapping[str, Any]] = {}
         """Settings the client gave since, by workspace folder name; "" for those of all folders."""
         self._report = report
+        self._warn = warn
         self._reported: set[str] = set()
         self._made: dict[str, _Made] = {}
         self._faults: dict[str, Exception] = {}
@@ -333,8 +336,7 @@ class Session:
         values, _ = declared.read_settings(declared.merge(file.table if file else {}, of_editor))
         for flaw in file.flaws if file else ():
             self.report_once(f"{file.path if file else ''}: {flaw.message}")
-        for misfit in declared.read_settings(of_editor)[1]:
-            self.report_once(misfit.message)
+        self._warn_of(declared.read_settings(of_editor)[1])
         base = Path(file.folder) if file else (self.roots[0] if self.roots else Path("/"))
         models = tuple(base / folder for folder in values.models)
         return Scope(values, declared.options(values), self._workspace(models), _exclusion(base, values.exclude))
@@ -345,8 +347,7 @@ class Session:
         from spec_lsp.analysis.in_memory import InMemory
 
         values, misfits = declared.read_settings(declared.merge(self._from_editor(name, declared.Settings())))
-        for misfit in misfits:
-            self.report_once(misfit.message)
+        self._warn_of(misfits)
         values = replace(values, python="", models=(), exclude=())
         return Scope(values, declared.options(values), InMemory(), lambda _: False)
 
@@ -358,14 +359,20 @@ class Session:
         found = workspace.settings(name)
         return in_workspace(found, workspace.area(name)) if found else None
 
+    def holds_settings(self, name: str) -> bool:
+        """Whether a document is a file with settings, for those that read such files."""
+        from spec_lsp.settings_file import is_settings_file
+
+        return self.reads_disk and is_settings_file(name)
+
     def settings_flaws(self, name: str) -> list[Diagnostic]:
         """What cannot be used of an open file with settings, as it reads in the editor."""
         from spec_lsp.analysis.check import with_severity
-        from spec_lsp.settings_file import flaws_of, is_settings_file, read_settings_file
+        from spec_lsp.settings_file import flaws_of, read_settings_file
         from spec_lsp.workspace import in_workspace
 
         opened = self.texts.get(name)
-        if opened is None or not self.reads_disk or not is_settings_file(name):
+        if opened is None or not self.holds_settings(name):
             return []
         found = read_settings_file(name, opened.text)
         if found is None:
@@ -393,6 +400,13 @@ class Session:
         if line not in self._reported:
             self._reported.add(line)
             self._report(line)
+
+    def _warn_of(self, misfits: Iterable[Misfit]) -> None:
+        """Tell the person, once, what cannot be used of the editor's settings: no file of ours shows where they stand."""
+        for misfit in misfits:
+            if misfit.message not in self._reported:
+                self._reported.add(misfit.message)
+                self._warn(f"Settings of the editor: {misfit.message}.")
 
     # --- changes around the texts
 

@@ -53,7 +53,7 @@ def test_ignores_that_are_not_honoured() -> None:
     ("comment", "part"),
     [
         ("sglang=newest", "`newest` is not a release of SGLang"),
-        ("gpu=h9000", "`h9000` is not a GPU spec-lsp knows"),
+        ("gpu=h9000", "`h9000` is not a GPU that spec-lsp knows"),
         ("colour=red", "`colour` is not a directive"),
         ("hello", "Known comments are"),
         ("ignore all", "names its rules in brackets"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -143,3 +144,21 @@ def test_output_that_cannot_be_written_is_said_so(folder: Path) -> None:
             check=False,
         )
     assert (ran.returncode, ran.stderr.startswith("spec-lsp: error: the output cannot be written")) == (2, True)
+
+
+def test_a_package_that_is_lacking_is_named_with_what_to_run(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(module.NEEDED, "no_such_module", "no-such-package")
+    ran = run("check", ".")
+    assert ran.code == 2
+    assert ran.err == (
+        "spec-lsp: error: no-such-package is not installed, and spec-lsp needs it: "
+        f"run `{sys.executable} -m pip install no-such-package`\n"
+    )
+
+
+def test_every_package_that_is_depended_on_is_looked_for() -> None:
+    project = (Path(__file__).parents[2] / "pyproject.toml").read_text("utf-8")
+    needed = re.search(r"^dependencies = \[\n(.*?)^\]", project, re.MULTILINE | re.DOTALL)
+    assert needed is not None
+    packages = re.findall(r'"([\w-]+)', re.sub(r".*;.*", "", needed[1]))
+    assert sorted(module.NEEDED.values()) == sorted(packages)

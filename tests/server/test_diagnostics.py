@@ -335,13 +335,14 @@ CONFIGURATION: dict[str, Any] = {
         {"spec-lsp": {"rules": {"SPC001": "hint"}, "nonsense": 1}},
     ],
 )
-async def test_initialization_options_and_one_log_line_for_what_is_unknown(folder: Path, options: Any) -> None:
+async def test_initialization_options_and_one_message_for_what_is_unknown(folder: Path, options: Any) -> None:
     client = await started(PUSH, folder, initializationOptions=options)
     for n in range(3):
         client.open((folder / f"{n}.sh").as_uri(), "BAD")
     await client.quiet()
-    lines = [m["params"]["message"] for m in client.messages if m.get("method") == "window/logMessage"]
-    assert sum("unknown setting `nonsense`" in line for line in lines) == 1
+    for method in ("window/logMessage", "window/showMessage"):
+        lines = [m["params"]["message"] for m in client.messages if m.get("method") == method]
+        assert sum("unknown setting `nonsense`" in line for line in lines) == 1
 
 
 async def test_settings_are_pulled_and_pulled_again(folder: Path) -> None:

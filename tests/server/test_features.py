@@ -122,6 +122,16 @@ async def test_completion(folder: Path) -> None:
     assert all("textEdit" in item for item in found["items"])
 
 
+async def test_completion_in_a_settings_file(folder: Path) -> None:
+    ed = await editor(folder)
+    ed.open('gpu = "h‸"\n', "spec-lsp.toml", "toml")
+    found = await ed.ask_here("completion")
+    (h200,) = [item for item in found["items"] if item["label"] == "h200"]
+    assert (ed.under(h200["textEdit"]["range"]), h200["textEdit"]["newText"]) == ("h", "h200")
+    ed.open("[tool.ruff]\n‸\n", "pyproject.toml", "toml")
+    assert await ed.ask_here("completion") is None
+
+
 def with_defaults(*defaults: str) -> dict[str, Any]:
     """All, and defaults of completion lists that the client takes."""
     text = ALL["textDocument"]

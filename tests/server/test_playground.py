@@ -109,6 +109,7 @@ def test_no_file_is_read(tmp_path: Path) -> None:
         Client(folders=(tmp_path.as_uri(),), initialization_options=given),
         RealEngine(),
         lambda _: None,
+        lambda _: None,
         reads_disk=False,
     )
     opened = session.open((tmp_path / "launch.sh").as_uri(), "shellscript", 1, f"source ./v.sh\n{launch}")

@@ -24,6 +24,32 @@ export interface Hooks {
 }
 
 export class Client extends LanguageClient {
+  private begun = false;
+
+  /** Start the server; false when it is none. What goes wrong until then is for who asked to tell, once. */
+  async begin(): Promise<boolean> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error("no answer")), PATIENCE_MS);
+    });
+    try {
+      await Promise.race([this.start(), late]);
+      this.begun = true;
+    } catch (problem) {
+      this.outputChannel.appendLine(
+        `The server did not start: ${problem instanceof Error ? problem.message : problem}`,
+      );
+      await this.dispose().catch(() => undefined); // it may be half started
+    } finally {
+      clearTimeout(timer);
+    }
+    return this.begun;
+  }
+
+  override error(message: string, data?: unknown, showNotification?: boolean | "force"): void {
+    if (this.begun) super.error(message, data, showNotification);
+  }
+
   /** The server's name and version. */
   get description(): string {
     const server = this.initializeResult?.serverInfo;
@@ -45,6 +71,8 @@ export class Client extends LanguageClient {
     return this.sendNotification(DidChangeConfigurationNotification.type, { settings: null });
   }
 }
+
+const PATIENCE_MS = 30_000;
 
 export function createClient(
   server: Found,

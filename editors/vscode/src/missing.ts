@@ -1,6 +1,7 @@
 /** What is said, once, when there is no server, and how it gets installed. */
 
 import * as vscode from "vscode";
+import type { Trouble } from "./trial";
 
 const INSTALL = "Install…";
 const CHOOSE = "Choose Program…";
@@ -29,8 +30,8 @@ export class Missing implements vscode.Disposable {
     );
   }
 
-  tellFailure(command: string): void {
-    this.say(() => this.offer(`${command} does not start.`, [LOG, CHOOSE]));
+  tellFailure({ message, python }: Trouble): void {
+    this.say(() => this.offer(message, python ? [INSTALL, CHOOSE] : [CHOOSE, LOG], python));
   }
 
   /** For somebody who asks for what only a server can give. */

@@ -15,6 +15,7 @@ import { Python } from "./python";
 import { pickRule } from "./rules";
 import { Status } from "./status";
 import type { Assumed } from "./statusText";
+import { trouble } from "./trial";
 
 export class Session {
   private client: Client | undefined;
@@ -96,13 +97,11 @@ export class Session {
       changed: () => this.changed.fire(),
       showResolved: (uri, line) => this.showResolved({ uri, line }),
     });
-    try {
-      await client.start();
-    } catch (problem) {
-      this.log.error(`${result.command} does not start: ${problem}`);
+    if (!(await client.begin())) {
+      const why = await trouble(result);
+      this.log.error(why.message);
       this.status.failed();
-      this.missing.tellFailure(result.command);
-      client.dispose();
+      this.missing.tellFailure(why);
       return;
     }
     this.client = client;

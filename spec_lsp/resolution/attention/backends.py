@@ -48,7 +48,7 @@ def capture_nothing(c: Config) -> None:
 def drafting_on_flex_attention(c: Config) -> Refusal | None:
     """The flex_attention backend cannot verify draft tokens.
 
-    It has no kernel for the verification step of speculative decoding, whatever the algorithm. Take another attention
+    It has no kernel for the verification step of speculative decoding, whatever the algorithm. Use another attention
     backend, or serve without a draft.
     """
     if c.attention_backend != "flex_attention" or c.speculative_algorithm is None:
@@ -77,12 +77,12 @@ QWEN3_5 = (
 
 
 def _xpu_dcp_conflict(c: Config) -> tuple[str, str] | None:
-    """What decode context parallelism does not go with on Intel GPUs, in SGLang's order."""
+    """What decode context parallelism cannot be combined with on Intel GPUs, in SGLang's order."""
     model = c.model
     if set(backends_of(c)) != {"intel_xpu"}:
         return backend_field(c, "decode"), "it needs `--attention-backend intel_xpu`"
     if model.uses_mla:
-        return "model_path", "latent attention has no kernel for it there"
+        return "model_path", "MLA has no kernel for it there"
     if model.v_head_dim != model.head_dim:
         return "model_path", "keys and values have to be equally wide"
     if c.tp_size % c.dcp_size:
@@ -117,7 +117,7 @@ def _xpu_dcp_conflict(c: Config) -> tuple[str, str] | None:
     good="gpu=xpu model=qwen3-30b-a3b -- --tp-size 8 --dcp-size 2 --attention-backend intel_xpu",
 )
 def decode_context_parallel_on_xpu(c: Config) -> Refusal | None:
-    """Decode context parallelism on Intel GPUs goes with little else.
+    """Decode context parallelism on Intel GPUs works with few other settings.
 
     `--dcp-size` above 1 needs the intel_xpu backend for both phases, ordinary attention heads with keys as wide as values, KV heads
     that a group's ranks hold alike (TP size over DCP size at least the number of KV heads, except for Qwen3.5), at most 16 query
@@ -182,7 +182,7 @@ def fa4_for_decoding(c: Config) -> Refusal | None:
 
 @fa4.adjusts("page_size")
 def fa4_pages(c: Config) -> None:
-    """FlashAttention 4 works on KV pages of 128 tokens for models without latent attention."""
+    """FlashAttention 4 works on KV pages of 128 tokens for models without MLA."""
     named = any_backend_is(c, "fa4") if c.since("0.5.15") else c.prefill_attention_backend == "fa4"
     if not named or (c.since("0.5.5") and c.model.uses_mla) or (c.since("0.5.10") and not c.gpu.sm100):
         return
@@ -231,7 +231,7 @@ def fall_back_from_intel(c: Config) -> None:
     good="sglang=0.5.19 model=deepseek-v3 -- --tp-size 8 --prefill-attention-backend triton",
 )
 def intel_xpu_latent_prefill(c: Config) -> Refusal | None:
-    """In these releases Intel's XPU attention only decodes latent attention.
+    """In these releases Intel's XPU attention only decodes MLA.
 
     For DeepSeek-like models name it with `--decode-attention-backend` and prefill with triton.
     """
@@ -241,15 +241,14 @@ def intel_xpu_latent_prefill(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=("model_path",),
-        message=f"{c.shown(at)} is refused for {c.model.architecture}: it decodes latent attention but does not "
-        f"prefill it.",
+        message=f"{c.shown(at)} is refused for {c.model.architecture}: it decodes MLA but does not prefill it.",
         fixes=(setting(prefill_attention_backend="triton"), dropping(at)),
     )
 
 
 @platforms.adjusts("page_size")
 def intel_xpu_pages(c: Config) -> None:
-    """Intel's XPU attention works on KV pages of 64 or 128 tokens (16 and 32 too for latent attention)."""
+    """Intel's XPU attention works on KV pages of 64 or 128 tokens (16 and 32 too for MLA)."""
     if c.before("0.5.11"):
         if c.attention_backend == "intel_xpu" and c.page_size not in (32, 64, 128):
             c.set(page_size=128)

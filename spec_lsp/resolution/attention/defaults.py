@@ -75,7 +75,7 @@ page_size_default = Handler("overrides.py:_page_size_default")
 
 @page_size_default.adjusts("page_size")
 def choose_page_size(c: Config) -> None:
-    """The KV cache is handed out token by token unless a backend wants pages."""
+    """The KV cache is handed out token by token unless a backend needs pages."""
     if c.page_size is not None:
         return
     layout = c.env.text("SGLANG_AITER_KV_CACHE_LAYOUT", "nhd") or "nhd"

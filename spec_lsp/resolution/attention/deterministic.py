@@ -85,7 +85,7 @@ _deterministic_backend = Handler("overrides.py:_deterministic_attention_backend"
 
 @_deterministic_backend.adjusts("attention_backend")
 def choose_deterministic_backend(c: Config) -> None:
-    """Deterministic inference takes fa3 on Hopper and older, flashinfer (for DeepSeek triton) on Blackwell."""
+    """Deterministic inference uses fa3 on Hopper and older, flashinfer (for DeepSeek triton) on Blackwell."""
     if not c.enable_deterministic_inference or c.attention_backend is not None:
         return
     if c.gpu.sm100 or c.gpu.sm120:
@@ -144,9 +144,9 @@ _deterministic_rest = Handler("attention_hook.py:handle_deterministic_inference"
     good="model=deepseek-v3 -- --tp-size 8 --enable-deterministic-inference --attention-backend fa3",
 )
 def nondeterministic_latent_attention(c: Config) -> Refusal | None:
-    """DeepSeek-like latent attention is deterministic on fewer backends still.
+    """DeepSeek-like MLA is deterministic on fewer backends still.
 
-    For models that run absorbed latent attention (DeepSeek V2/V3, Mistral Large 3, GLM-5, …) FlashInfer is not
+    For models that run MLA (DeepSeek V2/V3, Mistral Large 3, GLM-5, …) FlashInfer is not
     batch-invariant, although it is for other models. Use fa3 (Hopper) or triton.
     """
     if not c.enable_deterministic_inference or not _is_absorbed_mla_in_hook(c):
@@ -159,7 +159,7 @@ def nondeterministic_latent_attention(c: Config) -> Refusal | None:
         related_fields=("enable_deterministic_inference", "model_path"),
         message=f"{c.shown('attention_backend')} is refused with deterministic inference for {c.model.architecture}: "
         f"only "
-        f"{', '.join(allowed)} are batch-invariant for latent attention.",
+        f"{', '.join(allowed)} are batch-invariant for MLA.",
         fixes=(
             setting(attention_backend="triton"),
             setting(attention_backend="fa3"),
@@ -178,10 +178,10 @@ def nondeterministic_latent_attention(c: Config) -> Refusal | None:
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --enable-deterministic-inference --attention-backend fa4",
 )
 def deterministic_fa4_off_sm100(c: Config) -> Refusal | None:
-    """fa4 runs absorbed latent attention on SM100 and SM110 only.
+    """fa4 runs MLA on SM100 and SM110 only.
 
     DeepSeek-like models pass fa4 an extra argument that its kernels have on data-centre Blackwell (and Thor) alone. On
-    other hardware take fa3 or triton for deterministic inference.
+    other hardware use fa3 or triton for deterministic inference.
     """
     if not c.enable_deterministic_inference or c.attention_backend != "fa4" or not _is_absorbed_mla_in_hook(c):
         return None

@@ -1,4 +1,4 @@
-"""Backends for latent attention (MLA): their pages, KV cache types and hardware."""
+"""Backends for multi-head latent attention (MLA): their pages, KV cache types and hardware."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def cutlass_mla_pages(c: Config) -> None:
 
 @pages.adjusts("page_size")
 def trtllm_mla_pages(c: Config) -> None:
-    """TensorRT-LLM's latent attention works on KV pages of 32 or 64 tokens."""
+    """trtllm_mla works on KV pages of 32 or 64 tokens."""
     if main_or_decode_is(c, "trtllm_mla") and c.page_size not in (32, 64):
         c.set(page_size=64)
 
@@ -38,7 +38,7 @@ def tokenspeed_mla_pages(c: Config) -> None:
 
 @pages.adjusts("page_size", since="0.5.13")
 def cutedsl_mla_pages(c: Config) -> None:
-    """CuteDSL's latent attention works on KV pages of 32 or 64 tokens."""
+    """cutedsl_mla works on KV pages of 32 or 64 tokens."""
     if any_backend_is(c, "cutedsl_mla") and c.page_size not in (32, 64):
         c.set(page_size=64)
 
@@ -77,9 +77,9 @@ def _other_latent_backends(c: Config) -> tuple[str, ...]:
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --attention-backend trtllm_mla",
 )
 def trtllm_mla_off_blackwell(c: Config) -> Refusal | None:
-    """TensorRT-LLM's latent attention exists for Blackwell only.
+    """trtllm_mla runs on Blackwell only.
 
-    Its kernels are built for SM100 and SM120. On Hopper the fast backends for latent attention are fa3 and FlashMLA,
+    Its kernels are built for SM100 and SM120. On Hopper the fast backends for MLA are fa3 and FlashMLA,
     elsewhere triton.
     """
     if not main_or_decode_is(c, "trtllm_mla") or c.gpu.sm100 or (c.gpu.sm120 and c.since("0.5.4")):
@@ -100,7 +100,7 @@ def trtllm_mla_off_blackwell(c: Config) -> Refusal | None:
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --attention-backend trtllm_mla --kv-cache-dtype fp8_e4m3",
 )
 def trtllm_mla_kv_cache_dtype(c: Config) -> Refusal | None:
-    """TensorRT-LLM's latent attention reads few KV cache types.
+    """trtllm_mla supports few KV cache types.
 
     Its kernels read a cache in bfloat16 or fp8_e4m3 (in some releases fp4_e2m1 too). `bf16` is accepted, `bfloat16` is
     not, although SGLang lists both.
@@ -139,9 +139,9 @@ def _trtllm_mla_dtypes(c: Config) -> tuple[str, ...]:
     "fp8_e4m3",
 )
 def tokenspeed_mla_off_blackwell(c: Config) -> Refusal | None:
-    """tokenspeed_mla exists for Blackwell only.
+    """tokenspeed_mla runs on Blackwell only.
 
-    Its kernels are built for SM100 and SM120; take fa3 or FlashMLA on Hopper, triton elsewhere.
+    Its kernels are built for SM100 and SM120; use fa3 or FlashMLA on Hopper, triton elsewhere.
     """
     if not main_or_decode_is(c, "tokenspeed_mla") or c.gpu.sm100 or c.gpu.sm120:
         return None
@@ -196,7 +196,7 @@ cutedsl = Handler(
     "trtllm_mla",
 )
 def cutedsl_mla_for_prefill(c: Config) -> Refusal | None:
-    """CuteDSL's latent attention only decodes.
+    """cutedsl_mla only decodes.
 
     It has no prefill kernels. Name it for decoding; SGLang then prefills with trtllm_mla unless told otherwise.
     """
@@ -204,8 +204,7 @@ def cutedsl_mla_for_prefill(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="prefill_attention_backend",
-        message=f"{c.shown('prefill_attention_backend')} is refused: CuteDSL's latent attention has kernels for "
-        f"decoding only.",
+        message=f"{c.shown('prefill_attention_backend')} is refused: it has kernels for decoding only.",
         fixes=(
             setting(prefill_attention_backend="trtllm_mla"),
             Change(set={"decode_attention_backend": "cutedsl_mla"}, drop=("prefill_attention_backend",)),
@@ -223,9 +222,9 @@ def cutedsl_mla_for_prefill(c: Config) -> Refusal | None:
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --decode-attention-backend cutedsl_mla",
 )
 def cutedsl_mla_off_sm100(c: Config) -> Refusal | None:
-    """CuteDSL's latent attention exists for SM100 only.
+    """cutedsl_mla runs on SM100 only.
 
-    Data-centre Blackwell (B200, GB200, B300, GB300) has it; on Hopper take fa3 or FlashMLA, elsewhere triton.
+    Data-centre Blackwell (B200, GB200, B300, GB300) has it; on Hopper use fa3 or FlashMLA, elsewhere triton.
     """
     if c.gpu.sm100:
         return None
@@ -246,7 +245,7 @@ def cutedsl_mla_off_sm100(c: Config) -> Refusal | None:
     good="model=deepseek-v3 gpu=b200 -- --tp-size 8 --decode-attention-backend cutedsl_mla --kv-cache-dtype fp8_e4m3",
 )
 def cutedsl_mla_kv_cache_dtype(c: Config) -> Refusal | None:
-    """CuteDSL's latent attention reads a KV cache in fp8_e4m3 or bfloat16.
+    """cutedsl_mla reads a KV cache in fp8_e4m3 or bfloat16.
 
     Other types of `--kv-cache-dtype` have no kernel there.
     """
@@ -262,6 +261,6 @@ def cutedsl_mla_kv_cache_dtype(c: Config) -> Refusal | None:
 
 @cutedsl.adjusts("prefill_attention_backend")
 def prefill_beside_cutedsl(c: Config) -> None:
-    """CuteDSL's latent attention only decodes, so TensorRT-LLM's does the prefill."""
+    """cutedsl_mla only decodes, so trtllm_mla does the prefill."""
     if c.prefill_attention_backend is None:
         c.set(prefill_attention_backend="trtllm_mla")

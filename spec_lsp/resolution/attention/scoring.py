@@ -43,7 +43,7 @@ def scoring_without_chunks(c: Config) -> None:
 def scoring_without_flashinfer(c: Config) -> Refusal | None:
     """Multi-item scoring runs on flashinfer only.
 
-    It needs attention masks of its own, which only FlashInfer takes, for prefill and for decoding. On Hopper and SM100
+    It needs attention masks of its own, which only FlashInfer supports, for prefill and for decoding. On Hopper and SM100
     SGLang's default is another backend, so `--enable-mis` alone is refused there: name flashinfer.
     """
     prefill, decode = backends_of(c)
@@ -55,6 +55,6 @@ def scoring_without_flashinfer(c: Config) -> Refusal | None:
         at=at if c.given(at) else "enable_mis",
         related_fields=("enable_mis",) if c.given(at) else (at,),
         message=f"`--enable-mis` is refused with {c.shown(at)}: multi-item scoring needs attention masks that only "
-        f"flashinfer takes.",
+        f"flashinfer supports.",
         fixes=(Change(set={"attention_backend": "flashinfer"}, drop=splits), dropping("enable_mis")),
     )

@@ -29,7 +29,7 @@ handler = Handler("attention_hook.py:handle_attention_backend_compatibility", ea
 def trtllm_mha_off_sm100(c: Config) -> Refusal | None:
     """In these releases TensorRT-LLM's attention exists for SM100 only.
 
-    Later releases decode with it on Hopper and SM120 too. Take fa3 on Hopper, flashinfer elsewhere.
+    Later releases decode with it on Hopper and SM120 too. Use fa3 on Hopper, flashinfer elsewhere.
     """
     if not any_backend_is(c, "trtllm_mha") or c.gpu.sm100:
         return None
@@ -63,7 +63,7 @@ def trtllm_mha_prefill_hardware(c: Config) -> Refusal | None:
     """TensorRT-LLM's attention has no prefill kernels for this hardware.
 
     Since 0.5.19 it prefills on Hopper (SM90), SM100 and SM120; before that on SM100 only, although it decodes on the
-    others. Split the backends (`--prefill-attention-backend` and `--decode-attention-backend`) or take another one.
+    others. Split the backends (`--prefill-attention-backend` and `--decode-attention-backend`) or use another one.
     """
     if (c.prefill_attention_backend or c.attention_backend) != "trtllm_mha":
         return None
@@ -92,7 +92,7 @@ def trtllm_mha_prefill_hardware(c: Config) -> Refusal | None:
 def trtllm_mha_fp8_prefill_on_sm120(c: Config) -> Refusal | None:
     """On SM120, TensorRT-LLM's prefill reads no fp8 KV cache and cannot skip softmax.
 
-    The prefill kernels of workstation Blackwell lack both. Keep the cache in bfloat16, unset
+    The prefill kernels for workstation Blackwell support neither. Keep the cache in bfloat16, unset
     SGLANG_SKIP_SOFTMAX_PREFILL_THRESHOLD_SCALE_FACTOR, or prefill with flashinfer.
     """
     if (c.prefill_attention_backend or c.attention_backend) != "trtllm_mha" or not c.gpu.sm120:
@@ -126,7 +126,7 @@ def trtllm_mha_fp8_prefill_on_sm120(c: Config) -> Refusal | None:
 def trtllm_mha_decode_hardware(c: Config) -> Refusal | None:
     """TensorRT-LLM's attention decodes on Hopper, SM100 and SM120 only.
 
-    Elsewhere take flashinfer (NVIDIA), aiter (AMD) or triton.
+    Elsewhere use flashinfer (NVIDIA), aiter (AMD) or triton.
     """
     if (c.decode_attention_backend or c.attention_backend) != "trtllm_mha":
         return None

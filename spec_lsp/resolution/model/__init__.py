@@ -163,7 +163,7 @@ def share_memory_as_usual(c: Config) -> None:
 
 @fill_fallbacks.adjusts("enable_tf32_matmul", "mm_enable_dp_encoder", since="0.5.23", spelling=True)
 def switch_off_what_nobody_asked_for(c: Config) -> None:
-    """Nobody asked for it, neither you nor the model."""
+    """It is off: neither the launch nor the model asks for it."""
     if c.enable_tf32_matmul is None:
         c.set(enable_tf32_matmul=False)
     if c.mm_enable_dp_encoder is None:

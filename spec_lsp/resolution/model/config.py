@@ -73,7 +73,7 @@ def config_parser_of_gguf(c: Config) -> Refusal | None:
     bad="--model-config-parser mistrl", good="--model-config-parser hf",
 )  # fmt: skip
 def unknown_config_parser(c: Config) -> Refusal | None:
-    """No reader of model configurations has this name.
+    """There is no model configuration parser of this name.
 
     SGLang looks the name up among those it has registered: `hf` for a config.json, `mistral` for a params.json. `auto` chooses. A plugin
     may register more; then turn this rule off.
@@ -82,7 +82,7 @@ def unknown_config_parser(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="model_config_parser",
-        message=f"{c.shown('model_config_parser')} is refused: the readers of configurations are `auto`, `hf` and `mistral`.",
+        message=f"{c.shown('model_config_parser')} is refused: the parsers are `auto`, `hf` and `mistral`.",
         fixes=(dropping("model_config_parser"),),
         choices=CONFIG_PARSERS,
     )
@@ -98,9 +98,9 @@ _quantize_and_serve = Handler("model_config.py:_validate_quantize_and_serve_conf
     bad=("--quantize-and-serve", "--quantize-and-serve --quantization fp8"), good="--quantization fp8",
 )  # fmt: skip
 def quantize_and_serve_without_modelopt(c: Config) -> Refusal | None:
-    """Quantizing while serving was made for ModelOpt methods only.
+    """Quantizing while serving is for ModelOpt methods only.
 
-    `--quantize-and-serve` wants a ModelOpt method in `--quantization`, and even then SGLang refuses it: the feature is switched
+    `--quantize-and-serve` needs a ModelOpt method in `--quantization`, and even then SGLang refuses it: the feature is switched
     off. Quantize and export the checkpoint first, then serve the result without this flag.
     """
     if not c.quantize_and_serve or c.quantization in MODELOPT_METHODS:
@@ -151,7 +151,7 @@ def model_overrides_not_json(c: Config) -> Refusal | None:
     except json.JSONDecodeError as error:
         return Refusal(
             at="json_model_override_args",
-            message=f"{c.shown('json_model_override_args')} is refused: it is no JSON ({error.msg.lower()} at character "
+            message=f"{c.shown('json_model_override_args')} is refused: it is not JSON ({error.msg.lower()} at character "
             f"{error.pos + 1}). It takes an object in quotes, such as '{{\"max_position_embeddings\": 65536}}'.",
             fixes=(dropping("json_model_override_args"),),
         )
@@ -194,7 +194,7 @@ _context_length = Handler("model_config.py:_derive_context_length")
           "model=gemma-2-9b SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN=1 -- --context-length 32768"),
 )  # fmt: skip
 def context_length_beyond_model(c: Config) -> Refusal | None:
-    """The context length is longer than the model was made for.
+    """The context length is longer than the model supports.
 
     SGLang takes the longest context from config.json (`max_position_embeddings`, scaled by `rope_scaling`) and refuses a longer
     `--context-length`: past it answers are wrong, or kernels read beyond their tables.
@@ -277,7 +277,7 @@ def quantization_not_on_rocm(c: Config) -> Refusal | None:
     """This quantization is not supported on AMD GPUs.
 
     SGLang keeps a list of the methods that have kernels for ROCm (fp8, awq, quark, compressed-tensors, mxfp4, …) and refuses the
-    others. Leave the flag out for a checkpoint that is not quantized, or take one of that list.
+    others. Leave the flag out for a checkpoint that is not quantized, or use one of that list.
     """
     served = served_quantization(c)
     if served.problem != "rocm":

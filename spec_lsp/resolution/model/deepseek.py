@@ -136,7 +136,7 @@ def _dsa_with_dcp(c: Config) -> bool:
     good="model=deepseek-v3.2 -- --tp-size 8 --dcp-size 2",
 )  # fmt: skip
 def sparse_attention_dcp_with_cache_tiers(c: Config) -> Refusal | None:
-    """Decode context parallelism of a sparse-attention model goes with few other features.
+    """Decode context parallelism of a sparse-attention model works with few other features.
 
     With `--dcp-size` above 1 each rank holds a part of the index that DSA selects tokens by. Hierarchical caches
     (`--enable-hierarchical-cache`, `--enable-hisparse`), prefill/decode disaggregation and draft trees would need the whole.
@@ -178,7 +178,7 @@ def _mla_cp(c: Config) -> bool:
     good="model=deepseek-v3 -- --tp-size 8 --attn-dp-size 2",
 )  # fmt: skip
 def replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
-    """Prefill context parallelism takes either attention DP or replicas, not both.
+    """Prefill context parallelism works with attention DP or replicas, not both.
 
     Under `--enable-prefill-cp` a DeepSeek-like model reads `--dp-size` as attention DP (an old spelling), so it cannot stand
     beside `--attn-dp-size`.
@@ -200,9 +200,9 @@ def replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
     good="sglang=0.5.19 model=deepseek-v3.2 -- --tp-size 8 --enable-prefill-cp --cp-strategy interleave",
 )  # fmt: skip
 def interleaved_cp_with_dp_attention(c: Config) -> Refusal | None:
-    """Interleaved context parallelism of sparse attention does not go with DP attention.
+    """Interleaved context parallelism of sparse attention cannot be combined with DP attention.
 
-    Before 0.5.22 `--cp-strategy interleave` wants `--dp-size 1`. Use zigzag, or a newer release.
+    Before 0.5.22 `--cp-strategy interleave` needs `--dp-size 1`. Use zigzag, or a newer release.
     """
     if not _dsa_cp(c) or _zigzag(c) or c.dp_size == 1:
         return None
@@ -273,7 +273,7 @@ def _legacy_rocm_pages(c: Config) -> bool:
 
 @_overrides.adjusts("attention_backend")
 def choose_deepseek_backend(c: Config) -> None:
-    """DeepSeek's sparse attention has a backend of its own; without it, SM100 runs latent attention on trtllm_mla."""
+    """DeepSeek's sparse attention has a backend of its own; without it, SM100 runs MLA on trtllm_mla."""
     if not all_backends_unset(c):
         return
     if c.model.is_deepseek_dsa:
@@ -423,7 +423,7 @@ _dsa_dtype = Handler(
 def sparse_attention_sinks_with_quantized_cache(c: Config) -> Refusal | None:
     """Learned attention sinks want a bfloat16 KV cache.
 
-    The sparse-attention kernels that know sinks (`learnable_sink` in config.json) read no FP8 cache.
+    The sparse-attention kernels that support sinks (`learnable_sink` in config.json) read no FP8 cache.
     """
     if not _on_gpu(c) or not c.model.hf("learnable_sink", False) or c.kv_cache_dtype in ("auto", "bf16", "bfloat16"):
         return None
@@ -462,7 +462,7 @@ def sparse_attention_cache_dtype(c: Config) -> None:
 def sparse_attention_cache_dtype_unsupported(c: Config) -> Refusal | None:
     """DeepSeek's sparse attention reads a bfloat16 or an FP8 (e4m3) KV cache, nothing else.
 
-    Leave `--kv-cache-dtype` out: SGLang takes FP8 on Blackwell and bfloat16 elsewhere.
+    Leave `--kv-cache-dtype` out: SGLang chooses FP8 on Blackwell and bfloat16 elsewhere.
     """
     if not _on_gpu(c) or c.kv_cache_dtype in ("bfloat16", "fp8_e4m3"):
         return None
@@ -500,7 +500,7 @@ def sparse_attention_sinks_off_flashmla(c: Config) -> Refusal | None:
             return Refusal(
                 at=at,
                 related_fields=("model_path",),
-                message=f"{c.shown(at)} is refused: only flashmla_sparse knows this model's attention sinks.",
+                message=f"{c.shown(at)} is refused: only flashmla_sparse supports this model's attention sinks.",
                 fixes=(dropping(at), setting(**{at: "flashmla_sparse"})),
             )
     return None
@@ -612,7 +612,7 @@ def tilelang_hisparse_with_fp8_cache(c: Config) -> Refusal | None:
 def triton_sparse_attention_off_rocm(c: Config) -> Refusal | None:
     """The Triton kernels for sparse attention are for AMD GPUs.
 
-    On NVIDIA take flashmla_kv (Hopper), trtllm (Blackwell) or leave the choice to SGLang.
+    On NVIDIA use flashmla_kv (Hopper), trtllm (Blackwell) or leave the choice to SGLang.
     """
     if not _split_checked(c) or c.gpu.is_hip or "triton" not in _dsa_options(c):
         return None
@@ -667,7 +667,7 @@ _layer_split = Handler("model_hook.py:handle_model_specific_adjustments", when=_
     good="model=deepseek-v3.2 -- --tp-size 8 --disaggregation-mode decode",
 )  # fmt: skip
 def prefill_cp_on_sparse_decode_server(c: Config) -> Refusal | None:
-    """A decode server of a sparse-attention model does not prefill, so it has nothing to share out.
+    """A decode server does not prefill, so it cannot use prefill context parallelism.
 
     Give `--enable-prefill-cp` to the prefill server only.
     """
@@ -706,7 +706,7 @@ def layer_split_cache_off_prefill_cp(c: Config) -> Refusal | None:
     elif c.disaggregation_transfer_backend != "mooncake":
         why, other = "only the Mooncake transfer moves such a cache", "disaggregation_transfer_backend"
     elif c.pp_size > 1:
-        why, other = "it does not go with pipeline parallelism", "pp_size"
+        why, other = "it cannot be combined with pipeline parallelism", "pp_size"
     else:
         return None
     return Refusal(
@@ -724,7 +724,7 @@ _latent_branch = Handler(
 
 @_latent_branch.adjusts("cuda_graph_config", "disable_piecewise_cuda_graph", since="0.5.13")
 def no_prefill_graph_under_latent_cp(c: Config) -> None:
-    """Prefill with latent attention is not captured in a CUDA graph under context parallelism."""
+    """Prefill with MLA is not captured in a CUDA graph under context parallelism."""
     if _mla_cp(c):
         no_prefill_cuda_graph(c)
 

@@ -193,9 +193,9 @@ def v4_fused_kernels_elsewhere(c: Config) -> Refusal | None:
     since="0.5.20",
 )
 def v4_trtllm_kernels_unsupported(c: Config) -> Refusal | None:
-    """DeepSeek V4's trtllm kernels go with few other features.
+    """DeepSeek V4's trtllm kernels work with few other features.
 
-    `--dsv4-attn-backend trtllm` needs SM100, an FP8 KV cache and chunked prefill, and does not go with HiSparse, context parallelism
+    `--dsv4-attn-backend trtllm` needs SM100, an FP8 KV cache and chunked prefill, and cannot be combined with HiSparse, context parallelism
     or prefill/decode disaggregation. Leave it at auto otherwise.
     """
     if c.dsv4_attn_backend != "trtllm":
@@ -266,7 +266,7 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
         at="speculative_eagle_topk" if given else "speculative_algorithm",
         related_fields=("speculative_algorithm",) if given else (),
         message=f"{c.shown('speculative_eagle_topk' if given else 'speculative_algorithm')} is refused for DeepSeek V4: it drafts "
-        "in one chain, and wants `--speculative-eagle-topk 1` typed out.",
+        "in one chain, and needs `--speculative-eagle-topk 1` typed out.",
         fixes=(
             setting(speculative_eagle_topk=1),
             setting(speculative_num_steps=3, speculative_eagle_topk=1, speculative_num_draft_tokens=4),
@@ -285,7 +285,7 @@ def v4_drafting_unsupported(c: Config) -> Refusal | None:
 def v4_disaggregated_in_stages(c: Config) -> Refusal | None:
     """DeepSeek V4's cache could not be transferred between pipeline stages.
 
-    In 0.5.12 prefill/decode disaggregation of V4 wants `--pp-size 1`.
+    In 0.5.12 prefill/decode disaggregation of V4 needs `--pp-size 1`.
     """
     if c.disaggregation_mode == "null" or c.pp_size <= 1:
         return None
@@ -359,7 +359,7 @@ def _replayable_graphs(c: Config) -> tuple[str, ...]:
 
 
 def _encoder_replay_conflict(c: Config) -> str | None:
-    """The first field that replaying encoder windows does not go with; ROCm has it from 0.5.22 on, on gfx950."""
+    """The first field that replaying encoder windows cannot be combined with; ROCm has it from 0.5.22 on, on gfx950."""
     now, rocm = c.since("0.5.23"), c.gpu.is_hip
     no_hardware = not (c.gpu.is_cuda or (c.since("0.5.22") and rocm and c.gpu.gfx95))
     graphs = _prefill_graph(c)
@@ -385,7 +385,7 @@ def _v41_conflict(c: Config) -> tuple[str, str] | None:
     if replay and (name := _encoder_replay_conflict(c)):
         if name == "enable_encoder_swa_bounded_replay":
             return name, f"{c.gpu.title} cannot replay its encoder's windows"
-        return name, "it does not go with `--enable-encoder-swa-bounded-replay`"
+        return name, "it cannot be combined with `--enable-encoder-swa-bounded-replay`"
     algorithm = c.speculative_algorithm
     unsupported = (
         (
@@ -417,7 +417,7 @@ def _decoder_replay_before(c: Config) -> bool:
 
 @_features.refuses("SPC851", "feature-unknown-to-v41", raises="ValueError")
 def feature_unknown_to_v41(c: Config) -> Refusal | None:
-    """DeepSeek V4.1 does not know this feature yet.
+    """DeepSeek V4.1 does not support this feature.
 
     It drafts with DSPARK only and has no HiSparse, two-batch overlap or pipeline parallelism; replaying encoder windows excludes
     mixed chunks, LoRA, radix sessions, unified memory, context parallelism and decode servers.
@@ -462,7 +462,7 @@ def replay_decoder_windows(c: Config) -> None:
     good="model=v41 -- --tp-size 8 --enable-decoder-swa-bounded-replay",
 )
 def decoder_replay_conflict(c: Config) -> Refusal | None:
-    """Replaying decoder windows goes with few layouts.
+    """Replaying decoder windows works with few parallel layouts.
 
     `--enable-decoder-swa-bounded-replay` runs late layers of DeepSeek V4.1 on each request's last tokens only. It needs eager or
     (from 0.5.22 on) breakable prefill, and under attention data parallelism, which 0.5.21 excludes, one rank to a group and a plain
@@ -559,7 +559,7 @@ def v4_cp_strategy(c: Config) -> Refusal | None:
     return Refusal(
         at=mode if given else switch,
         related_fields=(switch,) if given else (mode,),
-        message=f"{c.shown(mode)} is refused for DeepSeek V4: its kernels take interleaved tokens.",
+        message=f"{c.shown(mode)} is refused for DeepSeek V4: its kernels need interleaved tokens.",
         fixes=(setting(**{mode: interleaved}), dropping(switch)),
     )
 
@@ -573,7 +573,7 @@ def v4_cp_strategy(c: Config) -> Refusal | None:
     since="0.5.22",
 )
 def v4_cp_on_rocm_unsupported(c: Config) -> Refusal | None:
-    """On AMD GPUs DeepSeek V4's context parallelism goes with little else.
+    """On AMD GPUs DeepSeek V4's context parallelism works with few other features.
 
     It needs the dsv4 attention backend for both phases, one node, V4 (not V4.1), no window replay and no two-batch overlap.
     """
@@ -606,7 +606,7 @@ def v4_cp_on_rocm_unsupported(c: Config) -> Refusal | None:
     sglang="model_override_base.py:context_parallel_attn_dp_size",
 )  # fmt: skip
 def v4_replicas_and_attention_dp_under_prefill_cp(c: Config) -> Refusal | None:
-    """Prefill context parallelism takes either attention DP or replicas, not both.
+    """Prefill context parallelism works with attention DP or replicas, not both.
 
     Under `--enable-prefill-cp` DeepSeek V4 reads `--dp-size` as attention DP (an old spelling).
     """
@@ -647,7 +647,7 @@ def lay_out_v4_cp(c: Config) -> None:
 def v4_cp_layout(c: Config) -> Refusal | None:
     """DeepSeek V4's context parallelism stays on one machine, without attention DP.
 
-    It takes at most `--tp-size 8` and one attention group.
+    It supports at most `--tp-size 8` and one attention group.
     """
     if c.gpu.platform == "npu" and c.since("0.5.21"):
         return None
@@ -673,9 +673,9 @@ def v4_cp_layout(c: Config) -> Refusal | None:
     since="0.5.17",
 )
 def v4_cp_with_other_exchange(c: Config) -> Refusal | None:
-    """DeepSeek V4's context parallelism exchanges experts in few ways.
+    """DeepSeek V4's context parallelism works with few all-to-all backends.
 
-    Take `--moe-a2a-backend` none, deepep, megamoe or (from 0.5.19) mori.
+    Use `--moe-a2a-backend` none, deepep, megamoe or (from 0.5.19) mori.
     """
     allowed = ("none", "deepep", "megamoe", *(("mori",) if c.since("0.5.19") else ()))
     if c.moe_a2a_backend in allowed:
@@ -683,7 +683,7 @@ def v4_cp_with_other_exchange(c: Config) -> Refusal | None:
     return Refusal(
         at="moe_a2a_backend",
         related_fields=("enable_prefill_cp",),
-        message=f"{c.shown('moe_a2a_backend')} is refused with `--enable-prefill-cp` for DeepSeek V4: it takes {', '.join(allowed)}.",
+        message=f"{c.shown('moe_a2a_backend')} is refused with `--enable-prefill-cp` for DeepSeek V4: it works with {', '.join(allowed)}.",
         fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="deepep")),
     )
 

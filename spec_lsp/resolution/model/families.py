@@ -177,7 +177,7 @@ _llama4_branch = Handler(
     good="model=llama4 -- --tp-size 8 --attention-backend fa3",
 )
 def llama4_off_its_backends(c: Config) -> Refusal | None:
-    """Llama 4 runs on the attention backends that know its chunked local layers.
+    """Llama 4 runs on attention backends that support its chunked local attention.
 
     Those are fa3, aiter, triton, ascend, trtllm_mha and intel_xpu. Leave `--attention-backend` out to get the right one.
     """
@@ -187,7 +187,7 @@ def llama4_off_its_backends(c: Config) -> Refusal | None:
     return Refusal(
         at="attention_backend",
         related_fields=("model_path",),
-        message=f"{c.shown('attention_backend')} is refused for Llama 4: it does not know its chunked local attention.",
+        message=f"{c.shown('attention_backend')} is refused for Llama 4: it does not support chunked local attention.",
         fixes=(dropping("attention_backend"), setting(attention_backend="triton")),
     )
 
@@ -426,7 +426,7 @@ _olmo_branch = Handler("model_hook.py:handle_model_specific_adjustments", when=_
 def olmo_on_flashinfer(c: Config) -> Refusal | None:
     """FlashInfer serves Olmo's sliding windows badly, so SGLang refuses it.
 
-    Leave `--attention-backend` out, or take fa3 or triton.
+    Leave `--attention-backend` out, or use fa3 or triton.
     """
     if c.attention_backend != "flashinfer":
         return None
@@ -464,7 +464,7 @@ _lfm2_branch = Handler("model_hook.py:handle_model_specific_adjustments", since=
     good="model=lfm2 -- --attention-backend flashinfer",
 )
 def lfm2_on_triton_attention(c: Config) -> Refusal | None:
-    """The Triton attention backend takes the first layer for an attention layer, which it is not in LFM2.
+    """The Triton attention backend needs the first layer to be an attention layer, which it is not in LFM2.
 
     Leave `--attention-backend` out.
     """
@@ -473,7 +473,7 @@ def lfm2_on_triton_attention(c: Config) -> Refusal | None:
     return Refusal(
         at="attention_backend",
         related_fields=("model_path",),
-        message=f"{c.shown('attention_backend')} is refused for {c.model.architecture}: its first layer is no attention layer.",
+        message=f"{c.shown('attention_backend')} is refused for {c.model.architecture}: its first layer is not an attention layer.",
         fixes=(dropping("attention_backend"), setting(attention_backend="flashinfer")),
     )
 
@@ -547,7 +547,7 @@ def _sparse_minicpm(c: Config) -> bool:
 
 @_minicpm.refuses("SPC865", "minicpm-with-dp-attention", raises="ValueError")
 def minicpm_with_dp_attention(c: Config) -> Refusal | None:
-    """MiniCPM does not know DP attention.
+    """MiniCPM does not support DP attention.
 
     Use tensor parallelism alone.
     """
@@ -692,7 +692,7 @@ _mobius = Handler("interns2_mobius.py:_interns2_mobius_baseline_overrides", sinc
 
 @_mobius.adjusts("moe_runner_backend")
 def choose_mobius_moe_runner(c: Config) -> None:
-    """Only the triton_kernel runner takes this model's 2,560 experts."""
+    """Only the triton_kernel runner supports this model's 2,560 experts."""
     if c.moe_runner_backend == "auto":
         c.set(moe_runner_backend="triton_kernel")
 
@@ -843,7 +843,7 @@ _ernie = Handler(
     good="model=ernie-vl -- --tp-size 2",
 )
 def ernie_vl_with_dp_attention(c: Config) -> Refusal | None:
-    """ERNIE 4.5 VL does not know DP attention.
+    """ERNIE 4.5 VL does not support DP attention.
 
     Its attention heads are shared out over the whole TP group.
     """
@@ -875,7 +875,7 @@ def _iquest_conflict(c: Config) -> tuple[str, str] | None:
             return "speculative_draft_attention_backend", "its draft needs fa3 too"
     if c.attn_cp_size > 1 or c.dcp_size > 1 or c.enable_prefill_cp:
         name = "attn_cp_size" if c.attn_cp_size > 1 else "dcp_size" if c.dcp_size > 1 else "enable_prefill_cp"
-        return name, "it knows no context parallelism"
+        return name, "it does not support context parallelism"
     if c.speculative_eagle_topk is not None and c.speculative_eagle_topk > 1:
         return "speculative_eagle_topk", "it drafts in one chain only"
     if c.enable_multi_layer_eagle:
@@ -883,8 +883,8 @@ def _iquest_conflict(c: Config) -> tuple[str, str] | None:
     if parallel.attention_dp(c):
         return parallel.attention_dp_field(c) if c.since(
             "0.5.22"
-        ) else "enable_dp_attention", "it knows no DP attention"
-    return ("pp_size", "it knows no pipeline parallelism") if c.pp_size > 1 else None
+        ) else "enable_dp_attention", "it does not support DP attention"
+    return ("pp_size", "it does not support pipeline parallelism") if c.pp_size > 1 else None
 
 
 @_iquest.refuses(
@@ -895,9 +895,9 @@ def _iquest_conflict(c: Config) -> tuple[str, str] | None:
     good="model=iquest -- --tp-size 2",
 )
 def feature_unknown_to_iquest(c: Config) -> Refusal | None:
-    """IQuest Q1 goes with few features.
+    """IQuest Q1 supports few features.
 
-    Its attention sinks need fa3 everywhere (Hopper); it drafts with EAGLE or NEXTN in one chain, and knows no context, pipeline or
+    Its attention sinks need fa3 everywhere (Hopper); it drafts with EAGLE or NEXTN in one chain, and does not support context, pipeline or
     attention data parallelism.
     """
     found = _iquest_conflict(c)

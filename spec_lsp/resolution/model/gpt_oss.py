@@ -169,9 +169,9 @@ def fuse_gpt_oss_allreduce(c: Config) -> None:
     good="model=gpt-oss-120b -- --moe-runner-backend triton_kernel --tp-size 2",
 )  # fmt: skip
 def triton_kernel_experts_in_parallel(c: Config) -> Refusal | None:
-    """The triton_kernel MoE runner knows no expert parallelism.
+    """The triton_kernel MoE runner does not support expert parallelism.
 
-    With `--ep-size` above 1 take another `--moe-runner-backend`.
+    With `--ep-size` above 1 use another `--moe-runner-backend`.
     """
     if c.moe_runner_backend != "triton_kernel" or c.ep_size == 1:
         return None

@@ -156,7 +156,7 @@ def radix_strategy_without_recurrent_state(c: Config) -> Refusal | None:
     """The model has no recurrent state for a mamba radix cache to keep.
 
     `--mamba-radix-cache-strategy extra_buffer` is for hybrid models (Qwen3-Next, Nemotron-H, Kimi Linear, …), whose radix cache
-    stores recurrent states beside KV pages. For any other model leave it out.
+    stores recurrent states beside KV pages. For any other model remove it.
     """
     if c.uses_mamba_radix_cache or not extra_buffer(c):
         return None
@@ -201,7 +201,7 @@ def extra_buffer_not_supported_by_model(c: Config) -> Refusal | None:
 
     The extra buffer stores recurrent states at fixed places of a prompt, so that requests can share them while the scheduler
     runs ahead. Only some hybrid models do that, and only with the Triton linear-attention kernels
-    (`--linear-attn-backend triton`). Otherwise take `no_buffer`, which needs pages of one token and no overlap schedule.
+    (`--linear-attn-backend triton`). Otherwise use `no_buffer`, which needs pages of one token and no overlap schedule.
     """
     if can_have_extra_buffer(c) if c.since("0.5.14") else _old_extra_buffer_works(c):
         return None
@@ -253,7 +253,7 @@ def extra_buffer_off_gpu(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
 )  # fmt: skip
 def lazy_extra_buffer_with_drafting(c: Config) -> Refusal | None:
-    """The lazy extra buffer did not know speculative decoding.
+    """The lazy extra buffer does not support speculative decoding in these releases.
 
     Up to 0.5.16 `extra_buffer_lazy` is refused when the number of draft tokens is set, in 0.5.17 with DFLASH. Take
     `extra_buffer`, or a newer release.
@@ -283,7 +283,7 @@ def lazy_extra_buffer_with_drafting(c: Config) -> Refusal | None:
 def lazy_extra_buffer_disaggregated(c: Config) -> Refusal | None:
     """The lazy extra buffer does not work across a prefill and a decode server.
 
-    The decode server's pool has no slots that are filled later. Take `extra_buffer`.
+    The decode server's pool has no slots that are filled later. Use `extra_buffer`.
     """
     if c.mamba_radix_cache_strategy != "extra_buffer_lazy" or c.disaggregation_mode == "null":
         return None
@@ -304,7 +304,7 @@ def lazy_extra_buffer_disaggregated(c: Config) -> Refusal | None:
           "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4"),
 )  # fmt: skip
 def track_interval_below_draft_tokens(c: Config) -> Refusal | None:
-    """States would be stored more often than draft tokens are verified.
+    """The interval between stored states is shorter than a verification step.
 
     `--mamba-track-interval` says after how many tokens a state goes to the radix cache. One verification step adds up to
     `--speculative-num-draft-tokens` tokens at once, so the interval must not be shorter. The default, 256, fits.
@@ -326,7 +326,7 @@ def track_interval_below_draft_tokens(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --mamba-track-interval 64 --page-size 64",
 )  # fmt: skip
 def track_interval_off_pages(c: Config) -> Refusal | None:
-    """States would be stored in the middle of a KV page.
+    """The interval between stored states is not a multiple of the page size.
 
     `--mamba-track-interval` must be a multiple of the page size: the radix cache shares whole pages, and the state that belongs
     to a page is the one after its last token.
@@ -354,7 +354,7 @@ def track_interval_off_pages(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --page-size 32 --mamba-track-interval 96",
 )  # fmt: skip
 def page_size_off_recurrent_chunk(c: Config) -> Refusal | None:
-    """KV pages and the chunks of the recurrent kernels do not line up.
+    """The page size does not fit the chunks of the recurrent kernels.
 
     The kernels run over a prompt in chunks (64 tokens for most models) and leave a state after each. Either the page size or the
     chunk must be a multiple of the other, or no page would end with a state.
@@ -417,7 +417,7 @@ def paged_cache_without_extra_buffer(c: Config) -> Refusal | None:
 def overlap_schedule_without_extra_buffer(c: Config) -> Refusal | None:
     """Without an extra buffer of states, the scheduler must not run ahead of a hybrid model.
 
-    `no_buffer` keeps one state a request and overwrites it, so SGLang wants `--disable-overlap-schedule` with it. Left at `auto`,
+    `no_buffer` keeps one state a request and overwrites it, so SGLang needs `--disable-overlap-schedule` with it. Left at `auto`,
     the strategy is chosen so that everything fits.
     """
     if c.disable_overlap_schedule:
@@ -445,7 +445,7 @@ def overlap_schedule_without_extra_buffer(c: Config) -> Refusal | None:
 def trtllm_mha_without_extra_buffer(c: Config) -> Refusal | None:
     """trtllm_mha reads KV pages of 16 tokens or more, and without an extra buffer of states pages have one token.
 
-    Take another attention backend, the extra buffer, or no radix cache.
+    Use another attention backend, the extra buffer, or no radix cache.
     """
     if c.attention_backend != "trtllm_mha":
         return None

@@ -23,7 +23,7 @@ class Ability(NamedTuple):
 
 
 def ability(c: Config) -> Ability | None:
-    """What this model's branch says; None for a model that is no hybrid (0.5.9 to 0.5.13)."""
+    """What this model's branch says; None for a model that is not a hybrid (0.5.9 to 0.5.13)."""
     name = c.model.architecture
     if name == "KimiLinearForCausalLM":
         return Ability(cached=False)
@@ -69,7 +69,7 @@ def start_hybrid(c: Config) -> None:
 def flashinfer_states_without_extra_buffer(c: Config) -> Refusal | None:
     """FlashInfer's linear-attention decode needs the extra buffer of states in this release.
 
-    Take `--mamba-scheduler-strategy extra_buffer`, or the Triton kernels.
+    Use `--mamba-scheduler-strategy extra_buffer`, or the Triton kernels.
     """
     if (
         not keeps_old_states(c)
@@ -130,7 +130,7 @@ def single_tokens_without_extra_buffer(c: Config) -> None:
 def drafting_without_extra_buffer(c: Config) -> Refusal | None:
     """A hybrid model cannot draft and keep its radix cache without an extra buffer of states.
 
-    The states that verification leaves behind would overwrite the shared ones. Take `--mamba-scheduler-strategy extra_buffer` where
+    The states that verification leaves behind would overwrite the shared ones. Use `--mamba-scheduler-strategy extra_buffer` where
     the model has it, or `--disable-radix-cache`.
     """
     if c.speculative_algorithm is None or (c.gpu.is_hip and c.since("0.5.11")):

@@ -56,7 +56,7 @@ def _is_nvfp4(c: Config) -> bool:
 def packed_m3_drafting(c: Config) -> Refusal | None:
     """The NVFP4 checkpoint of MiniMax M3.1 drafts in few ways.
 
-    It takes DSPARK and DFLASH only, with the vision-language class, on Blackwell, with static verification
+    It supports DSPARK and DFLASH only, with the vision-language class, on Blackwell, with static verification
     (`SGLANG_RAGGED_VERIFY_MODE=static`), without pipeline parallelism; DFLASH also without prefill/decode disaggregation.
     """
     if not _is_nvfp4(c) or c.speculative_algorithm is None:
@@ -79,7 +79,7 @@ def packed_m3_drafting(c: Config) -> Refusal | None:
         why, at, fix = "it drafts without pipeline parallelism only", "pp_size", setting(pp_size=1)
     elif algorithm == "DFLASH" and c.disaggregation_mode != "null":
         why, at, fix = (
-            "DFLASH does not go with disaggregation here",
+            "DFLASH cannot be combined with disaggregation here",
             "disaggregation_mode",
             dropping("disaggregation_mode"),
         )

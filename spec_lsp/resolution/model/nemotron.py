@@ -238,7 +238,7 @@ _branch = Handler(
     good="sglang=0.5.18 model=nemotron-h-8b -- --attention-backend flashinfer",
 )  # fmt: skip
 def nemotron_on_triton_attention(c: Config) -> Refusal | None:
-    """The Triton attention backend took the first layer for an attention layer.
+    """In these releases the Triton attention backend needs the first layer to be an attention layer.
 
     In Nemotron-H it is not, so releases before 0.5.19 refuse `--attention-backend triton` for it.
     """

@@ -191,7 +191,7 @@ _qwen4 = Handler(
 def qwen4_mori_in_stages(c: Config) -> Refusal | None:
     """Qwen4-Exp's state cannot go over MORI between servers that run in pipeline stages.
 
-    Take `--pp-size 1`, or another `--disaggregation-transfer-backend`.
+    Use `--pp-size 1`, or another `--disaggregation-transfer-backend`.
     """
     if c.disaggregation_mode == "null" or c.disaggregation_transfer_backend != "mori" or c.pp_size <= 1:
         return None
@@ -212,7 +212,7 @@ def qwen4_mori_in_stages(c: Config) -> Refusal | None:
     good="model=qwen4 -- --tp-size 1",
 )
 def qwen4_in_unified_memory(c: Config) -> Refusal | None:
-    """Qwen4-Exp does not know the unified memory pool.
+    """Qwen4-Exp does not support the unified memory pool.
 
     Leave `--enable-unified-memory` out.
     """
@@ -221,7 +221,7 @@ def qwen4_in_unified_memory(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_unified_memory",
         related_fields=("model_path",),
-        message="`--enable-unified-memory` is refused for this model: its states do not live in one pool.",
+        message="`--enable-unified-memory` is refused for this model: its states cannot be kept in one pool.",
         fixes=(dropping("enable_unified_memory"),),
     )
 
@@ -275,14 +275,14 @@ def compressed_index_in_fp8(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="qsa_indexer_dtype",
-        message=f"{c.shown('qsa_indexer_dtype')} is refused: {why}. Leave it out.",
+        message=f"{c.shown('qsa_indexer_dtype')} is refused: {why}. Remove it.",
         fixes=(dropping("qsa_indexer_dtype"),),
     )
 
 
 @_qwen4.adjusts("page_size")
 def qwen4_pages(c: Config) -> None:
-    """The compressed index of this model wants pages of 64 tokens."""
+    """The compressed index of this model needs pages of 64 tokens."""
     if _has_compressed_index(c):
         c.set(page_size=64)
 

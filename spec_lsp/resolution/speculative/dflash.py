@@ -85,7 +85,7 @@ def _dp_switch(c: Config) -> str:
     "--enable-dp-lm-head",
 )
 def dflash_dp_attention_without_lm_head(c: Config) -> Refusal | None:
-    """With data-parallel attention, DFLASH borrows the target's head on each rank.
+    """With data-parallel attention, DFLASH uses the target's LM head on each rank.
 
     That needs `--enable-dp-lm-head`, a CUDA device, no context parallelism and no coordinated prefill
     (`SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION`).
@@ -169,7 +169,7 @@ def one_block(c: Config) -> None:
     good="--speculative-algorithm DFLASH --speculative-draft-model-path {models}/eagle3-draft --speculative-dflash-block-size 8",
 )
 def empty_dflash_block(c: Config) -> Refusal | None:
-    """A block holds a token at least.
+    """A block must hold at least one token.
 
     Leave `--speculative-dflash-block-size` out and the draft's config decides (16 where it says nothing).
     """
@@ -177,7 +177,7 @@ def empty_dflash_block(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_dflash_block_size",
-        message=f"{c.shown('speculative_dflash_block_size')} is refused: a block holds a token at least.",
+        message=f"{c.shown('speculative_dflash_block_size')} is refused: a block holds at least one token.",
         fixes=(dropping("speculative_dflash_block_size"), setting(speculative_dflash_block_size=BLOCK_SIZE)),
     )
 
@@ -192,7 +192,7 @@ def empty_dflash_block(c: Config) -> Refusal | None:
     "--speculative-num-draft-tokens 16",
 )
 def dflash_block_other_than_draft_tokens(c: Config) -> Refusal | None:
-    """For DFLASH, block size and draft tokens are two names for one number.
+    """For DFLASH, the block size and the number of draft tokens are the same number.
 
     Give one of `--speculative-dflash-block-size` and `--speculative-num-draft-tokens`, or the same number in both.
     """
@@ -229,7 +229,7 @@ def _window_field(c: Config) -> str:
     good="--speculative-algorithm DFLASH --speculative-draft-model-path {models}/eagle3-draft --speculative-draft-window-size 512",
 )
 def dflash_window_below_block(c: Config) -> Refusal | None:
-    """The draft's window holds a block at least.
+    """The draft model's window must hold at least one block.
 
     DFLASH drafts a whole block at once, so `--speculative-draft-window-size` cannot be below the block size (16 by default).
     """

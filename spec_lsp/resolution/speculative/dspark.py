@@ -61,7 +61,7 @@ def _on_npu(c: Config) -> bool:
     "--enable-dp-attention --enable-dp-lm-head",
 )
 def dspark_dp_attention_without_lm_head(c: Config) -> Refusal | None:
-    """With data-parallel attention, DSPARK needs the head on each rank: `--enable-dp-lm-head`.
+    """With data-parallel attention, DSPARK needs the LM head on each rank: `--enable-dp-lm-head`.
 
     Each rank drafts for its own requests and needs the whole output layer for that.
     """
@@ -172,7 +172,7 @@ def dspark_context_parallelism_over_ranks(c: Config) -> Refusal | None:
     "--dp-size 2 --enable-dp-attention --enable-dp-lm-head",
 )
 def dspark_draft_exchange(c: Config) -> Refusal | None:
-    """A DSPARK draft exchanges experts as its target does.
+    """A DSPARK draft uses the all-to-all backend of its target.
 
     It ignores `--speculative-moe-a2a-backend`; with data-parallel attention another value than the target's is refused.
     """
@@ -213,7 +213,7 @@ def dspark_with_pipeline_parallelism(c: Config) -> Refusal | None:
     "SPC167",
     "dspark-without-draft",
     raises="ValueError",
-    bad="--speculative-algorithm DSPARK",
+    bad="model=mistral-7b -- --speculative-algorithm DSPARK",
     good="--speculative-algorithm DSPARK --speculative-draft-model-path {models}/eagle3-draft",
 )
 def dspark_without_draft(c: Config) -> Refusal | None:
@@ -260,7 +260,7 @@ def one_block(c: Config) -> None:
     good="--speculative-algorithm DSPARK --speculative-draft-model-path {models}/eagle3-draft --speculative-dspark-block-size 7",
 )
 def empty_dspark_block(c: Config) -> Refusal | None:
-    """A block holds a token at least.
+    """A block must hold at least one token.
 
     Leave `--speculative-dspark-block-size` out and the draft's config decides (7 where it says nothing).
     """
@@ -268,7 +268,7 @@ def empty_dspark_block(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="speculative_dspark_block_size",
-        message=f"{c.shown('speculative_dspark_block_size')} is refused: a block holds a token at least.",
+        message=f"{c.shown('speculative_dspark_block_size')} is refused: a block holds at least one token.",
         fixes=(dropping("speculative_dspark_block_size"), setting(speculative_dspark_block_size=GAMMA)),
     )
 
@@ -305,7 +305,7 @@ def dspark_draft_tokens(c: Config) -> Refusal | None:
     drafted = gamma(c)
     if tokens >= 2 and drafted in (None, tokens - 1):
         return None
-    what = "a block of a token at least" if drafted is None else f"{drafted} drafted tokens"
+    what = "a block of at least one token" if drafted is None else f"{drafted} drafted tokens"
     return Refusal(
         at="speculative_num_draft_tokens",
         related_fields=("speculative_dspark_block_size",) if c.speculative_dspark_block_size is not None else (),

@@ -74,7 +74,7 @@ eagle = Handler("speculative_hook.py:_handle_eagle_family", when=is_eagle, earli
 def standalone_draft_with_dp_attention(c: Config) -> Refusal | None:
     """A standalone draft model does not work with data-parallel attention.
 
-    Draft with EAGLE3 (or the target's own NEXTN layer), or leave data-parallel attention.
+    Draft with EAGLE3 (or the target's own NEXTN layer), or turn data-parallel attention off.
     """
     if c.speculative_algorithm != "STANDALONE" or not attention_dp(c):
         return None
@@ -190,7 +190,7 @@ def overlap_worker_not_asked_for(c: Config) -> Refusal | None:
     return Refusal(
         at="speculative_algorithm",
         related_fields=("SGLANG_ENABLE_SPEC_V2",),
-        message=f"{c.shown('speculative_algorithm')} runs without overlapping here: this release wants `SGLANG_ENABLE_SPEC_V2=1` for the "
+        message=f"{c.shown('speculative_algorithm')} runs without overlapping here: this release needs `SGLANG_ENABLE_SPEC_V2=1` for the "
         "faster worker.",
         fixes=(setting_env(SGLANG_ENABLE_SPEC_V2="1"),),
     )
@@ -296,10 +296,10 @@ def _chooses_shape(c: Config) -> bool:
     "--speculative-eagle-topk 4 --speculative-num-draft-tokens 8",
 )
 def topk_without_steps(c: Config) -> Refusal | None:
-    """The shape of a draft is given whole or not at all.
+    """Steps, topk and draft tokens must be given all three or not at all.
 
     Without `--speculative-num-steps` SGLang chooses steps, topk and draft tokens itself, and asserts that neither of
-    the others is given: the server dies with a bare AssertionError. Give all three, or none.
+    the other two is given: the server dies with a bare AssertionError. Give all three, or none.
     """
     if not _chooses_shape(c):
         return None
@@ -314,7 +314,7 @@ def topk_without_steps(c: Config) -> Refusal | None:
         at=given[0],
         related_fields=given[1:],
         message=f"{c.shown(given[0])} is refused without `--speculative-num-steps`: SGLang then chooses the whole shape of the "
-        "draft and dies with a bare assertion when a part of it is given.",
+        "draft and dies with a bare AssertionError when one of them is given.",
         fixes=(
             Change(drop=given),
             setting(speculative_num_steps=steps, speculative_eagle_topk=topk, speculative_num_draft_tokens=tokens),
@@ -352,7 +352,7 @@ def choose_shape(c: Config) -> None:
     "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def steps_without_topk(c: Config) -> Refusal | None:
-    """Steps need topk and draft tokens beside them.
+    """Steps need topk and draft tokens with them.
 
     SGLang fills in topk only when steps are left out too; given alone, `--speculative-num-steps` ends in a TypeError (None compared with
     a number). Give all three, or none. A chain has topk 1 and one draft token more than steps.
@@ -384,10 +384,10 @@ def steps_without_topk(c: Config) -> Refusal | None:
     "{models}/eagle3-draft --speculative-num-steps 5 --speculative-eagle-topk 1 --speculative-num-draft-tokens 6",
 )
 def tree_drafting_on_trtllm_mha(c: Config) -> Refusal | None:
-    """TensorRT-LLM's attention verifies chains, not trees.
+    """trtllm_mha verifies chains of draft tokens, not trees.
 
     Its kernels have no mask for the branches of a draft tree, so `--speculative-eagle-topk` must be 1 when trtllm_mha
-    does prefill or decode. More steps make a longer chain; a backend with tree masks (flashinfer, triton, fa3 on Hopper) takes a tree.
+    does prefill or decode. More steps make a longer chain; a backend with tree masks (flashinfer, triton, fa3 on Hopper) verifies trees.
     """
     if c.speculative_eagle_topk is None or c.speculative_eagle_topk <= 1:
         return None
@@ -484,7 +484,7 @@ def rejection_sampling_algorithm(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def rejection_sampling_of_tree(c: Config) -> Refusal | None:
-    """Rejection sampling is for chains.
+    """Rejection sampling works on chains only.
 
     It accepts or rejects one draft token after the other, so the draft must be a chain: `--speculative-eagle-topk 1`.
     For Llama SGLang's own choice is a tree (topk 4), so the three shape flags have to be given there.
@@ -543,7 +543,7 @@ def deterministic_rejection_sampling(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def rejection_sampling_with_thresholds(c: Config) -> Refusal | None:
-    """Rejection sampling knows no acceptance thresholds.
+    """Rejection sampling has no acceptance thresholds.
 
     It accepts each draft token with the probability that keeps the target's distribution;
     `--speculative-accept-threshold-single` and `-acc` loosen another way of verifying, and would be ignored.
@@ -618,13 +618,13 @@ def page_tree_backends(c: Config) -> tuple[str, ...]:
     "--speculative-eagle-topk 8 --speculative-num-draft-tokens 16 --page-size 64 --attention-backend triton",
 )
 def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
-    """A draft tree over KV pages of several tokens needs an attention backend that can page a tree.
+    """A draft tree on KV pages of several tokens needs an attention backend that supports it.
 
     With `--speculative-eagle-topk` above 1 the draft branches, and the branches share the last page of the prompt. flashinfer, fa3 (since
     0.5.6) and triton (since 0.5.13) copy that page for each branch; other backends would overwrite one branch with another.
 
-    Draft a chain (topk 1), take one of those backends, or keep pages of one token. Pages of one token are no way out for a backend that
-    sets its own page size (FlashMLA takes 64).
+    Draft a chain (topk 1), use one of those backends, or keep pages of one token. Pages of one token are no way out for a backend that
+    sets its own page size (FlashMLA uses 64).
     """
     if c.speculative_eagle_topk is None or c.speculative_eagle_topk <= 1 or c.page_size <= 1:
         return None

@@ -145,9 +145,9 @@ options = Handler("speculative_hook.py:handle_speculative_decoding")
     "--disaggregation-decode-enable-radix-cache",
 )
 def drafting_with_decode_radix_cache(c: Config) -> Refusal | None:
-    """Few algorithms draft beside a radix cache on a decode server.
+    """Few speculative algorithms work with a radix cache on a decode server.
 
-    With `--disaggregation-decode-enable-radix-cache` only EAGLE, EAGLE3 (NEXTN) and DSPARK know how to resume from a cached prefix.
+    With `--disaggregation-decode-enable-radix-cache` only EAGLE, EAGLE3 (NEXTN) and DSPARK can resume from a cached prefix.
     """
     if c.disaggregation_mode != "decode" or not c.disaggregation_decode_enable_radix_cache:
         return None
@@ -157,7 +157,7 @@ def drafting_with_decode_radix_cache(c: Config) -> Refusal | None:
         at="disaggregation_decode_enable_radix_cache",
         related_fields=("speculative_algorithm",),
         message=f"`--disaggregation-decode-enable-radix-cache` is refused with {c.shown('speculative_algorithm')}: on a decode "
-        "server only EAGLE, EAGLE3 and DSPARK draft beside a radix cache.",
+        "server only EAGLE, EAGLE3 and DSPARK work with a radix cache.",
         fixes=(dropping("disaggregation_decode_enable_radix_cache"), dropping("speculative_algorithm")),
     )
 
@@ -172,7 +172,7 @@ def drafting_with_decode_radix_cache(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def block_verification_algorithm(c: Config) -> Refusal | None:
-    """Block verification needs drafts that are sampled.
+    """Block verification needs draft tokens that were sampled.
 
     It weighs a whole block of draft tokens by their probabilities, which EAGLE, EAGLE3 (NEXTN), DFLASH and DSPARK provide.
     """
@@ -229,15 +229,15 @@ def block_verification_samples(c: Config) -> None:
     good="--speculative-draft-window-size 512",
 )
 def non_positive_draft_window(c: Config) -> Refusal | None:
-    """The draft's attention window is at least one token.
+    """The draft model's attention window must be at least one token.
 
-    To let the draft see everything, leave `--speculative-draft-window-size` out.
+    To let the draft model see the whole context, leave `--speculative-draft-window-size` out.
     """
     if c.speculative_draft_window_size is None or c.speculative_draft_window_size > 0:
         return None
     return Refusal(
         at="speculative_draft_window_size",
-        message=f"{c.shown('speculative_draft_window_size')} is refused: a window holds a token at least.",
+        message=f"{c.shown('speculative_draft_window_size')} is refused: a window holds at least one token.",
         fixes=(dropping("speculative_draft_window_size"),),
     )
 
@@ -251,9 +251,9 @@ def non_positive_draft_window(c: Config) -> Refusal | None:
     good="--speculative-draft-window-size 512 --speculative-draft-sink-size 4",
 )
 def negative_draft_sink(c: Config) -> Refusal | None:
-    """The number of tokens the draft always sees cannot be negative.
+    """The number of sink tokens cannot be negative.
 
-    `--speculative-draft-sink-size` counts the first tokens of a sequence that stay in the draft's sight beside its window.
+    `--speculative-draft-sink-size` counts the first tokens of a sequence that the draft model sees in addition to its window.
     """
     if c.speculative_draft_sink_size is None or c.speculative_draft_sink_size >= 0:
         return None
@@ -273,9 +273,9 @@ def negative_draft_sink(c: Config) -> Refusal | None:
     good="--speculative-draft-window-size 512 --speculative-draft-sink-size 4",
 )
 def draft_sink_without_window(c: Config) -> Refusal | None:
-    """Sink tokens need a window.
+    """Sink tokens need a draft window.
 
-    `--speculative-draft-sink-size` keeps the first tokens in sight when a window hides the rest; without
+    `--speculative-draft-sink-size` keeps the first tokens visible when a window hides the rest; without
     `--speculative-draft-window-size` the draft sees all tokens anyway.
     """
     if c.speculative_draft_sink_size is None or c.speculative_draft_window_size is not None:
@@ -283,7 +283,7 @@ def draft_sink_without_window(c: Config) -> Refusal | None:
     return Refusal(
         at="speculative_draft_sink_size",
         message=f"{c.shown('speculative_draft_sink_size')} is refused without `--speculative-draft-window-size`: there is no "
-        "window it could stay beside.",
+        "window that they could be added to.",
         fixes=(dropping("speculative_draft_sink_size"), setting(speculative_draft_window_size=512)),
     )
 
@@ -298,9 +298,9 @@ def draft_sink_without_window(c: Config) -> Refusal | None:
     good="--speculative-algorithm NGRAM",
 )
 def unknown_speculative_algorithm(c: Config) -> Refusal | None:
-    """No algorithm has this name.
+    """There is no speculative algorithm of this name.
 
-    SGLang knows EAGLE, EAGLE3, NEXTN (another name for EAGLE), STANDALONE, NGRAM, DFLASH, DSPARK (0.5.16) and UNO (0.5.20), in any
+    SGLang has EAGLE, EAGLE3, NEXTN (another name for EAGLE), STANDALONE, NGRAM, DFLASH, DSPARK (0.5.16) and UNO (0.5.20), in any
     case. Plugins may add names; then turn this rule off.
     """
     known = algorithms(c)
@@ -420,7 +420,7 @@ def candidate_steps(c: Config) -> tuple[int, ...]:
 
 @adaptive_before.adjusts("speculative_eagle_topk", "speculative_num_steps")
 def adaptive_start(c: Config) -> None:
-    """Adaptive drafting starts with a chain of middling length."""
+    """Adaptive drafting starts with a chain of medium length."""
     if not c.speculative_adaptive:
         return
     steps = candidate_steps(c)
@@ -457,9 +457,9 @@ def _outside_candidates(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def start_outside_adaptive_steps(c: Config) -> Refusal | None:
-    """Adaptive drafting starts with one of its own numbers of steps.
+    """Adaptive drafting must start with one of the step counts that it switches between.
 
-    `--speculative-adaptive` moves among 0, 1, 3, 5 and 7 steps (without 5 before 0.5.20) or those of `--speculative-adaptive-config`;
+    `--speculative-adaptive` switches between 0, 1, 3, 5 and 7 steps (without 5 before 0.5.20) or those of `--speculative-adaptive-config`;
     `--speculative-num-steps` says where it starts.
     """
     return _outside_candidates(c)
@@ -476,9 +476,9 @@ def start_outside_adaptive_steps(c: Config) -> Refusal | None:
     "--speculative-adaptive --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def start_outside_first_adaptive_steps(c: Config) -> Refusal | None:
-    """Adaptive drafting starts with one of its own numbers of steps.
+    """Adaptive drafting must start with one of the step counts that it switches between.
 
-    In 0.5.13 it moves among 1, 3 and 7 steps; `--speculative-num-steps` says where it starts.
+    In 0.5.13 it switches between 1, 3 and 7 steps; `--speculative-num-steps` says where it starts.
     """
     return _outside_candidates(c)
 
@@ -510,7 +510,7 @@ verify_mode = Handler(
 def unknown_verify_mode_while_drafting(c: Config) -> Refusal | None:
     """SGLANG_RAGGED_VERIFY_MODE is static, cap-accept or compact.
 
-    Every speculative algorithm reads it at start, also those that it means nothing to.
+    Every speculative algorithm reads it at start, including those that do not use it.
     """
     return unknown_mode(c, "speculative_algorithm")
 

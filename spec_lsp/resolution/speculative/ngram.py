@@ -88,7 +88,7 @@ def ngram_draft_tokens(c: Config) -> None:
     good="--speculative-algorithm NGRAM --speculative-ngram-max-bfs-breadth 1",
 )
 def ngram_without_breadth(c: Config) -> Refusal | None:
-    """N-gram drafting needs a branch at least.
+    """N-gram drafting needs at least one branch.
 
     SGLang divides the draft tokens by `--speculative-ngram-max-bfs-breadth` and fails on 0.
     """
@@ -113,9 +113,9 @@ def _corpus_field(c: Config) -> tuple[str, str] | None:
     if c.speculative_ngram_external_corpus_path is None:
         return None
     if c.speculative_ngram_external_sam_budget <= 0:
-        return "speculative_ngram_external_sam_budget", "a corpus drafts a token at least"
+        return "speculative_ngram_external_sam_budget", "a corpus drafts at least one token"
     if c.speculative_ngram_external_corpus_max_tokens <= 0:
-        return "speculative_ngram_external_corpus_max_tokens", "a corpus holds a token at least"
+        return "speculative_ngram_external_corpus_max_tokens", "a corpus holds at least one token"
     return None
 
 
@@ -129,7 +129,7 @@ def _corpus_field(c: Config) -> tuple[str, str] | None:
     "--speculative-ngram-external-sam-budget 4",
 )
 def ngram_corpus_without_budget(c: Config) -> Refusal | None:
-    """A corpus of its own needs a share of the draft tokens.
+    """An external corpus needs a budget of draft tokens.
 
     `--speculative-ngram-external-sam-budget` says how many of the draft tokens come from the corpus; its default of 0
     would leave it unused and is refused. `--speculative-ngram-external-corpus-max-tokens` must be positive too.
@@ -161,7 +161,7 @@ def ngram_corpus_without_budget(c: Config) -> Refusal | None:
     "--speculative-ngram-external-sam-budget 8",
 )
 def ngram_corpus_budget_above_draft(c: Config) -> Refusal | None:
-    """The corpus cannot draft more tokens than there are.
+    """The external corpus cannot draft more tokens than are drafted in all.
 
     One of the draft tokens is the last verified one, so `--speculative-ngram-external-sam-budget` is at most
     `--speculative-num-draft-tokens` (12 by default) less one.
@@ -193,8 +193,8 @@ def ngram_corpus_budget_above_draft(c: Config) -> Refusal | None:
 def ngram_tree_on_paged_backend(c: Config) -> Refusal | None:
     """N-gram drafts branch, and only flashinfer keeps the branches on KV pages of several tokens.
 
-    `--speculative-ngram-max-bfs-breadth` is 10 by default, which makes a tree. Keep pages of one token, take
-    flashinfer, or set the breadth to 1. A backend that sets its own page size (trtllm_mha on Blackwell takes 64) has to go.
+    `--speculative-ngram-max-bfs-breadth` is 10 by default, which makes a tree. Keep pages of one token, use
+    flashinfer, or set the breadth to 1. A backend that sets its own page size (trtllm_mha on Blackwell uses 64) cannot be used.
     """
     if c.speculative_eagle_topk <= 1 or c.page_size <= 1 or c.attention_backend == "flashinfer":
         return None
@@ -227,7 +227,7 @@ def ngram_tree_on_paged_backend(c: Config) -> Refusal | None:
 def ngram_with_dp_attention(c: Config) -> Refusal | None:
     """N-gram drafting does not work with data-parallel attention.
 
-    The lookup runs once for all requests, not per rank. Draft with EAGLE or EAGLE3, or leave data-parallel attention.
+    The lookup runs once for all requests, not per rank. Draft with EAGLE or EAGLE3, or turn data-parallel attention off.
     """
     if not attention_dp(c):
         return None

@@ -42,7 +42,7 @@ def _misfit(c: Config) -> tuple[str, str, Change] | None:
 def setting_that_uno_lacks(c: Config) -> Refusal | None:
     """UNO drafts with the target itself and an adapter, on a GPU.
 
-    It needs `--uno-lora-path`, and takes no draft model, no deterministic inference and no strict thinking.
+    It needs `--uno-lora-path`, and works with no draft model, no deterministic inference and no strict thinking.
     """
     return _refusal(c, _misfit(c))
 
@@ -91,7 +91,7 @@ def _bad_shape(c: Config) -> tuple[str, str, Change] | None:
 def _tree_problem(tokens: int, topk: int, steps: int) -> tuple[str, str, Change] | None:
     width, chain = "speculative_num_draft_tokens", setting(speculative_eagle_topk=1)
     if tokens < steps + 1:
-        return width, f"a tree of {steps} steps verifies {steps + 1} tokens at least", setting(**{width: steps + 1})
+        return width, f"a tree of {steps} steps verifies at least {steps + 1} tokens", setting(**{width: steps + 1})
     if tokens > MOST_NODES:
         return width, f"a tree verifies {MOST_NODES} tokens at most", setting(**{width: MOST_NODES})
     if tokens * topk > MOST_SLOTS:
@@ -151,9 +151,9 @@ def _tree_misfit(c: Config) -> tuple[str, str, Change] | None:
     "--speculative-eagle-topk 2 --attention-backend fa3",
 )
 def setting_that_uno_trees_lack(c: Config) -> Refusal | None:
-    """UNO's trees take neither PD multiplexing, nor two-batch overlap, nor acceptance thresholds.
+    """UNO's trees work with neither PD multiplexing, nor two-batch overlap, nor acceptance thresholds.
 
-    A chain (topk 1) takes them.
+    A chain (topk 1) works with all three.
     """
     return _refusal(c, _tree_misfit(c)) if _topk(c) > 1 else None
 

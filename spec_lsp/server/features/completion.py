@@ -116,9 +116,13 @@ def register(ls: Server) -> dict[str, Any]:
         await session.ready()
         name = name_of(params.text_document.uri)
         text, analysis = session.text(name), session.analysis(name)
-        if text is None or analysis is None:
+        if text is None:
             return None
         offset = text.lines.offset(params.position.line, params.position.character)
+        if session.holds_settings(name):
+            return answer(session.engine.complete_settings(name, text.text, offset), text, offset)
+        if analysis is None:
+            return None
         scope = session.scope(name)
 
         def complete() -> Completion | None:
@@ -127,7 +131,9 @@ def register(ls: Server) -> dict[str, Any]:
                 found = session.engine.complete(_as_config(text, session), offset, scope.options, scope.workspace)
             return found
 
-        found = await session.work(name, complete)
+        return answer(await session.work(name, complete), text, offset)
+
+    def answer(found: Completion | None, text: OpenText, offset: int) -> dict[str, Any] | None:
         if found is None:
             return None
         span = _span(found, offset, text.lines)

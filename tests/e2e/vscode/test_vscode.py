@@ -93,7 +93,7 @@ def test_the_code_of_a_problem_leads_to_its_rule(editor: Editor) -> None:
     editor.command("Problems: Focus on Problems View")
     editor.problem("is refused with").locator("a", has_text=RULE).click()
     expect(editor.panel().locator("h1")).to_have_text(RULE)
-    expect(editor.panel().locator("body")).to_contain_text("TensorRT-LLM's attention verifies chains, not trees.")
+    expect(editor.panel().locator("body")).to_contain_text("trtllm_mha verifies chains of draft tokens, not trees.")
 
 
 def test_fix_all_on_save(editor: Editor) -> None:
