@@ -11,7 +11,7 @@ from functools import partial
 from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.syntax.carriers import BY_KIND, reader_of
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
-from spec_lsp.syntax.launch import TOO_MUCH, Document, not_read_whole
+from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Document, not_read_whole
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.written import with_written_files
 from spec_lsp.syntax.yaml import read_yaml
@@ -49,11 +49,11 @@ def parse(
         with bounded(MAX_STEPS):
             return _read(name, text, kind_of(name, text, language), read, looks_like_config)
     except RecursionError:
-        why = "is nested too deeply"
+        why = TOO_DEEP
     except Exhausted:
         why = TOO_MUCH
-    except UnicodeError:  # half a surrogate pair
-        pass
+    except UnicodeError:
+        why = "holds half of a surrogate pair, which is no character" if "sglang" in text else ""
     return Document(name, text, problems=(not_read_whole(name, why),) if why else ())
 
 

@@ -161,10 +161,11 @@ class Document:
     """What a script has written to files when it ends, as far as it is known; a file may be there once for each way to that."""
 
 
+TOO_DEEP = "is nested too deeply"
 TOO_MUCH = "takes more work to read than any file should"
 
 
 def not_read_whole(document: str, why: str) -> Problem:
     """The one line that tells of a bound that a text met. `why` is said of the file: "has a line of …"."""
-    message = f"This file {why}: it was not read whole, and launches in it may be missing here."
+    message = f"This file {why}, so spec-lsp did not read all of it and may miss launches in it."
     return Problem("not-read-whole", Place(document, 0, 0), message)

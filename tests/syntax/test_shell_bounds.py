@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
@@ -107,3 +108,29 @@ def test_what_is_plain_is_known() -> None:
     assert patterns.matches("meta-llama/Llama-3.1-8B-Instruct", "*[Ll]lama*Instruct*") is True
     assert patterns.matches("b200", "@(b200|gb200|b300)") is True
     assert arithmetic.evaluate("2**10 + (1 << 4)", lambda name: None) == 1040
+
+
+DEEP: dict[str, tuple[str, str]] = {
+    "groups": ("{ ", "; }"),
+    "subshells": ("( ", " )"),
+    "branches": ("if w; then ", "; fi"),
+    "loops": ("while w; do ", "; done"),
+    "substitutions": ("x=$( ", " )"),
+    "functions": ("f() { ", "; }"),
+}
+
+
+@pytest.mark.parametrize("depth", [41, 300, 3000])
+@pytest.mark.parametrize("kind", DEEP)
+def test_a_launch_that_is_nested_too_deeply_is_told(kind: str, depth: int) -> None:
+    opened, closed = DEEP[kind]
+    script = f"{opened * depth}{START.strip()}{closed * depth}\n"
+    carried = f"command: [bash, -c, {json.dumps(script)}]\n"
+    for name, text in (("run.sh", script), ("job.yaml", carried)):
+        forget()
+        document = parse(name, text)
+        assert document.launches or [p.rule for p in document.problems] == ["not-read-whole"], name
+
+
+def test_what_is_nested_deeply_and_launches_nothing_is_not_told() -> None:
+    assert parse("run.sh", "{ " * 60 + "true" + "; }" * 60 + "\n").problems == ()

@@ -609,3 +609,12 @@ def test_a_script_that_writes_a_page_is_a_script() -> None:
     assert [w.text for w in launch.variants[0].words] == ["m", "--tp", "2"]
     (launch,) = parse("p.yaml", "about: |\n  See:\n  ```bash\n  sglang serve n\n  ```\n").launches
     assert [w.text for w in launch.variants[0].words] == ["n"]
+
+
+@pytest.mark.parametrize("escaped", [r"\ud800", r"\uDFFF", r"\ud83d\ude00", r"\\\\ud83d", r"\u00e9"])
+def test_a_string_with_escapes_of_json_is_read(escaped: str) -> None:
+    document = parse(
+        "job.yaml", f"command: \"python3 -m sglang.launch_server --served-model-name '{escaped}' --tp 2\"\n"
+    )
+    (launch,) = document.launches
+    assert [w.text for w in launch.variants[0].words][-2:] == ["--tp", "2"]

@@ -43,6 +43,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     located = restated.located
     run = Interpreter(name, files.load, Memory(), lambda: assigned_in(located), BUILTINS)
     run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
+    run.too_deep = "sglang" in text and any(s.deep for s in located)
     reading = Reading(text, located, run, files, any(s.broken for s in located))
     run_again(reading, last, restated, name)
     clues = (*script_clues(name, text), *run.clues)

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from spec_lsp.syntax.covering import Ways, fewest
-from spec_lsp.syntax.launch import TOO_MUCH, Choice, Clue, EmbeddedFile, Problem, not_read_whole
+from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Choice, Clue, EmbeddedFile, Problem, not_read_whole
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.control import ControlFlow
@@ -75,6 +75,8 @@ class Interpreter(ControlFlow):
         """The functions called, in order."""
         self.leading: list[str] = []
         """The functions that may start SGLang, as the end of the run has them."""
+        self.too_deep = False
+        """Whether a statement that may start SGLang is nested deeper than we read."""
         self.clues: list[Clue] = []
         self.sourced: list[str] = []
         self.env_names: frozenset[str] = frozenset()
@@ -344,7 +346,8 @@ class Interpreter(ControlFlow):
 
     def problems(self) -> tuple[Problem, ...]:
         """What is told of a script that was not looked at whole."""
-        return (not_read_whole(self.document, TOO_MUCH),) if self.exhausted else ()
+        why = TOO_MUCH if self.exhausted else TOO_DEEP if self.too_deep else ""
+        return (not_read_whole(self.document, why),) if why else ()
 
     @property
     def launches(self) -> dict[Key, LaunchSite]:
@@ -524,6 +527,7 @@ class Interpreter(ControlFlow):
         """A script that a word carries. One that bash would refuse is read as far as its lines go, even behind an `exit`."""
         located = list(statements(source.whole))
         broken = any(one.broken for one in located)
+        self.too_deep = self.too_deep or (any(one.deep for one in located) and "sglang" in source.whole)
         for one in located:
             if broken:
                 self.state.alive = True

@@ -21,6 +21,10 @@ class ShellSyntaxError(Exception):
     """Bash would refuse the statement, or it is nested too deep for us."""
 
 
+class NestedTooDeep(ShellSyntaxError):  # noqa: N818 - a bound of ours, no error of theirs
+    """Bash may take the statement; it is too deep for us."""
+
+
 @dataclass(slots=True, eq=False)
 class Heredoc:
     """A here-document whose text begins behind the next newline."""
@@ -90,6 +94,9 @@ class Scanner(ABC):
 
     def fail(self) -> NoReturn:
         raise ShellSyntaxError
+
+    def fail_deep(self) -> NoReturn:
+        raise NestedTooDeep
 
     def close(self, token: str) -> None:
         if self.pos >= self.end and self.tolerant:

@@ -120,7 +120,7 @@ class SkeletonReader(WordParser):
         start = self.pos
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.fail()
+            self.fail_deep()
         try:
             self.read(stop)
         except ShellSyntaxError:
@@ -212,7 +212,7 @@ class SkeletonReader(WordParser):
         """A command begins whose word starts there in the skeleton."""
         level = self.level
         if len(level.open) + len(level.lifted) + self.depth > MAX_DEPTH:
-            self.fail()
+            self.fail_deep()
         if level.negated is not None:
             self.negated[start] = level.negated
         if level.lifted:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.questions import assigned_names
-from spec_lsp.syntax.shell.scanner import ShellSyntaxError
+from spec_lsp.syntax.shell.scanner import NestedTooDeep, ShellSyntaxError
 from spec_lsp.syntax.shell.skeleton import Statement, parse_statement
 
 TRIVIA = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
@@ -23,12 +23,13 @@ MAX_FAILED_CHARACTERS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A statement and where it starts."""
+    """A statement and where it starts. `broken`: it was read line by line, since bash refuses it or, `deep`, we cannot follow it."""
 
     statement: Statement
     start: int
     text: str
     broken: bool = False
+    deep: bool = False
 
 
 class _Cache:
@@ -133,7 +134,7 @@ def ends_there(unit: str) -> bool:
 
 
 def _moved(one: Located, shift: int) -> Located:
-    return Located(one.statement, one.start + shift, one.text, one.broken)
+    return replace(one, start=one.start + shift)
 
 
 def common_start(a: str, b: str) -> int:
@@ -175,25 +176,32 @@ def statements(text: str, position: int = 0) -> Iterator[Located]:
             yield Located(statement, position, unit)
             position += len(unit)
             continue
-        parsed = _strict(text, position) if failed < MAX_FAILED_CHARACTERS else None
+        deep = False
+        try:
+            parsed = _strict(text, position) if failed < MAX_FAILED_CHARACTERS else None
+        except (NestedTooDeep, RecursionError):
+            parsed, deep = None, True
         broken = parsed is None
         if parsed is None:
             failed += size - position
             parsed = _tolerant(text, position)
         statement, length = parsed
         unit = text[position : position + length]
-        yield Located(statement, position, unit, broken)
+        yield Located(statement, position, unit, broken, deep)
         position += length
 
 
 def _strict(text: str, start: int) -> tuple[Statement, int] | None:
+    """The statement, and its length; None where bash would refuse it. Raises NestedTooDeep or RecursionError."""
     remaining = len(text) - start
     for window in (*WINDOWS, remaining):
         piece = text[start : start + window]
         whole = window >= remaining
         try:
             statement, end = parse_statement(piece, 0, len(piece))
-        except (ShellSyntaxError, RecursionError):
+        except NestedTooDeep:
+            raise
+        except ShellSyntaxError:
             if whole:
                 return None
             continue

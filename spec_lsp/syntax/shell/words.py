@@ -357,7 +357,7 @@ class WordParser(Scanner):
         """The word behind an operator in `${…}`, up to the brace or the character `stop`, which stays."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
-            self.fail()
+            self.fail_deep()
         start = self.pos
         parts: list[Part] = []
         any_quoted = False
@@ -403,7 +403,7 @@ class WordParser(Scanner):
         """[start, end) as a text with expansions: an arithmetic expression, a subscript."""
         inner = self.within(start, end, tolerant=True)
         if inner.depth > MAX_DEPTH:
-            self.fail()
+            self.fail_deep()
         parts: list[Part] = []
         while inner.pos < end:
             char = self.text[inner.pos]

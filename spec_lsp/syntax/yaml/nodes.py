@@ -92,10 +92,16 @@ def too_much(text: str) -> str:
     return "is nested too deeply" if nests_too_deep(text) else ""
 
 
+SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+"""Half of a surrogate pair, escaped as in JSON: PyYAML takes it, its loader in C does not. Each other character keeps its place."""
+
+
 def _read(text: str) -> Node:
     """The root of a text, whose lines are mended until it can be read: quotes and brackets left open first."""
     if too_much(text):
         return None
+    if "\\u" in text:
+        text = SURROGATE.sub(r"\1\\ufffd", text)
     closed: list[int] = []
     """Where a bracket was put in."""
     for _ in range(MAX_REPAIRS):
