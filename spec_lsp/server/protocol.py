@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 
 import cattrs
 from lsprotocol import converters, types
-from pygls.exceptions import JsonRpcException
+from pygls.exceptions import JsonRpcException, JsonRpcInvalidParams
 from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from pygls.protocol.language_server import lsp_method
@@ -40,6 +40,8 @@ METHOD_NOT_FOUND = -32601
 PARSE_ERROR = -32700
 INTERNAL_ERROR = -32603
 CONTENT_MODIFIED = -32801
+KINDS = {"str": "a text", "int": "a whole number"}
+"""What the types of commands' arguments are called."""
 
 
 class ContentModified(JsonRpcException):
@@ -264,7 +266,22 @@ class Protocol(LanguageServerProtocol):
     def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Generator[Any, Any, Any]:
         """No arguments at all are too few, as one of two is: the client's fault, not the command's."""
         params.arguments = params.arguments or ()
-        return (yield from super().lsp_workspace__execute_command(params))
+        try:
+            return (yield from super().lsp_workspace__execute_command(params))
+        except JsonRpcInvalidParams as error:
+            raise JsonRpcInvalidParams(self._usage(params.command)) from error
+
+    def _usage(self, command: str) -> str:
+        """What to send, for somebody who sent something else."""
+        commands = self.fm.commands
+        if command not in commands:
+            return f"There is no command `{command}`; there are {', '.join(f'`{name}`' for name in sorted(commands))}."
+        expected = [
+            f"`{name}` ({KINDS.get(str(parameter.annotation), 'any value')})"
+            for name, parameter in inspect.signature(commands[command]).parameters.items()
+            if parameter.kind is not inspect.Parameter.VAR_POSITIONAL
+        ]
+        return f"The command `{command}` expects {' and '.join(expected)}." if expected else f"`{command}` failed."
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]

@@ -246,8 +246,8 @@ def test_what_is_wrong_with_the_settings_is_told_once(run: Run, folder: Path) ->
     assert [line for line in ran.out.splitlines() if "[SPC044]" in line or "spec-lsp.toml:" in line] == [
         "warning: setting-not-used[SPC044]: Unknown setting `colour`.",
         " --> spec-lsp.toml:1:1",
-        "warning: setting-not-used[SPC044]: Setting `gpu`: 'h9000' is not a GPU spec-lsp knows "
-        f"(it knows {', '.join(DEVICES)}); did you mean `h800`?",
+        "warning: setting-not-used[SPC044]: Setting `gpu`: 'h9000' is not a GPU that spec-lsp knows; did you mean `h800`? "
+        f"(it knows {', '.join(DEVICES)}).",
         " --> spec-lsp.toml:2:1",
     ]
     assert ran.err == ""

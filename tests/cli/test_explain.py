@@ -19,7 +19,7 @@ Run = Callable[..., Ran]
 def test_a_rule_by_any_of_its_names(name: str, run: Run) -> None:
     ran = run("explain", name)
     assert ran.code == 0
-    assert ran.out.startswith("invalid-choice[SPC003]  error\n\nThe flag does not take this value.")
+    assert ran.out.startswith("invalid-choice[SPC003]  error\n\nThe flag does not accept this value.")
     assert "# spec-lsp: ignore[invalid-choice] reason" in ran.out
 
 

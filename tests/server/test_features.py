@@ -562,3 +562,33 @@ async def test_ignore_here_stands_above_the_command_with_room_for_a_reason(folde
     assert edit == f"  # spec-lsp: ignore[{item['code']}]\n"
     ((at,),) = ([e["range"]["start"] for e in c] for c in ignore["edit"]["changes"].values())
     assert at == {"line": 2, "character": 0}
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "told"),
+    [
+        (
+            "spec-lsp.showResolved",
+            [],
+            "The command `spec-lsp.showResolved` expects `uri` (a text) and `line` (a whole number).",
+        ),
+        ("spec-lsp.showResolved", ["file:///a.sh"], "expects `uri` (a text) and `line` (a whole number)."),
+        ("spec-lsp.showResolved", ["file:///a.sh", "first"], "expects `uri` (a text) and `line` (a whole number)."),
+        ("spec-lsp.assumed", ["file:///a.sh", None], "expects `uri` (a text) and `line` (a whole number)."),
+        ("spec-lsp.rulePage", [], "The command `spec-lsp.rulePage` expects `name` (a text)."),
+        ("spec-lsp.nonsense", [], "There is no command `spec-lsp.nonsense`; there are `spec-lsp.assumed`, "),
+    ],
+)
+async def test_what_a_command_expects_is_told(folder: Path, command: str, arguments: list[Any], told: str) -> None:
+    ed = await editor(folder)
+    answer = await ed.client.request("workspace/executeCommand", {"command": command, "arguments": arguments})
+    assert answer["error"]["code"] == -32602
+    assert told in answer["error"]["message"]
+
+
+@pytest.mark.parametrize(("line", "found"), [(-5, True), (0, True), (10**9, True)])
+async def test_a_line_that_is_not_there_is_the_nearest(folder: Path, line: int, found: bool) -> None:
+    ed = await editor(folder)
+    ed.open(f"{HEAD}{RUN}\n")
+    assert bool(await ask_command(ed, "spec-lsp.showResolved", ed.uri, line)) is found
+    assert await ask_command(ed, "spec-lsp.showResolved", "no address at all", line) is None

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.server import server
 from spec_lsp.server.features import half_typed
 from spec_lsp.server.session import settings_table
+from spec_lsp.server.uris import name_of
+from spec_lsp.syntax.word import Place
 from tests.server.fakes import RULES, FakeEngine, LocalClient, range_
 
 URI = "file:///w/a.sh"
@@ -295,6 +299,34 @@ class TestTheWordBeingTyped:
         client.change(URI, 4, (0, 4, 0, 4, "D"))
         await client.quiet()
         assert codes(client.published(URI)[-1]) == ["old-word"]
+
+    @pytest.mark.parametrize(
+        ("line", "typed"),
+        [
+            ("run --page-size 1", "run --page-size 16"),
+            ("run --page-size=1", "run --page-size=16"),
+            ("run \\\n  --page-size \\\n  1", "run \\\n  --page-size \\\n  16"),
+        ],
+    )
+    async def test_a_value_that_is_typed_is_not_refused_yet(self, line: str, typed: str) -> None:
+        """A rule that refuses the value of a flag, whose place is both, and one that speaks of another word."""
+        client = await self.typing(text="a\nb")
+        text = client.server.session.text(name_of(URI))
+        assert text is not None
+        half = client.server.diagnostics.half_typed
+        start, end = typed.index("--page-size"), len(typed)
+        refused = Diagnostic(RULES["BAD"], "error", "", Place(text.name, start, end), "k")
+        other = replace(refused, rule=RULES["OLD"])
+        elsewhere = replace(other, place=Place(text.name, 0, 3))
+        client.change(URI, 3, line)
+        client.change(URI, 4, (line.count("\n"), len(line) - line.rfind("\n") - 1, line.count("\n"), 99, "6"))
+        await client.quiet()
+        assert half.withholds(other, text.name)
+        assert half.withholds(replace(other, severity="warning"), text.name)
+        assert not half.withholds(replace(other, severity="hint"), text.name)
+        assert not half.withholds(elsewhere, text.name)
+        half.finish()
+        assert not half.withholds(other, text.name)
 
     async def test_an_edit_elsewhere_tells(self) -> None:
         client = await self.typing()

@@ -1,7 +1,7 @@
 """The word that somebody is typing: what it is not yet is no mistake for a second.
 
-Findings that say how a word is misspelt are withheld where they are told, and only there, while that word was the last to be edited: until
-an edit elsewhere, a save, or a second without a key.
+Findings that say how a word is misspelt, and errors and warnings about the value that it is (`1` on the way to `16`), are withheld where
+they are told, and only there, while that word was the last to be edited: until an edit elsewhere, a save, or a second without a key.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ class HalfTyped:
     def __init__(self, typed_now: Callable[[str], None]) -> None:
         self._typed_now = typed_now
         self._word: tuple[str, int, int] | None = None
+        self._joined = False
+        """Whether the word is a flag with its value, as `--page-size=1` is."""
         self._timer: asyncio.TimerHandle | None = None
 
     def edited(self, text: OpenText, changes: list[TextChange]) -> None:
@@ -55,15 +57,21 @@ class HalfTyped:
         assert after is not None
         if before.start() < after.end():
             self._word = (text.name, before.start(), after.end())
+            self._joined = "=" in text.text[before.start() : at]
             self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.finish)
 
     def withholds(self, diagnostic: Diagnostic, document: str) -> bool:
         """Whether a finding in a document is not told yet."""
-        if self._word is None or diagnostic.rule.name not in SPELLING:
+        if self._word is None:
             return False
         name, start, end = self._word
         place = diagnostic.place
-        return document == name == place.document and start <= place.start and place.end <= end
+        if not document == name == place.document or not start < place.end <= end:
+            return False
+        if diagnostic.rule.name in SPELLING:
+            return start <= place.start
+        is_value = place.start < start or (self._joined and place.start == start)
+        return is_value and diagnostic.severity in ("error", "warning")
 
     def finish(self) -> None:
         """The word is typed: what was withheld is told."""

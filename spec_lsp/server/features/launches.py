@@ -54,7 +54,8 @@ def register(ls: Server) -> dict[str, Any]:
         """The launch at a line, or the next one above; None if the document has none."""
         name = name_of(uri)
         text, analysis = session.text(name), session.analysis(name)
-        return _nearest(analysis, name, text.lines.span(line)[1]) if text and analysis else None
+        last = text.lines.line_at(len(text.text)) if text else 0
+        return _nearest(analysis, name, text.lines.span(min(max(line, 0), last))[1]) if text and analysis else None
 
     @ls.command(SHOW_RESOLVED)
     async def show_resolved(uri: str, line: int) -> str | None:
