@@ -174,6 +174,15 @@ class DiskWorkspace:
     def _model(self, document: str, path_or_id: str) -> ModelFacts | None:
         from spec_lsp.facts.well_known import find_model
 
+        found = self._model_in_folder(document, path_or_id)
+        return found[1] if found else find_model(path_or_id)
+
+    def model_folder(self, document: str, path_or_id: str) -> str | None:
+        """The folder whose config.json `model` gives; None where it gives none, or facts of a known id."""
+        found = self._model_in_folder(document, path_or_id)
+        return found[0] if found else None
+
+    def _model_in_folder(self, document: str, path_or_id: str) -> tuple[str, ModelFacts] | None:
         for config, area in self._model_configs(document, path_or_id):
             self._looks_at(document, [config])
             try:
@@ -182,9 +191,10 @@ class DiskWorkspace:
                 continue
             if key not in self._models:
                 self._models[key] = _read_model(config, area)
-            if self._models[key] is not None:
-                return self._models[key]
-        return find_model(path_or_id)
+            facts = self._models[key]
+            if facts is not None:
+                return os.path.dirname(config), facts
+        return None
 
     def unreadable_model(self, document: str, path_or_id: str) -> str:
         """Why the config.json of a model that lies where it may be read cannot be used; empty where there is no such reason."""

@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     for add in (
         _check,
         _launches,
+        _verify,
         _resolve,
         _explain,
         _rules,
@@ -127,6 +128,42 @@ spec-lsp launches . --json            one JSON object a line
     _worlds(p, "")
     p.add_argument("--json", action="store_true", help="one JSON object for each launch instead of text")
     _color(p)
+    _which_files(p)
+
+
+def _verify(commands: _Commands) -> None:
+    p = _command(
+        commands,
+        "verify",
+        "ask the SGLang that is installed about launches, without a GPU",
+        """
+spec-lsp verify launch.sh                          the SGLang of the active environment
+spec-lsp verify . --python ./venv/bin/python       that of another one
+spec-lsp verify launch.sh --gpu h200 --gpu b200    on each of these, simulated
+spec-lsp verify . --report disagreements.md        what to report, where spec-lsp is wrong
+""",
+    )
+    p.add_argument("paths", nargs="+", metavar="PATH", help="files or folders")
+    p.add_argument(
+        "--python",
+        metavar="INTERPRETER",
+        default="",
+        help="the Python interpreter that has SGLang (default: that of the active environment); it is started, and SGLang imported there",
+    )
+    p.add_argument(
+        "--gpu",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="the GPU to simulate (may be repeated; default: what the launch names, else the machine's own, else an H100)",
+    )
+    p.add_argument(
+        "--models", metavar="DIR", action="append", default=[], help="folder of model folders (DIR/NAME/config.json)"
+    )
+    show = p.add_argument_group("what is shown")
+    show.add_argument("--json", action="store_true", help="one JSON object for each way of each launch instead of text")
+    show.add_argument("--report", metavar="FILE", help="write disagreements there, as Markdown ready for an issue")
+    _color(show)
     _which_files(p)
 
 

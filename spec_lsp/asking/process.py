@@ -1,0 +1,231 @@
+"""A warm SGLang in a process of its own: started once, asked often, ended by its owner. See worker.py for what runs there."""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from spec_lsp.asking.devices import Device
+
+WORKER = Path(__file__).with_name("worker.py")
+
+Json = dict[str, Any]
+
+
+class CannotAskError(Exception):
+    """SGLang cannot be asked; the message is a sentence that says why, and the way out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Seconds that importing SGLang and one launch may take, and how many launches are asked at once."""
+
+    starting: float = 180
+    asking: float = 60
+    jobs: int = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """What answers: the release as SGLang itself names it, the GPU's name and whether that is simulated, and the packages that are stood in
+    for."""
+
+    version: str
+    device: str
+    simulated: bool
+    stand_ins: tuple[str, ...]
+
+
+class SGLang:
+    """The SGLang of one interpreter on one device. Started by the first question; usable as a context. Not for two threads at once."""
+
+    def __init__(
+        self,
+        python: str,
+        device: Device,
+        *,
+        own: bool = False,
+        packages: Sequence[str] = (),
+        models: str | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        """`own`: the machine's own GPU is taken where it has one. `packages` are folders put before the interpreter's own; `models` is what
+        `{models}` stands for in a case."""
+        self.python = python
+        self._limits = limits or Limits()
+        self.device = device
+        self._start = {
+            "packages": [os.path.abspath(p) for p in packages],
+            "device": device.as_json(),
+            "own": own,
+            "models": os.path.abspath(models) if models else None,
+            "jobs": self._limits.jobs,
+            "seconds": self._limits.asking,
+        }
+        self._process: subprocess.Popen[bytes] | None = None
+        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._buffer = b""
+        self._ready: Ready | None = None
+
+    def __enter__(self) -> SGLang:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # --- asking
+
+    def ready(self) -> Ready:
+        """What answers, started where it is not yet. Raises CannotAskError."""
+        if self._ready is None or self._process is None or self._process.poll() is not None:
+            self.close()
+            self._ready = self._begin()
+        return self._ready
+
+    def ask(self, cases: Iterable[Mapping[str, Any]]) -> Iterator[Json]:
+        """The answer to each case (`argv` or `fields`, `env`, `cwd`, `files`; see worker.py), in order. Raises CannotAskError.
+
+        A case that takes too long, or that SGLang ends with, is answered "unanswered".
+        """
+        self.ready()
+        done: dict[int, Json] = {}
+        asked = given = 0
+        for case in cases:
+            self._send({"n": asked, **{k: case[k] for k in ("argv", "fields", "env", "cwd", "files") if case.get(k)}})
+            asked += 1
+            # As many as are asked at once, and one that waits its turn: neither side's pipe fills up.
+            while asked - given - len(done) > self._limits.jobs:
+                self._receive(done)
+            while given in done:
+                yield done.pop(given)
+                given += 1
+        while given < asked:
+            if given not in done:
+                self._receive(done)
+                continue
+            yield done.pop(given)
+            given += 1
+
+    def _receive(self, done: dict[int, Json]) -> None:
+        answer = self._said(self._limits.asking * 2 + 10, "answer")
+        done[answer.pop("n")] = answer
+
+    # --- the process
+
+    def _begin(self) -> Ready:
+        # An empty folder: relative entries of a path lead nowhere.
+        self._folder = tempfile.TemporaryDirectory(prefix="spec-lsp-")
+        with open(os.path.join(self._folder.name, "log"), "wb") as log:
+            try:
+                self._process = subprocess.Popen(
+                    [self.python, str(WORKER), json.dumps(self._start)],
+                    stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+                    cwd=self._folder.name, env=_environment(), start_new_session=True,
+                )  # fmt: skip
+            except OSError as error:
+                self.close()
+                raise CannotAskError(
+                    f"`{self.python}` cannot be started: {error.strerror}. Name the Python interpreter that has SGLang."
+                ) from error
+        first = self._said(self._limits.starting, "import")
+        if "ready" not in first:
+            self.close()
+            raise CannotAskError(self._failure(first["failed"], first["why"]))
+        said = first["ready"]
+        return Ready(said["version"], said["device"]["name"], said["simulated"], tuple(said["stand_ins"]))
+
+    def _failure(self, kind: str, why: str) -> str:
+        match kind:
+            case "missing":
+                return f"`{self.python}` has no SGLang. Name the Python interpreter that has it."
+            case "fork":
+                return "SGLang can only be asked on a system where processes can be forked, such as Linux."
+        return (
+            f"SGLang cannot be imported by `{self.python}` as on {self.device.name}: {why}. "
+            "It may be of a release that the simulated platform does not fit, or be installed in part."
+        )
+
+    def _send(self, line: Mapping[str, Any]) -> None:
+        stdin = self._process.stdin if self._process is not None else None
+        assert stdin is not None
+        try:
+            stdin.write(json.dumps(line).encode() + b"\n")
+            stdin.flush()
+        except OSError:  # it has ended: whoever reads its answer says why
+            return
+
+    def _said(self, seconds: float, doing: str) -> Json:
+        """The next that it says. Raises CannotAskError where that does not come in time, or is no answer."""
+        line = self._line(seconds, doing)
+        try:
+            said = json.loads(line)
+        except ValueError:
+            said = None
+        if not isinstance(said, dict):
+            self.close()
+            raise CannotAskError(
+                f"`{self.python}` says {line[:80].decode(errors='replace')!r}, and is no Python interpreter."
+            )
+        return said
+
+    def _line(self, seconds: float, doing: str) -> bytes:
+        """The next line that it says. Raises CannotAskError where none comes in time."""
+        stdout = self._process.stdout if self._process is not None else None
+        assert stdout is not None
+        until = time.monotonic() + seconds
+        with selectors.DefaultSelector() as selector:
+            selector.register(stdout, selectors.EVENT_READ)
+            while b"\n" not in self._buffer:
+                if not selector.select(max(until - time.monotonic(), 0)):
+                    self.close()
+                    raise CannotAskError(f"The SGLang of `{self.python}` did not {doing} within {seconds:g} seconds.")
+                chunk = os.read(stdout.fileno(), 1 << 16)
+                if not chunk:
+                    said = self._last_words()
+                    self.close()
+                    raise CannotAskError(f"`{self.python}` ended before SGLang could {doing}{said}.")
+                self._buffer += chunk
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _last_words(self) -> str:
+        """The last line that it printed, as the end of a sentence."""
+        if self._folder is None:
+            return ""
+        with suppress(OSError):
+            lines = Path(self._folder.name, "log").read_bytes()[-2000:].decode(errors="replace").split("\n")
+            words = [line.strip() for line in lines if line.strip()]
+            return f": {words[-1][:300].rstrip('.')}" if words else ""
+        return ""
+
+    def close(self) -> None:
+        """End the process and all that it started. It can be asked again: it is started anew."""
+        process, self._process = self._process, None
+        if process is not None:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+            for stream in (process.stdin, process.stdout):
+                if stream is not None:
+                    with suppress(OSError):
+                        stream.close()
+            process.wait()
+        if self._folder is not None:
+            self._folder.cleanup()
+        self._folder, self._buffer, self._ready = None, b"", None
+
+
+def _environment() -> dict[str, str]:
+    """The environment that SGLang is asked in: this one, less what would decide for it, and kept from the network."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("SGLANG_", "SGL_"))}
+    return {**kept, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
