@@ -8,9 +8,10 @@ from functools import partial
 
 from spec_lsp.analysis.check import document_names
 from spec_lsp.analysis.diagnostics import named
+from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.judge import is_open, run
 from spec_lsp.analysis.messages import when_of
-from spec_lsp.analysis.report import Analysis, LaunchReport, World
+from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.asking.devices import Device, device_for
 from spec_lsp.asking.launches import ways
