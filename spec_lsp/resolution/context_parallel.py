@@ -159,7 +159,7 @@ def dcp_exchange_without_dcp(c: Config) -> Refusal | None:
             at="dcp_comm_backend",
             related_fields=("dcp_size",),
             message=f"{c.shown('dcp_comm_backend')} has nothing to exchange: decode context parallelism is off "
-            f"({c.shown('dcp_size')}). Set `--dcp-size` above 1 or leave the backend out.",
+            f"with {c.shown('dcp_size')}. Set `--dcp-size` above 1 or leave the backend out.",
             fixes=(dropping("dcp_comm_backend"), setting(dcp_size=2)),
         )
     return None
@@ -201,7 +201,7 @@ def replicated_q_without_dcp(c: Config) -> Refusal | None:
             at="dcp_replicate_q_proj",
             related_fields=("dcp_size",),
             message=f"{c.shown('dcp_replicate_q_proj')} needs a decode context-parallel group, and there is none "
-            f"({c.shown('dcp_size')}). Set `--dcp-size` above 1 or leave the flag out.",
+            f"with {c.shown('dcp_size')}. Set `--dcp-size` above 1 or leave the flag out.",
             fixes=(dropping("dcp_replicate_q_proj"), setting(dcp_size=2)),
         )
     return None

@@ -608,6 +608,8 @@ class Config:
         value = None if state is ABSENT or type(state) is UnknownField else state
         if self.given(name) and self._typed[name] == value:
             return self.flag_as_typed(name)
+        if self.given(name) and (isinstance(value, dict) or type(state) is UnknownField):  # as it was read, or refused
+            return self.flag_as_typed(name)
         flag = self.flag(name)
         if value is None or value is False:
             return f"`{flag}` (not given)"
@@ -633,6 +635,11 @@ def same_state(a: Any, b: Any) -> bool:
     if isinstance(a, dict):
         return all(same_state(value, b[key]) for key, value in a.items())
     return not isinstance(a, (list, tuple)) or all(map(same_state, a, b))
+
+
+def one_of(names: Sequence[str]) -> str:
+    """Names to choose from: "a, b or c"."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), names[-1]))) if names else ""
 
 
 def _plain(value: Any) -> str:

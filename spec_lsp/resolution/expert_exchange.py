@@ -258,7 +258,7 @@ def exchange_without_attention_dp_on_all_ranks(c: Config) -> Refusal | None:
         at="moe_a2a_backend",
         related_fields=("tp_size", parallel.attention_dp_field(c)),
         message=f"{c.shown('moe_a2a_backend')} needs attention data parallelism with one group for each of the "
-        f"{c.tp_size} TP ranks, and there are {parallel.attention_dp_size(c)}. Add the groups or use another "
+        f"{c.tp_size} TP ranks, not {parallel.attention_dp_size(c)}. Add the groups or use another "
         "backend.",
         fixes=(_spanning_attention_dp(c), dropping("moe_a2a_backend")),
     )

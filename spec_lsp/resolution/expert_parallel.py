@@ -127,7 +127,7 @@ def eplb_without_expert_parallelism(c: Config) -> Refusal | None:
         return Refusal(
             at="enable_eplb",
             related_fields=("ep_size",),
-            message=f"{c.shown('enable_eplb')} has no other rank to move experts to ({c.shown('ep_size')}), and "
+            message=f"{c.shown('enable_eplb')} has no other rank to move experts to with {c.shown('ep_size')}, and "
             "SGLang stops with a bare AssertionError. Set `--ep-size` to the TP size or leave the balancer out.",
             fixes=(setting(ep_size=c.tp_size), dropping("enable_eplb")),
         )

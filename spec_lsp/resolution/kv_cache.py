@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 from spec_lsp.resolution.attention import backend_field, backends_of
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, one_of, setting
 from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, attention_dp_field
 
 
@@ -417,7 +417,7 @@ def fp4_kv_cache_backend(c: Config) -> Refusal | None:
     return Refusal(
         at=at if c.given(at) else "kv_cache_dtype",
         related_fields=("kv_cache_dtype",),
-        message=f"{c.shown(at)} cannot read {c.shown('kv_cache_dtype')}, and SGLang stops. Use {' or '.join(allowed)}.",
+        message=f"{c.shown(at)} cannot read {c.shown('kv_cache_dtype')}, and SGLang stops. Use {one_of(allowed)}.",
         fixes=(
             *(setting(**{at: name}) for name in allowed),
             setting(kv_cache_dtype="fp8_e4m3"),

@@ -59,10 +59,12 @@ def _refusal(c: Config, conflict: Conflict | None) -> Refusal | None:
     if conflict is None or c.disaggregation_mode != "prefill":
         return None
     shown = c.shown(conflict.at) if c.known(conflict.at) else conflict.at
+    with_it = f"cannot be combined with {shown}" if conflict.at != SHARDING else "cannot be used here"
     return Refusal(
         at=conflict.at if c.given(conflict.at) or c.env.is_set(conflict.at) else SHARDING,
         related_fields=(SHARDING, conflict.at),
-        message=f"{c.shown(SHARDING)} cannot be combined with {shown}: {conflict.why}. SGLang stops. Change one of the two.",
+        message=f"{c.shown(SHARDING)} {with_it}: {conflict.why}. SGLang stops. "
+        + ("Change one of the two." if conflict.at != SHARDING else "Remove it."),
         fixes=(conflict.fix, dropping(SHARDING)),
     )
 

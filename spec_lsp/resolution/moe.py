@@ -321,8 +321,7 @@ def cutlass_moe_variable_without_fp8(c: Config) -> Refusal | None:
         return Refusal(
             at="SGLANG_CUTLASS_MOE",
             related_fields=("quantization",),
-            message=f"`SGLANG_CUTLASS_MOE` needs FP8 experts, and the model is served with {c.shown('quantization')}. "
-            "Unset it.",
+            message="`SGLANG_CUTLASS_MOE` needs FP8 experts, and this model is not served in FP8. Unset it.",
             fixes=(dropping_env("SGLANG_CUTLASS_MOE"),),
         )
     return None

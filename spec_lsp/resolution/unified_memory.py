@@ -9,7 +9,17 @@ from typing import NamedTuple
 
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.cuda_graph import DECODE, DISABLED, FULL, PIECEWISE, PREFILL, backend_of, disable
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import (
+    Change,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    dropping,
+    dropping_env,
+    one_of,
+    setting,
+)
 
 UNIFIED = "enable_unified_memory"
 LAYOUT = "enable_page_major_kv_layout"
@@ -124,7 +134,7 @@ def _backend_refusal(c: Config, by: str, allowed: tuple[str, ...], why: str) -> 
     return Refusal(
         at=at if c.given(at) else by,
         related_fields=(by, at),
-        message=f"{c.shown(by)} cannot be combined with {c.shown(at)}: {why}. SGLang stops. Use {' or '.join(allowed)}.",
+        message=f"{c.shown(by)} cannot be combined with {c.shown(at)}: {why}. SGLang stops. Use {one_of(allowed)}.",
         fixes=(*(setting(**{at: name}) for name in allowed), dropping(UNIFIED, LAYOUT)),
     )
 

@@ -26,7 +26,7 @@ WITH_ATTENTION_DP = ("triton", "triton_v2")
 def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
     """Adapters need every TP rank to be its own attention-DP group.
 
-    The LoRA kernels know tokens of one rank or of all, not of a few ranks that share an attention-DP group. Use as many
+    The LoRA kernels support the tokens of one rank or of all, not of a few ranks that share an attention-DP group. Use as many
     groups as TP ranks, or no attention data parallelism.
     """
     if not attention_dp(c) or (attention_tp_size(c) == 1 and attention_cp_size(c) == 1):
@@ -53,7 +53,7 @@ def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
 def adapters_on_backend_without_attention_dp(c: Config) -> Refusal | None:
     """This LoRA backend does not serve attention-DP ranks.
 
-    The default backend (`csgmv`) lays out its batches for tensor parallelism; `triton` also knows attention data
+    The default backend (`csgmv`) lays out its batches for tensor parallelism; `triton` also supports attention data
     parallelism.
     """
     if not attention_dp(c) or c.lora_backend in WITH_ATTENTION_DP:
@@ -123,7 +123,8 @@ def all_adapter_slots_pinned(c: Config) -> Refusal | None:
     return Refusal(
         at="max_loras_per_batch" if c.given("max_loras_per_batch") else "lora_paths",
         related_fields=("lora_paths",),
-        message=f"{c.shown('max_loras_per_batch')} leaves no slot beside the {pinned} pinned adapters, so SGLang stops when the adapters "
+        message=f"{c.shown('max_loras_per_batch')} leaves no slot free beside {pinned} pinned adapter{'s' if pinned > 1 else ''}, so "
+        "SGLang stops when the adapters "
         "are set up.",
         fixes=(setting(max_loras_per_batch=pinned + 1),),
     )

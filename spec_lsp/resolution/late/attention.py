@@ -2,8 +2,8 @@
 
 Follows layers/attention/attention_registry.py and the constructors of layers/attention/*_backend.py (0.5.23).
 
-Modelled: backends for latent attention on other models and the other way round, fa3 off Hopper, hybrid gated-delta-net models on
-Blackwell, triton with an encoder, HPC-Ops (hardware, drafting, latent attention), TensorRT-LLM's wide pages, aiter's head counts,
+Modelled: backends for MLA on other models and the other way round, fa3 off Hopper, hybrid gated-delta-net models on
+Blackwell, triton with an encoder, HPC-Ops (hardware, drafting, MLA), TensorRT-LLM's wide pages, aiter's head counts,
 DeepSeek V4's trees, backends of another vendor.
 Left out, because it needs the loaded model, the pool or the request: KV access methods of quantized caches, FP8 head shapes of
 HPC-Ops, metadata of a batch, workspace sizes.
@@ -20,10 +20,10 @@ from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal
 from spec_lsp.resolution.parallel import attention_tp_size
 
 LATENT_ONLY = ("trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "flashmla", "cutlass_mla")
-"""Backends that only know latent attention."""
+"""Backends that compute MLA only."""
 
 PLAIN_ONLY = ("trtllm_mha", "hpc_ops", "llada2_cfg_flashinfer")
-"""Backends that do not know it."""
+"""Backends that do not compute it."""
 
 
 def runs(c: Config, backend: str | tuple[str, ...]) -> tuple[str, str] | None:
@@ -80,7 +80,7 @@ def drafting_in_shared_context_on_trtllm_mla(c: Config) -> Refusal | None:
         at=field if c.given(field) else "dcp_size",
         related_fields=("dcp_size", "speculative_algorithm"),
         message=f"{c.shown(field)} cannot verify drafts with {c.shown('dcp_size')}, and SGLang stops when it builds the backend. Take "
-        "`cutedsl_mla`, or drop one of the two.",
+        "`cutedsl_mla`, or remove one of the two.",
         fixes=(setting(**{field: "cutedsl_mla"}), dropping("dcp_size"), dropping("speculative_algorithm")),
     )
 
@@ -94,11 +94,11 @@ def drafting_in_shared_context_on_trtllm_mla(c: Config) -> Refusal | None:
     good="gpu=b200 model=deepseek-v3 -- --tp-size 8 --attention-backend trtllm_mla",
 )
 def latent_backend_for_plain_attention(c: Config) -> Refusal | None:
-    """This backend only computes latent attention, and the model has none.
+    """This backend computes MLA only, and the model does not use MLA.
 
     `trtllm_mla`, `cutedsl_mla`, `tokenspeed_mla`, `flashmla` and `cutlass_mla` are for DeepSeek, Kimi K2, GLM-5 and other models with
-    latent attention (MLA). Argument resolution takes them for any model; the server dies when it builds the backend. (FlashMLA dies
-    with an AttributeError, the others with a ValueError.)
+    multi-head latent attention (MLA). Argument resolution accepts them for any model; the server dies when it builds the backend.
+    (FlashMLA dies with an AttributeError, the others with a ValueError.)
     """
     found = runs(c, LATENT_ONLY)
     if found is None or c.model.uses_mla:
@@ -108,7 +108,7 @@ def latent_backend_for_plain_attention(c: Config) -> Refusal | None:
         at=field,
         related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {name} computes "
-        f"latent attention only.",
+        f"MLA only.",
         fixes=other_backends(c, field, c.model),
     )
 
@@ -123,10 +123,10 @@ def latent_backend_for_plain_attention(c: Config) -> Refusal | None:
     good="gpu=b200 -- --attention-backend trtllm_mha",
 )
 def plain_backend_for_latent_attention(c: Config) -> Refusal | None:
-    """This backend does not compute latent attention, and the model needs it.
+    """This backend does not compute MLA, and the model needs it.
 
-    DeepSeek, Kimi K2, GLM-5 and other models with latent attention (MLA) need trtllm_mla, cutedsl_mla, flashmla, fa3, flashinfer or
-    triton.
+    DeepSeek, Kimi K2, GLM-5 and other models with multi-head latent attention (MLA) need trtllm_mla, cutedsl_mla, flashmla,
+    fa3, flashinfer or triton.
     """
     found = runs(c, PLAIN_ONLY)
     if found is None or not c.model.uses_mla:
@@ -136,13 +136,13 @@ def plain_backend_for_latent_attention(c: Config) -> Refusal | None:
         at=field,
         related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: {name} does not compute "
-        "latent attention.",
+        "MLA.",
         fixes=other_backends(c, field, c.model),
     )
 
 
 def fa3_runs(c: Config, facts: ModelFacts) -> bool:
-    """Whether fa3 can be built for this model on this hardware: Hopper, or Ampere and Ada without latent attention."""
+    """Whether fa3 can be built for this model on this hardware: Hopper, or Ampere and Ada without MLA."""
     return c.gpu.major == 9 or (c.gpu.major == 8 and not facts.uses_mla)
 
 
@@ -157,15 +157,15 @@ def fa3_runs(c: Config, facts: ModelFacts) -> bool:
     good=("gpu=h100 -- --attention-backend fa3", "gpu=a100 -- --attention-backend fa3"),
 )
 def fa3_off_hopper(c: Config) -> Refusal | None:
-    """FlashAttention 3 runs on Hopper, and on Ampere and Ada for models without latent attention.
+    """FlashAttention 3 runs on Hopper, and on Ampere and Ada for models without MLA.
 
-    On Blackwell take trtllm_mha (trtllm_mla for latent attention), fa4 or flashinfer.
+    On Blackwell use trtllm_mha (trtllm_mla for MLA), fa4 or flashinfer.
     """
     found = runs(c, "fa3")
     if found is None or not c.gpu.is_cuda or c.gpu.major == 9 or fa3_runs(c, c.model):
         return None
     field = found[0]
-    why = "latent attention" if c.gpu.major == 8 else "this hardware"
+    why = "MLA" if c.gpu.major == 8 else "this hardware"
     return Refusal(
         at=field,
         related_fields=("model_path",) if c.gpu.major == 8 else (),
@@ -197,7 +197,7 @@ def gdn_backends_on_blackwell(c: Config) -> tuple[str, ...]:
 def hybrid_gdn_backend_on_blackwell(c: Config) -> Refusal | None:
     """On Blackwell, Qwen3-Next and Qwen3.5 run on few attention backends.
 
-    Models that mix gated delta net layers with full attention take triton, trtllm_mha, fa4 (SM100) or flashinfer (SM120; SM100 since
+    Models that mix gated delta net layers with full attention run on triton, trtllm_mha, fa4 (SM100) or flashinfer (SM120; SM100 since
     0.5.21) there, for prefill and for decoding.
     """
     if not (c.gpu.sm100 or c.gpu.sm120) or not c.model.is_gdn:
@@ -211,7 +211,7 @@ def hybrid_gdn_backend_on_blackwell(c: Config) -> Refusal | None:
     return Refusal(
         at=field if c.given(field) else "model_path",
         related_fields=("model_path",) if c.given(field) else (field,),
-        message=f"{c.shown(field)} is refused for {c.model.architecture} on {c.gpu.title} once the weights are loaded: it takes "
+        message=f"{c.shown(field)} is refused for {c.model.architecture} on {c.gpu.title} once the weights are loaded: it runs on "
         f"{', '.join(allowed)} there.",
         fixes=(
             *((dropping(field),) if c.given(field) else ()),
@@ -228,7 +228,7 @@ def hybrid_gdn_backend_on_blackwell(c: Config) -> Refusal | None:
     sglang="attention_registry.py:create_triton_backend",
 )
 def triton_for_cross_attention(c: Config) -> Refusal | None:
-    """The triton backend computes no cross attention.
+    """The triton backend does not compute cross attention.
 
     Encoder-decoder models (Whisper, Mllama) need flashinfer.
     """
@@ -259,7 +259,7 @@ def triton_for_cross_attention(c: Config) -> Refusal | None:
     good="--attention-backend hpc_ops",
 )
 def hpc_ops_launch(c: Config) -> Refusal | None:
-    """HPC-Ops attention runs on Hopper, without drafts and without cross attention.
+    """HPC-Ops attention runs on Hopper only, without speculative decoding and without cross attention.
 
     Its kernels are built for SM90 only and cannot verify draft tokens.
     """
@@ -294,10 +294,10 @@ def hpc_ops_launch(c: Config) -> Refusal | None:
     good="gpu=b200 -- --attention-backend trtllm_mha --page-size 128",
 )
 def wide_pages_on_trtllm_mha(c: Config) -> Refusal | None:
-    """Pages of 128 tokens need grouped queries on TensorRT-LLM's attention.
+    """On trtllm_mha, pages of 128 tokens need grouped-query attention.
 
     On SM100 its kernels for such pages exist only for models with several query heads to a KV head (on each GPU) and keys as wide as
-    values. Take pages of 64 tokens.
+    values. Use pages of 64 tokens.
     """
     found = runs(c, "trtllm_mha")
     if found is None or c.page_size < 128 or not c.gpu.sm100 or c.model.uses_mla:
@@ -366,7 +366,7 @@ def _vendor_problem(c: Config) -> tuple[str, str] | None:
 def attention_backend_of_another_vendor(c: Config) -> Refusal | None:
     """This backend is made for another vendor's hardware.
 
-    Argument resolution takes every name of its list; what the backend is made of is missing when it is built. On AMD take aiter or
+    Argument resolution accepts every name on its list; the package behind the backend is missing when it is built. On AMD use aiter or
     triton, on NVIDIA leave the choice to SGLang.
     """
     problem = _vendor_problem(c)
@@ -392,7 +392,7 @@ def attention_backend_of_another_vendor(c: Config) -> Refusal | None:
     good="gpu=mi300x model=deepseek-v3 -- --tp-size 8 --attention-backend aiter",
 )
 def aiter_latent_heads(c: Config) -> Refusal | None:
-    """aiter decodes latent attention for certain numbers of heads only.
+    """aiter decodes MLA for certain numbers of heads only.
 
     On each GPU there may be fewer than 16 query heads, or a multiple of 16 up to 128. Change `--tp-size`, or decode with triton.
     """
@@ -408,7 +408,7 @@ def aiter_latent_heads(c: Config) -> Refusal | None:
         at=field,
         related_fields=("tp_size", "model_path"),
         message=f"{c.shown(field)} is refused for {c.model.architecture} with {c.shown('tp_size')} once the weights are loaded: it "
-        f"leaves {heads} heads to a GPU, and aiter takes fewer than 16 or a multiple of 16.",
+        f"leaves {heads} heads to a GPU, and aiter supports fewer than 16 or a multiple of 16.",
         fixes=(setting(decode_attention_backend="triton"), setting(attention_backend="triton")),
     )
 
@@ -502,7 +502,7 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
     good="model=gemma-2-9b -- --tp-size 8 --attention-backend triton",
 )
 def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
-    """Triton's decode context parallelism knows no sliding windows and no attention sinks.
+    """Triton's decode context parallelism supports neither sliding windows nor attention sinks.
 
     The launch starts and dies on the first prompt. Leave `--dcp-size` out for gpt-oss, Gemma and their like.
     """
@@ -512,7 +512,7 @@ def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
         at="dcp_size",
         related_fields=("attention_backend", "model_path"),
         message=f"{c.shown('dcp_size')} does not work on triton for {c.model.architecture}: the first prompt stops on its sliding window. "
-        "Leave it out.",
+        "Remove it.",
         fixes=(dropping("dcp_size"),),
     )
 
@@ -531,10 +531,10 @@ def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
     good="gpu=h100 model=none -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-attention-backend fa3",
 )
 def vision_backend_off_its_hardware(c: Config) -> Refusal | None:
-    """This GPU has no such attention backend for images.
+    """This attention backend for images does not run on this GPU.
 
     `--mm-attention-backend fa3` is refused on Blackwell, `aiter_attn` is AMD's, `fa4` and `flashinfer_cudnn` NVIDIA's. Left out, SGLang
-    takes what fits.
+    chooses one that fits.
     """
     backend = c.mm_attention_backend
     if not c.given("mm_attention_backend") or c.language_only or not c.model.is_multimodal(c.enable_multimodal):
@@ -554,7 +554,7 @@ def vision_backend_off_its_hardware(c: Config) -> Refusal | None:
     return Refusal(
         at="mm_attention_backend",
         message=f"{c.shown('mm_attention_backend')} does not run on {c.gpu.title}, and SGLang stops when it builds the vision layers. "
-        "Leave it out.",
+        "Remove it.",
         fixes=(dropping("mm_attention_backend"),),
     )
 

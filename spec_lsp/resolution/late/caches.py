@@ -35,7 +35,7 @@ def unified_memory_of_plain_model(c: Config) -> Refusal | None:
         at="enable_unified_memory",
         related_fields=("model_path",),
         message=f"{c.shown('enable_unified_memory')} is refused for {c.model.architecture} when its cache is built: the model has one "
-        "kind of cache, so there is nothing to share. Leave it out.",
+        "kind of cache, so there is nothing to share. Remove it.",
         fixes=(dropping("enable_unified_memory"),),
     )
 
@@ -54,10 +54,10 @@ def unified_memory_of_plain_model(c: Config) -> Refusal | None:
     ),
 )  # fmt: skip
 def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
-    """The host cache of this model does not come in this memory layout.
+    """The host cache of this model does not support this memory layout.
 
-    `page_head` orders a page by attention heads, of which latent attention (DeepSeek, Kimi) has one. `page_first_kv_split` keeps the
-    two parts of a latent cache apart, and is for Ascend. `page_first` and `page_first_direct` fit every model.
+    `page_head` orders a page by attention heads, of which MLA (DeepSeek, Kimi) has one. `page_first_kv_split` keeps the
+    two parts of an MLA cache apart, and is for Ascend. `page_first` and `page_first_direct` fit every model.
     """
     layout = c.hicache_mem_layout
     if not c.enable_hierarchical_cache or layout not in ("page_head", "page_first_kv_split"):
@@ -66,7 +66,7 @@ def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
         return None
     if c.model.uses_mla != (layout == "page_head"):
         return None
-    kind = "latent attention has one head" if c.model.uses_mla else "only a latent cache has the two parts it splits"
+    kind = "MLA has one head" if c.model.uses_mla else "only an MLA cache has the two parts it splits"
     return Refusal(
         at="hicache_mem_layout",
         related_fields=("enable_hierarchical_cache", "model_path"),
@@ -111,7 +111,7 @@ def shortest_prefill_first_without_prefix_cache(c: Config) -> Refusal | None:
 def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
     """Retracted requests of a model with Mamba or linear-attention states cannot be backed up in the host pool.
 
-    `--disaggregation-decode-retraction-backup host_pool` copies KV pages to host memory; recurrent states are no pages.
+    `--disaggregation-decode-retraction-backup host_pool` copies KV pages to host memory; recurrent states are not pages.
     """
     field = "disaggregation_decode_retraction_backup"
     if c.disaggregation_decode_retraction_backup != "host_pool" or c.disaggregation_mode != "decode":
@@ -192,10 +192,10 @@ def host_cache_of_asymmetric_heads(c: Config) -> Refusal | None:
     good="sglang=0.5.12 model=gpt-oss-120b SGLANG_ENABLE_UNIFIED_RADIX_TREE=1 -- --tp-size 2 --enable-hierarchical-cache",
 )  # fmt: skip
 def hicache_of_sliding_window_model(c: Config) -> Refusal | None:
-    """In this release the hierarchical cache of gpt-oss and DeepSeek V4 has to be asked for by an environment variable.
+    """In this release the hierarchical cache of gpt-oss and DeepSeek V4 needs an environment variable.
 
-    The plain hierarchical cache knows models with one kind of cache. `SGLANG_ENABLE_UNIFIED_RADIX_TREE=1` takes the one that knows
-    sliding windows; from 0.5.13 on SGLang takes it by itself.
+    The plain hierarchical cache supports models with one kind of cache. `SGLANG_ENABLE_UNIFIED_RADIX_TREE=1` chooses the one that supports
+    sliding windows; from 0.5.13 on SGLang chooses it by itself.
     """
     variable = "SGLANG_ENABLE_UNIFIED_RADIX_TREE"
     if not c.enable_hierarchical_cache or c.disable_radix_cache or c.env.flag(variable):
@@ -208,6 +208,6 @@ def hicache_of_sliding_window_model(c: Config) -> Refusal | None:
         at="enable_hierarchical_cache",
         related_fields=("model_path",),
         message=f"{c.shown('enable_hierarchical_cache')} is refused for {c.model.architecture} when its cache is built, unless "
-        f"`{variable}=1` takes the cache that knows sliding windows.",
+        f"`{variable}=1` chooses the cache that supports sliding windows.",
         fixes=(setting_env(**{variable: "1"}), dropping("enable_hierarchical_cache")),
     )

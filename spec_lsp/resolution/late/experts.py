@@ -29,7 +29,7 @@ moe = Handler("layers/moe/fused_moe_triton/layer.py:__init__", when=lambda c: bo
 def fewer_experts_than_ranks(c: Config) -> Refusal | None:
     """There are more TP ranks than experts.
 
-    The MoE blocks of this model want at least one expert for each TP rank, however the experts are split.
+    The MoE blocks of this model need at least one expert for each TP rank, however the experts are split.
     """
     experts = c.model.num_experts
     facts = served_class(c, c.model)
@@ -61,9 +61,9 @@ BALANCERS = (
     good="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --enable-eplb --eplb-algorithm deepseek",
 )
 def unknown_expert_balancer(c: Config) -> Refusal | None:
-    """No algorithm that balances experts has this name.
+    """There is no expert balancing algorithm of this name.
 
-    `--eplb-algorithm` takes any text, and SGLang looks it up when it first rebalances the experts.
+    `--eplb-algorithm` accepts any text, and SGLang looks it up when it first rebalances the experts.
     """
     if not c.enable_eplb or c.eplb_algorithm in BALANCERS:
         return None
@@ -148,7 +148,7 @@ LOW_LATENCY_ONLY = {"mooncake": "", "nixl": "0.5.10"}
 def exchange_without_prefill_dispatch(c: Config) -> Refusal | None:
     """This all-to-all backend dispatches in low-latency mode only.
 
-    Mooncake's and NIXL's exchanges have no mode for large prefill batches. `--deepep-mode auto`, the default, wants
+    Mooncake's and NIXL's exchanges have no mode for large prefill batches. `--deepep-mode auto`, the default, needs
     both modes, so the MoE layers stop when they are built. Set `--deepep-mode low_latency`, or use DeepEP, which has
     both.
     """

@@ -32,7 +32,7 @@ kernels = Handler("layers/quantization/unquant.py:initialize_bf16_gemm_config", 
     good=("gpu=h100 -- --bf16-gemm-backend gemv", "gpu=b200 -- --bf16-gemm-backend cutedsl"),
 )
 def bf16_kernels_off_their_hardware(c: Config) -> Refusal | None:
-    """This GPU has no such BF16 matrix kernels.
+    """This BF16 GEMM backend does not run on this GPU.
 
     `--bf16-gemm-backend gemv` is for Hopper and SM120, `cutedsl` for SM100.
     """
@@ -41,7 +41,7 @@ def bf16_kernels_off_their_hardware(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="bf16_gemm_backend",
-        message=f"{c.shown('bf16_gemm_backend')} does not run on {c.gpu.title}, and the scheduler stops when it starts. Leave it out.",
+        message=f"{c.shown('bf16_gemm_backend')} does not run on {c.gpu.title}, and the scheduler stops when it starts. Remove it.",
         fixes=(dropping("bf16_gemm_backend"),),
     )
 
@@ -58,7 +58,7 @@ def bf16_kernels_off_their_hardware(c: Config) -> Refusal | None:
 def deterministic_cutedsl_bf16(c: Config) -> Refusal | None:
     """CuTe DSL's BF16 kernels are not deterministic.
 
-    Their sums depend on the batch. Leave `--bf16-gemm-backend` out: deterministic inference takes PyTorch's.
+    Their sums depend on the batch. Leave `--bf16-gemm-backend` out: deterministic inference uses PyTorch's.
     """
     if c.bf16_gemm_backend != "cutedsl" or not c.enable_deterministic_inference:
         return None
@@ -66,7 +66,7 @@ def deterministic_cutedsl_bf16(c: Config) -> Refusal | None:
         at="bf16_gemm_backend",
         related_fields=("enable_deterministic_inference",),
         message=f"{c.shown('bf16_gemm_backend')} depends on the batch, which {c.shown('enable_deterministic_inference')} rules out, and "
-        "the scheduler stops when it starts. Leave it out.",
+        "the scheduler stops when it starts. Remove it.",
         fixes=(dropping("bf16_gemm_backend"), dropping("enable_deterministic_inference")),
     )
 
@@ -102,7 +102,7 @@ JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
     ),
 )
 def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
-    """This GPU has no such FP8 matrix kernels.
+    """This FP8 GEMM backend does not run on this GPU.
 
     For block-FP8 weights `--fp8-gemm-backend flashinfer_trtllm` needs SM100, `flashinfer_cutlass` Blackwell, `flashinfer_deepgemm`
     Hopper, `aiter` AMD, `deep_gemm` Hopper or newer (and no `SGLANG_ENABLE_JIT_DEEPGEMM=0`), and from 0.5.16 on `cutlass` SM120.
@@ -123,7 +123,7 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
         at="fp8_gemm_runner_backend",
         related_fields=("model_path",),
         message=f"{c.shown('fp8_gemm_runner_backend')} has no kernels for {gpu.title}, and SGLang stops when it builds this model's FP8 "
-        "layers. Leave it out.",
+        "layers. Remove it.",
         fixes=(dropping("fp8_gemm_runner_backend"),),
     )
 
@@ -141,7 +141,7 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
 def single_batch_overlap_on_hopper(c: Config) -> Refusal | None:
     """Single-batch overlap does not run on Hopper.
 
-    The DeepGEMM that SGLang comes with has lost the kernels for it there, so an MoE model's scheduler stops when it starts.
+    The DeepGEMM that SGLang ships has no kernels for it there, so the scheduler of an MoE model stops when it starts.
     """
     if not c.enable_single_batch_overlap or not c.gpu.sm90 or not c.model.num_experts:
         return None
@@ -172,7 +172,7 @@ def single_batch_overlap_on_hopper(c: Config) -> Refusal | None:
 def trtllm_sparse_attention_off_sm100(c: Config) -> Refusal | None:
     """TensorRT-LLM's sparse attention kernels exist for SM100 only.
 
-    SGLang takes `--dsa-prefill-backend trtllm` and `--dsa-decode-backend trtllm` on SM120 and fails in the first forward pass: the
+    SGLang accepts `--dsa-prefill-backend trtllm` and `--dsa-decode-backend trtllm` on SM120 and fails in the first forward pass: the
     kernels are built for data-centre Blackwell. Leave the flags out; SM120 has defaults of its own.
     """
     if not c.model.is_deepseek_dsa or not c.gpu.sm120:
@@ -216,7 +216,7 @@ def flashmla_sparse_q8_conflict(c: Config) -> Refusal | None:
     if c.dsa_prefill_backend == "flashmla_sparse_q8":
         for at, conflict, why in (
             ("dsa_prefill_backend", not (c.gpu.is_cuda and c.gpu.sm90), f"its kernels do not run on {c.gpu.title}"),
-            ("enable_mixed_chunk", c.enable_mixed_chunk, "its kernels take no mixed batches"),
+            ("enable_mixed_chunk", c.enable_mixed_chunk, "its kernels do not support mixed batches"),
             ("enable_hisparse", c.enable_hisparse, "its kernels do not find pages that were moved"),
         ):
             if conflict:

@@ -123,9 +123,9 @@ def _unsupported(c: Config, kind: str, kernels: dict[str, tuple[str, ...]]) -> R
     good="model=qwen3-next-80b -- --tp-size 2 --linear-attn-backend triton",
 )
 def gdn_kernel(c: Config) -> Refusal | None:
-    """Gated delta net layers have no such kernel.
+    """Gated delta net layers do not run on this kernel.
 
-    Qwen3-Next and Qwen3.5 take triton, cutedsl or flashinfer for decoding and prefill; flashkda, helion, nvidia_kda and ptx_kda are for
+    Qwen3-Next and Qwen3.5 run on triton, cutedsl or flashinfer for decoding and prefill; flashkda, helion, nvidia_kda and ptx_kda are for
     Kimi delta attention.
     """
     return _unsupported(c, "gated delta net", GDN) if c.model.is_gdn else None
@@ -142,9 +142,9 @@ def gdn_kernel(c: Config) -> Refusal | None:
     good="model=kimi-linear-48b -- --tp-size 2 --linear-attn-prefill-backend nvidia_kda",
 )
 def kda_kernel(c: Config) -> Refusal | None:
-    """Kimi delta attention has no such kernel for this phase.
+    """Kimi delta attention does not run on this kernel in this phase.
 
-    flashkda, nvidia_kda and ptx_kda only prefill; nv_cutedsl only verifies drafts. Decoding takes triton, helion, cutedsl or flashinfer.
+    flashkda, nvidia_kda and ptx_kda only prefill; nv_cutedsl only verifies drafts. Decoding runs on triton, helion, cutedsl or flashinfer.
     """
     return _unsupported(c, "Kimi delta attention", KDA) if c.model.is_kda else None
 

@@ -131,7 +131,8 @@ def weights_above_gpu_memory(c: Config) -> Refusal | None:
         at="tp_size" if c.given("tp_size") else "model_path",
         related_fields=("model_path", *(("mem_fraction_static",) if fraction < 1 else ())),
         message=f"The weights alone take {_gib(needed)} on each GPU ({(counted.linear + counted.embeddings) / 1e9:.1f} billion parameters, "
-        f"{per:g} bytes each in linear layers, over {over}), and {c.gpu.title} has {share}{_gib(c.gpu.most_memory * 1024**2)}, so SGLang "
+        f"{per:g} {'byte' if per == 1 else 'bytes'} each in linear layers, over {over}), and {c.gpu.title} has "
+        f"{share}{_gib(c.gpu.most_memory * 1024**2)}, so SGLang "
         "runs out of memory while it loads them. Use more GPUs, or smaller weights.",
         fixes=_ways_out(c, room, served.method, fraction),
     )
@@ -158,9 +159,9 @@ def _gib(size: float) -> str:
     good=("--mem-fraction-static 0.9", "--mem-fraction-static 1.5 --max-total-tokens 4096"),
 )  # fmt: skip
 def memory_fraction_no_gpu_has(c: Config) -> Refusal | None:
-    """`--mem-fraction-static` is a part of the GPU's memory, so it lies between 0 and 1.
+    """`--mem-fraction-static` is a fraction of the GPU's memory, so it must be between 0 and 1.
 
-    Weights and KV cache together take that part. Argument resolution takes any number; more than 1 asks for memory that is not there,
+    Weights and KV cache together take that part. Argument resolution accepts any number; more than 1 asks for memory that is not there,
     0 or less leaves none. For 85 % write 0.85.
     """
     fraction = c.typed("mem_fraction_static")
@@ -173,7 +174,7 @@ def memory_fraction_no_gpu_has(c: Config) -> Refusal | None:
         at="mem_fraction_static",
         message=f"{c.shown('mem_fraction_static')} "
         + ("asks for more memory than the GPU has" if fraction > 1 else "leaves no memory for weights and KV cache")
-        + ", so SGLang stops when it allocates the cache. It is a part of 1, such as 0.85.",
+        + ", so SGLang stops when it allocates the cache. Give a fraction such as 0.85.",
         fixes=(*((setting(mem_fraction_static=percent),) if percent else ()), dropping("mem_fraction_static")),
     )
 
@@ -184,9 +185,9 @@ def memory_fraction_no_gpu_has(c: Config) -> Refusal | None:
     bad="--context-length -5", good="--context-length 4096",
 )  # fmt: skip
 def negative_context_length(c: Config) -> Refusal | None:
-    """A context cannot have fewer than no tokens.
+    """The context length cannot be negative.
 
-    Argument resolution takes any number for `--context-length`; the table of requests, which is as wide as the context, cannot be
+    Argument resolution accepts any number for `--context-length`; the table of requests, which is as wide as the context, cannot be
     allocated.
     """
     length = c.context_length
@@ -197,6 +198,6 @@ def negative_context_length(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="context_length",
-        message=f"{c.shown('context_length')} is no length of a context, so SGLang stops when it allocates the table of requests.",
+        message=f"{c.shown('context_length')} is not a length of a context, so SGLang stops when it allocates the table of requests.",
         fixes=(dropping("context_length"),),
     )

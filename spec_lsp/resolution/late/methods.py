@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spec_lsp.facts.methods import needed, requirements
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, one_of, setting
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
 
 quantization_methods = Handler("model_loader/loader.py:_get_quantization_config", when=lambda c: bool(c.gpu.is_cuda))
@@ -47,7 +47,7 @@ def quantization_method_above_gpu(c: Config) -> Refusal | None:
 
     Each method names the oldest GPU its kernels run on: ModelOpt's FP8 and `w8a8_fp8` need SM89 (so no A100), `w4afp8` SM90,
     `nvfp4_online` SM100; plain `fp8` runs from Ampere on, by Marlin's weight-only kernels. SGLang compares just before it builds the
-    model. Serve another checkpoint, or take a newer GPU.
+    model. Serve another checkpoint, or use a newer GPU.
     """
     name = method(c)
     if name is None or c.gpu.capability is None:
@@ -84,9 +84,9 @@ def quantization_method_above_gpu(c: Config) -> Refusal | None:
 def data_type_of_quantization_method(c: Config) -> Refusal | None:
     """The quantization method does not compute in this data type.
 
-    Plain AWQ and GPTQ kernels compute in float16 only, most others in float16 and bfloat16. `--dtype auto` takes what config.json
+    Plain AWQ and GPTQ kernels compute in float16 only, most others in float16 and bfloat16. `--dtype auto` means what config.json
     states. SGLang compares just before it builds the model. Set `--dtype half`, or leave `--quantization` out: AWQ and GPTQ
-    checkpoints then run on Marlin's kernels, which take both.
+    checkpoints then run on Marlin's kernels, which support both.
     """
     name = method(c)
     accepted = requirements(name, c.release).dtypes if name else ()
@@ -95,7 +95,7 @@ def data_type_of_quantization_method(c: Config) -> Refusal | None:
     computed = "float16" if c.gpu.major < 8 else model_dtype(c)
     if computed in accepted:
         return None
-    types = " or ".join(accepted)
+    types = one_of(accepted)
     to = {"float16": "half"}.get(accepted[0], accepted[0])
     at = "dtype" if c.given("dtype") else _asked(c)
     return Refusal(
@@ -166,7 +166,7 @@ def nvfp4_experts_before_blackwell(c: Config) -> Refusal | None:
     return _runner(
         c,
         f"{c.shown('moe_runner_backend')} has no kernels for this model's NVFP4 experts on {c.gpu.title}, and SGLang stops when it "
-        "builds them. Before Blackwell only `marlin` has.",
+        "builds them. Before Blackwell only `marlin` has them.",
         "marlin",
     )
 
@@ -178,7 +178,7 @@ def nvfp4_experts_before_blackwell(c: Config) -> Refusal | None:
     good=f"gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend flashinfer_cutlass {NVFP4_EXAMPLE}",
 )  # fmt: skip
 def cutlass_for_nvfp4_experts(c: Config) -> Refusal | None:
-    """SGLang's own CUTLASS runner does not know NVFP4 experts; FlashInfer's does.
+    """SGLang's own CUTLASS runner does not support NVFP4 experts; FlashInfer's does.
 
     `--moe-runner-backend cutlass` and `flashinfer_cutlass` are two runners. Only the second has kernels for NVFP4.
     """
@@ -201,10 +201,10 @@ def cutlass_for_nvfp4_experts(c: Config) -> Refusal | None:
     good="gpu=h100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
 )  # fmt: skip
 def cutlass_for_fp8_experts(c: Config) -> Refusal | None:
-    """SGLang's CUTLASS runner takes FP8 experts with blockwise scales only, on Hopper and Blackwell.
+    """SGLang's CUTLASS runner supports FP8 experts with blockwise scales only, on Hopper and Blackwell.
 
     A checkpoint with `weight_block_size` has such scales; weights that `--quantization fp8` quantizes while loading have one scale for
-    each tensor. Take `triton`, or leave the runner to SGLang.
+    each tensor. Use `triton`, or leave the runner to SGLang.
     """
     if c.moe_runner_backend != "cutlass" or not _quantized_experts(c, "fp8"):
         return None
@@ -212,7 +212,7 @@ def cutlass_for_fp8_experts(c: Config) -> Refusal | None:
     fits = c.gpu.sm90 or c.gpu.sm100 or (c.gpu.sm120 and c.since("0.5.10"))
     if fits and config.get("weight_block_size"):
         return None
-    why = "takes experts with blockwise scales only" if fits else f"has no FP8 experts on {c.gpu.title}"
+    why = "supports experts with blockwise scales only" if fits else f"has no kernels for FP8 experts on {c.gpu.title}"
     return _runner(
         c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers.", "triton"
     )
@@ -251,7 +251,7 @@ def runner_without_mxfp4_experts(c: Config) -> Refusal | None:
     return _runner(
         c,
         f"{c.shown('moe_runner_backend')} has no kernels for MXFP4 experts on {c.gpu.title}, and SGLang stops when it builds the MoE "
-        "layers. Leave it out.",
+        "layers. Remove it.",
         "triton_kernel",
     )
 
@@ -271,10 +271,10 @@ FUSED_ONLY = {
     good="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep --moe-runner-backend deep_gemm",
 )  # fmt: skip
 def runner_without_exchange(c: Config) -> Refusal | None:
-    """This MoE runner cannot take tokens from this all-to-all backend.
+    """This MoE runner does not work with this all-to-all backend.
 
-    Runners of one fused function need one for the exchange in use. FlashInfer's runners have it without an exchange and for FlashInfer's
-    own, not for DeepEP's and its kin. With DeepEP, `deep_gemm` runs the experts.
+    A runner that fuses the exchange into its kernel needs a kernel for the exchange in use. FlashInfer's runners have
+    one for no exchange and for FlashInfer's own, not for DeepEP's and similar ones. With DeepEP, `deep_gemm` runs the experts.
     """
     known = FUSED_ONLY.get(c.moe_runner_backend)
     if known is None or c.moe_a2a_backend not in ("deepep", "mooncake", "nixl") or c.enable_lora:
@@ -284,8 +284,8 @@ def runner_without_exchange(c: Config) -> Refusal | None:
     return Refusal(
         at="moe_runner_backend",
         related_fields=("moe_a2a_backend", "model_path"),
-        message=f"{c.shown('moe_runner_backend')} cannot take tokens from {c.shown('moe_a2a_backend')}, and SGLang stops when it builds "
-        "the MoE layers. `deep_gemm` can.",
+        message=f"{c.shown('moe_runner_backend')} does not work with {c.shown('moe_a2a_backend')}, and SGLang stops when it builds "
+        "the MoE layers. Use `deep_gemm`.",
         fixes=(
             setting(moe_runner_backend="deep_gemm"),
             dropping("moe_runner_backend"),
@@ -310,9 +310,9 @@ JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
     ),
 )  # fmt: skip
 def low_latency_exchange_without_deepgemm(c: Config) -> Refusal | None:
-    """DeepEP's low-latency mode feeds FP8 experts through DeepGEMM, which is not there.
+    """DeepEP's low-latency mode feeds FP8 experts through DeepGEMM, which is not available here.
 
-    `--deepep-mode auto`, the default, wants low latency for decoding. DeepGEMM needs Hopper or data-centre Blackwell, and
+    `--deepep-mode auto`, the default, needs low latency for decoding. DeepGEMM needs Hopper or data-centre Blackwell, and
     `SGLANG_ENABLE_JIT_DEEPGEMM=0` switches it off.
     """
     if c.moe_a2a_backend != "deepep" or c.deepep_mode not in ("auto", "low_latency") or c.gpu.major not in (8, 9, 10):
@@ -342,7 +342,7 @@ FROM_FILES = ("awq", "awq_marlin", "gptq", "gptq_marlin")
     good="model=none -- --model-path Qwen/Qwen3-8B --quantization fp8",
 )  # fmt: skip
 def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
-    """This method serves a checkpoint that was quantized with it; it does not quantize.
+    """This method serves checkpoints that are already quantized; it does not quantize while loading.
 
     AWQ and GPTQ find their scales with a calibration run, long before serving. SGLang looks for their settings beside the weights and
     finds none. `fp8` quantizes any checkpoint while it loads.
@@ -354,7 +354,7 @@ def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
         at="quantization",
         related_fields=("model_path",),
         message=f"{c.shown('quantization')} needs a checkpoint that was quantized with it, and this one is not, so SGLang stops before "
-        "it loads the weights. Serve the quantized checkpoint, or take `fp8`.",
+        "it loads the weights. Serve the quantized checkpoint, or use `fp8`.",
         fixes=(dropping("quantization"), setting(quantization="fp8")),
     )
 
@@ -415,7 +415,7 @@ def compressed_tensors_scheme_above_gpu(c: Config) -> Refusal | None:
 def hpc_ops_without_fp8_experts(c: Config) -> Refusal | None:
     """The HPC-Ops runner is for FP8 experts on Hopper.
 
-    Its kernels are built for SM90 and know FP8 weights only. Leave the runner to SGLang elsewhere.
+    Its kernels are built for SM90 and support FP8 weights only. Leave the runner to SGLang elsewhere.
     """
     if c.moe_runner_backend != "hpc_ops" or not c.model.num_experts:
         return None
@@ -423,7 +423,7 @@ def hpc_ops_without_fp8_experts(c: Config) -> Refusal | None:
         return None
     why = f"does not run on {c.gpu.title}" if not c.gpu.sm90 else "runs FP8 experts only"
     return _runner(
-        c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers. Leave it out."
+        c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers. Remove it."
     )
 
 
@@ -439,7 +439,7 @@ def hpc_ops_without_fp8_experts(c: Config) -> Refusal | None:
 def awq_of_other_bits(c: Config) -> Refusal | None:
     """AWQ weights have four bits.
 
-    Plain AWQ kernels know nothing else, and Marlin's do not take an AWQ checkpoint of eight. SGLang finds out when it reads the
+    Plain AWQ kernels support nothing else, and Marlin's do not accept an AWQ checkpoint of eight. SGLang finds out when it reads the
     checkpoint's settings.
     """
     config = c.model.quantization_config or {}
@@ -449,5 +449,5 @@ def awq_of_other_bits(c: Config) -> Refusal | None:
     return Refusal(
         at=_asked(c),
         related_fields=("model_path",),
-        message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels take 4 only, so SGLang stops before it loads them.",
+        message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels support 4 only, so SGLang stops before it loads them.",
     )

@@ -92,9 +92,9 @@ SAVER = "SGLANG_MEMORY_SAVER_CUDA_GRAPH"
     good=f"{SAVER}=1 -- --enable-memory-saver --disable-prefill-cuda-graph",
 )  # fmt: skip
 def memory_saver_with_breakable_graph(c: Config) -> Refusal | None:
-    """The memory saver cannot take in a breakable CUDA graph.
+    """The memory saver does not work with a breakable CUDA graph.
 
-    `SGLANG_MEMORY_SAVER_CUDA_GRAPH` puts the memory of CUDA graphs under the saver's care too. The prefill graph is of the breakable
+    `SGLANG_MEMORY_SAVER_CUDA_GRAPH` lets the saver manage the memory of CUDA graphs too. The prefill graph is of the breakable
     kind by default, which does not work under it. Switch prefill graphs off, or leave the variable out.
     """
     if not c.enable_memory_saver or not c.env.flag(SAVER):
@@ -121,7 +121,7 @@ def memory_saver_with_breakable_graph(c: Config) -> Refusal | None:
     good="--cuda-graph-prefill-max-context 4096 --attention-backend triton",
 )  # fmt: skip
 def prefill_graph_context_without_backend(c: Config) -> Refusal | None:
-    """This attention backend captures no prefill graph of a fixed context.
+    """This attention backend cannot capture a prefill graph of a fixed context length.
 
     `--cuda-graph-prefill-max-context` bounds the context that a captured prefill step can see. Only triton builds its metadata for such
     a bound (DeepSeek V4 on AMD has its own).
@@ -137,7 +137,7 @@ def prefill_graph_context_without_backend(c: Config) -> Refusal | None:
         at=field,
         related_fields=("attention_backend",),
         message=f"{c.shown(field)} is refused with {c.shown('attention_backend')} when graphs are captured: only triton can bound the "
-        "context of a prefill graph. Leave it out.",
+        "context of a prefill graph. Remove it.",
         fixes=(dropping(field), setting(attention_backend="triton")),
     )
 
@@ -159,7 +159,7 @@ def grammar_without_tokenizer(c: Config) -> Refusal | None:
     return Refusal(
         at="grammar_backend",
         related_fields=("skip_tokenizer_init",),
-        message=f"{c.shown('grammar_backend')} has no effect: {c.shown('skip_tokenizer_init')} switches grammars off without a word.",
+        message=f"{c.shown('grammar_backend')} has no effect: {c.shown('skip_tokenizer_init')} switches grammars off silently.",
         fixes=(dropping("grammar_backend"), dropping("skip_tokenizer_init")),
     )
 
@@ -185,6 +185,6 @@ def overwritten_flashinfer_workspace(c: Config) -> Refusal | None:
     return Refusal(
         at=WORKSPACE,
         related_fields=("enable_deterministic_inference",),
-        message=f"`{WORKSPACE}` has no effect: deterministic inference sets flashinfer's workspace to 2 GiB without a word.",
+        message=f"`{WORKSPACE}` has no effect: deterministic inference sets flashinfer's workspace to 2 GiB silently.",
         fixes=(dropping_env(WORKSPACE),),
     )

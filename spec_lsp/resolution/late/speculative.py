@@ -30,7 +30,7 @@ from spec_lsp.resolution.late.attention import LATENT_ONLY, PLAIN_ONLY, fa3_runs
 from spec_lsp.resolution.speculative.common import DRAFT_BACKENDS, DRAFT_SHAPE, is_eagle
 
 CHAIN_ONLY = ("flashmla", "trtllm_mla", "cutedsl_mla", "tokenspeed_mla")
-"""Backends whose multi-step draft is a chain; flashinfer's is too when the draft has latent attention."""
+"""Backends whose multi-step draft is a chain; flashinfer's is too when the draft has MLA."""
 
 EAGLE3_DRAFTS = ("LlamaForCausalLMEagle3", "Eagle3DeepseekV2ForCausalLM", "MindSporeForCausalLM")
 """Draft classes that an EAGLE3 worker can drive (they map draft tokens to the target's)."""
@@ -101,7 +101,7 @@ def _at(c: Config, field: str) -> tuple[str, tuple[str, ...]]:
     "--speculative-num-draft-tokens 4",
 )
 def backend_without_draft(c: Config) -> Refusal | None:
-    """This attention backend has no draft implementation.
+    """This attention backend cannot run a draft model.
 
     An EAGLE draft runs on the target's attention backend unless `--speculative-draft-attention-backend` names another one.
     `torch_native`, `wave`, `hpc_ops`, `flex_attention` and a few more compute the target but cannot draft: the server dies when it builds
@@ -143,7 +143,7 @@ def _drafts_sparsely(c: Config) -> bool:
     "--speculative-num-draft-tokens 4 --speculative-draft-attention-backend trtllm_mha",
 )
 def latent_backend_for_plain_draft(c: Config) -> Refusal | None:
-    """The draft has no latent attention, but would run on a backend for it.
+    """The draft model does not use MLA, but would run on an MLA backend.
 
     EAGLE3 drafts of DeepSeek, Kimi K2 or GLM-5 are mostly small Llama-like models. Without `--speculative-draft-attention-backend` they
     inherit the target's backend, and `trtllm_mla` (SGLang's choice for many such targets on Blackwell), `cutedsl_mla` or `flashmla` cannot
@@ -159,7 +159,7 @@ def latent_backend_for_plain_draft(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=(*related_fields, "speculative_draft_model_path"),
-        message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft has no latent attention and would "
+        message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft has no MLA and would "
         f"run on {name}, which computes nothing else.",
         fixes=other_draft_backends(c),
     )
@@ -177,9 +177,9 @@ def latent_backend_for_plain_draft(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def plain_backend_for_latent_draft(c: Config) -> Refusal | None:
-    """The draft has latent attention, but would run on a backend that does not compute it.
+    """The draft model uses MLA, but would run on a backend that does not compute it.
 
-    The NEXTN layer of DeepSeek, GLM-5 or Kimi has latent attention like its target.
+    The NEXTN layer of DeepSeek, GLM-5 or Kimi has MLA like its target.
     """
     if not is_eagle(c):
         return None
@@ -191,7 +191,7 @@ def plain_backend_for_latent_draft(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=related_fields,
-        message=f"{c.shown(field)} is refused for this draft once the weights are loaded: it has latent attention, and {name} does not "
+        message=f"{c.shown(field)} is refused for this draft once the weights are loaded: it has MLA, and {name} does not "
         "compute that.",
         fixes=(*((dropping(field),) if c.given(field) else ()), *other_draft_backends(c)),
     )
@@ -209,9 +209,9 @@ def plain_backend_for_latent_draft(c: Config) -> Refusal | None:
     "{models}/eagle3-draft --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def fa3_draft_off_hopper(c: Config) -> Refusal | None:
-    """The draft would run on FlashAttention 3, which this hardware does not have for it.
+    """The draft model would run on FlashAttention 3, which does not run it on this hardware.
 
-    fa3 runs on Hopper, and on Ampere and Ada for models without latent attention.
+    fa3 runs on Hopper, and on Ampere and Ada for models without MLA.
     """
     if c.speculative_draft_attention_backend != "fa3" or c.speculative_algorithm in ("NGRAM", "UNO"):
         return None
@@ -244,9 +244,9 @@ def fa3_draft_off_hopper(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def tree_drafting_on_chain_backend(c: Config) -> Refusal | None:
-    """This backend drafts chains of latent attention, not trees.
+    """This backend drafts chains of MLA, not trees.
 
-    FlashInfer (for a draft with latent attention), FlashMLA, trtllm_mla and cutedsl_mla have no tree masks for several draft steps. Draft
+    FlashInfer (for a draft with MLA), FlashMLA, trtllm_mla and cutedsl_mla have no tree masks for several draft steps. Draft
     a chain (`--speculative-eagle-topk 1`), or give the draft triton, or fa3 on Hopper.
     """
     if (
@@ -406,10 +406,10 @@ def target_without_block_drafts(c: Config) -> Refusal | None:
     "--speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def draft_of_another_kind(c: Config) -> Refusal | None:
-    """The draft is no EAGLE3 draft.
+    """The draft model is not an EAGLE3 draft.
 
     `--speculative-algorithm EAGLE3` needs a checkpoint trained as one (its class is LlamaForCausalLMEagle3 or
-    Eagle3DeepseekV2ForCausalLM). Without `--speculative-draft-model-path` SGLang takes the target's own checkpoint: a target with a
+    Eagle3DeepseekV2ForCausalLM). Without `--speculative-draft-model-path` SGLang uses the target's own checkpoint: a target with a
     NEXTN layer then needs `--speculative-algorithm NEXTN`. A whole small model drafts with STANDALONE.
     """
     if c.speculative_algorithm != "EAGLE3":
@@ -449,7 +449,7 @@ def _is_draft_layer(draft: ModelFacts) -> bool:
 def standalone_draft_with_another_vocabulary(c: Config) -> Refusal | None:
     """A standalone draft model needs the target's vocabulary.
 
-    Its tokens are handed to the target as they are. Take a small model of the same family.
+    Its tokens are handed to the target as they are. Use a small model of the same family.
     """
     if c.speculative_algorithm != "STANDALONE" or c.draft is None:
         return None
@@ -480,7 +480,7 @@ def standalone_draft_with_another_vocabulary(c: Config) -> Refusal | None:
 def rejection_sampling_with_reduced_vocabulary(c: Config) -> Refusal | None:
     """Rejection sampling needs a draft with the target's whole vocabulary.
 
-    Most EAGLE3 drafts know only the commonest tokens (`draft_vocab_size` in their config, 32000 of 128256 for Llama 3). The
+    Most EAGLE3 drafts have only the commonest tokens (`draft_vocab_size` in their config, 32000 of 128256 for Llama 3). The
     probabilities of draft and target cannot be compared then.
     """
     if not c.speculative_use_rejection_sampling or c.speculative_algorithm != "EAGLE3" or c.draft is None:
@@ -493,7 +493,7 @@ def rejection_sampling_with_reduced_vocabulary(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=("speculative_draft_model_path",),
-        message=f"`{c.flag(at)}` is refused once the weights are loaded: the draft knows {size} tokens, the target {c.model.vocab_size}.",
+        message=f"`{c.flag(at)}` is refused once the weights are loaded: the draft has {size} tokens, the target {c.model.vocab_size}.",
         fixes=(dropping(at),),
     )
 
@@ -510,7 +510,7 @@ def rejection_sampling_with_reduced_vocabulary(c: Config) -> Refusal | None:
     "--speculative-num-steps 5 --speculative-eagle-topk 1 --speculative-num-draft-tokens 6",
 )
 def tree_drafting_with_draft_layers(c: Config) -> Refusal | None:
-    """Several draft layers verify one token more than they have steps.
+    """With several draft layers, the number of draft tokens must be the number of steps plus 1.
 
     With `--enable-multi-layer-eagle` each draft layer adds a token to a chain. SGLang's own choice of shape for Llama is a tree (5 steps,
     topk 4, 8 tokens), which does not fit: give topk 1 and steps + 1 draft tokens.
@@ -546,7 +546,7 @@ def tree_drafting_with_draft_layers(c: Config) -> Refusal | None:
     "--speculative-num-steps 5 --speculative-eagle-topk 1 --speculative-num-draft-tokens 6",
 )
 def tree_drafting_with_first_overlap_worker(c: Config) -> Refusal | None:
-    """In these releases the overlapping worker only drafts chains, and says so too late.
+    """In these releases the overlapping worker drafts chains only, and fails in the first draft step.
 
     `SGLANG_ENABLE_SPEC_V2=1` chooses it. The launch is accepted and dies in the first draft step. Draft a chain, or leave the
     variable out.

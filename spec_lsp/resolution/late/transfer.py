@@ -27,12 +27,12 @@ disaggregation = Handler(
 def staging_buffer_conflict(c: Config) -> Refusal | None:
     """The staging buffer is for models with ordinary attention heads.
 
-    SGLANG_DISAGG_STAGING_BUFFER gathers scattered heads before they are sent. Latent attention has nothing to gather, and SGLang
+    SGLANG_DISAGG_STAGING_BUFFER gathers scattered heads before they are sent. MLA has nothing to gather, and SGLang
     stops when it sets up the transfer. From 0.5.19 on a prefill server also needs chunks of whole pages, and pipeline stages need
     Mooncake.
     """
     if c.model.uses_mla:
-        at, why = "model_path", "latent attention has no heads to gather"
+        at, why = "model_path", "MLA has no heads to gather"
     elif c.before("0.5.19") or c.disaggregation_mode != "prefill":
         return None
     elif (c.chunked_prefill_size or 8192) <= 0 or (c.chunked_prefill_size or 8192) % (c.page_size or 1):
@@ -89,7 +89,7 @@ def fewer_transfer_threads_than_queues(c: Config) -> Refusal | None:
     good="--disaggregation-mode prefill --disaggregation-transfer-backend nixl --disaggregation-ib-device mlx5_0",
 )  # fmt: skip
 def port_in_nixl_device(c: Config) -> Refusal | None:
-    """NIXL takes the names of InfiniBand devices without their ports.
+    """NIXL expects the names of InfiniBand devices without ports.
 
     `mlx5_0:1` is how UCX writes a port; NIXL adds it by itself.
     """

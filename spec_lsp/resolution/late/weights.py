@@ -172,7 +172,7 @@ def _through_a_block(c: Config, cut: Cut | None, block: int, way_out: str) -> Re
     ),
 )
 def expert_width_not_divisible_by_quantization_block(c: Config) -> Refusal | None:
-    """A rank's share of an expert is not whole FP8 blocks.
+    """A rank's share of an expert is not a whole number of FP8 blocks.
 
     The checkpoint has one scale for each block of 128 by 128 weights. Tensor parallelism cuts every expert into `tp /
     ep` slices, and a cut through a block has no scale. SGLang stops when it builds the layers. Spread whole experts
@@ -203,7 +203,7 @@ def expert_width_not_divisible_by_quantization_block(c: Config) -> Refusal | Non
           "--moe-a2a-backend deepep"),
 )  # fmt: skip
 def mlp_width_not_divisible_by_quantization_block(c: Config) -> Refusal | None:
-    """A rank's share of the MLP is not whole FP8 blocks.
+    """A rank's share of the MLP is not a whole number of FP8 blocks.
 
     The checkpoint has one scale for each block of 128 by 128 weights, and tensor parallelism would cut through a block. MoE models
     whose first layers are dense have such MLPs too, which `--ep-size` does not spread. Use fewer ranks; with
@@ -227,7 +227,7 @@ def mlp_width_not_divisible_by_quantization_block(c: Config) -> Refusal | None:
     good="model=glm-4.5-air -- --tp-size 8",
 )
 def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusal | None:
-    """A rank's share of the shared experts is not whole FP8 blocks.
+    """A rank's share of the shared experts is not a whole number of FP8 blocks.
 
     Expert parallelism spreads the routed experts; the shared ones, which every token passes, stay split over all TP ranks. The
     checkpoint has one scale for each block of 128 by 128 weights, and the ranks would cut through a block. Use fewer ranks, or an
@@ -256,7 +256,7 @@ def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusa
     """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
 )
 def mlp_width_not_divisible_by_quantization_group(c: Config) -> Refusal | None:
-    """A rank's share of the MLP is not whole AWQ groups.
+    """A rank's share of the MLP is not a whole number of AWQ groups.
 
     AWQ has one scale for each group of weights (128, mostly) along the width that tensor parallelism cuts. Marlin's kernels do not take
     such a layer, and the plain ones, to which SGLang falls back, refuse it. Use fewer ranks.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 import zipfile
 from collections.abc import Callable
@@ -223,6 +224,43 @@ def test_a_missing_server_is_told_once(editor: Editor) -> None:
     expect(editor.squiggle()).to_have_count(1)
 
 
+def test_a_program_that_is_no_server_is_told_once_with_why(editor: Editor, tmp_path: Path) -> None:
+    """A Python without spec-lsp, and a program that says something else: one message, with a button that helps, no stack trace."""
+    bare = tmp_path / "bare" / "bin" / "python"
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    other = tmp_path / "spec-lsp"
+    other.write_text("#!/bin/sh\necho Traceback >&2\necho it lacks something >&2\nexit 3\n")
+    other.chmod(0o755)
+    messages = editor.page.locator(".notifications-toasts .notification-list-item")
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.squiggle()).to_have_count(1)
+    for program, told, button in (
+        (bare, f"names the Python {bare}, which does not have spec-lsp.", "Install…"),
+        (other, f"names {other}, which does not start as a spec-lsp server: it lacks something", "Choose Program…"),
+    ):
+        editor.set(**{"spec-lsp.path": str(program)})
+        expect(editor.notification(told)).to_be_visible()
+        expect(editor.notification(told).get_by_role("button", name=button)).to_be_visible()
+        expect(messages).to_have_count(1)
+        expect(messages).not_to_contain_text("Traceback")
+        expect(editor.squiggle()).to_have_count(0)
+        editor.screenshot(f"no server {program.name}")
+        editor.set(**{"spec-lsp.path": sys.executable})
+        expect(editor.squiggle()).to_have_count(1)
+        editor.command("Notifications: Clear All Notifications")
+
+
+def test_a_setting_that_cannot_be_used_is_told_once(editor: Editor) -> None:
+    editor.set(**{"spec-lsp.gpu": "h2000", "spec-lsp.rules": {"unknwon-flag": "off"}})
+    editor.put(SCRIPT, "run.sh")
+    expect(editor.notification("'h2000' is not a GPU that spec-lsp knows; did you mean `h200`?")).to_have_count(1)
+    expect(editor.notification("there is no rule 'unknwon-flag'")).to_have_count(1)
+    editor.command("Notifications: Clear All Notifications")
+    editor.open(".vscode/settings.json")
+    squiggles(editor, '"unknwon-flag"', "warning")
+    editor.screenshot("bad settings")
+
+
 def test_restart_and_log(editor: Editor, starts: Path) -> None:
     editor.put(SCRIPT, "run.sh")
     expect(editor.squiggle()).to_have_count(1)
@@ -240,7 +278,7 @@ def test_the_server_starts_with_the_first_mention_of_sglang(window: Window, tmp_
     editor = window(tmp_path)
     editor.open("run.sh")
     editor.command("Developer: Show Running Extensions")
-    running = editor.page.get_by_text("spec-lsp: will SGLang accept this launch?").first
+    running = editor.page.get_by_text("spec-lsp for SGLang").first
     expect(running).to_be_visible()
     assert starts.read_text() == before
     editor.press("Escape")
