@@ -21,6 +21,7 @@ from spec_lsp.catalog.release import Release
 DATA = Path(__file__).parent / "data"
 FLAGS = "flags.json.gz"
 VARIABLES = "environment.json.gz"
+FINGERPRINTS = "fingerprints.json.gz"
 
 
 @dataclass(frozen=True, slots=True)

@@ -200,6 +200,10 @@ class Handler:
         self.until = until
         self.steps: list[Step] = []
 
+    def place(self, release: Release) -> str:
+        """Where this release has the handler: "file.py:function"."""
+        return next((e.sglang for e in self.earlier if release < _release(e.before)), self.sglang)
+
     def adjusts(
         self, *fields: str, since: str = "", until: str = "", spelling: bool = False
     ) -> Callable[[Callable[[Config], None]], Callable[[Config], None]]:

@@ -9,6 +9,7 @@ after it come ServerArgs.check_server_args and what the server refuses later, wi
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import cache
 from importlib import import_module
 
@@ -399,7 +400,12 @@ def _is_in(release: Release, line: str) -> bool:
 @cache
 def pipeline(release: Release) -> tuple[Handler, ...]:
     """The handlers of a release in SGLang's order; empty for a release older than the oldest order."""
-    return tuple(handler for name in names(release) for handler in _named(name))
+    return tuple(handler for _, handler in handlers_by_name(release))
+
+
+def handlers_by_name(release: Release) -> Iterator[tuple[str, Handler]]:
+    """The same, each with its name here (`hicache.handle_hicache`): a name may stand for several."""
+    yield from ((name, handler) for name in names(release) for handler in _named(name))
 
 
 def _named(name: str) -> tuple[Handler, ...]:
