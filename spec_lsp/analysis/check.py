@@ -130,8 +130,10 @@ class MemoizedWorkspace:
         self.release = once(workspace.release)
 
 
-def analyse(document: Document, options: Options, workspace: Workspace, cache: Cache | None = None) -> Analysis:
-    """Judge every launch of a document. Pure but for what `workspace` reads."""
+def analyse(
+    document: Document, options: Options, workspace: Workspace, cache: Cache | None = None, *, ask_older: bool = True
+) -> Analysis:
+    """Judge every launch of a document. Pure but for what `workspace` reads. `ask_older`: see `judge`."""
     cache = cache if cache is not None else Cache()
     workspace = MemoizedWorkspace(workspace)
     naming = document_names(document, workspace)
@@ -148,8 +150,10 @@ def analyse(document: Document, options: Options, workspace: Workspace, cache: C
         models, configs = _sources(document, workspace, depends_on)
         last = before[index] if index < len(before) else None
         try:
-            if last is None or last.launch is not launch or not _holds(last, decided_by, configs):
-                last = _looked_at(document, launch, index, options, workspace, models, configs, cache, decided_by)
+            if last is None or last.launch is not launch or not _holds(last, decided_by, configs, ask_older):
+                last = _looked_at(
+                    document, launch, index, options, workspace, models, configs, cache, decided_by, ask_older
+                )
             own = [*last.diagnostics, *_around(document, launch, index, last, configs)]
         except Exhausted:
             raise
@@ -198,8 +202,11 @@ def _around(
     ]
 
 
-def _holds(last: PreviousAnalysis, decided_by: tuple[object, ...], configs: ConfigSource) -> bool:
+def _holds(last: PreviousAnalysis, decided_by: tuple[object, ...], configs: ConfigSource, ask_older: bool) -> bool:
     """Whether what a launch came to still holds."""
+    assert last.report.verdict is not None
+    if ask_older and last.report.verdict.older_unasked:
+        return False
     return last.decided_by == decided_by and all(configs(path) == found for path, found in last.read.items())
 
 
@@ -213,6 +220,7 @@ def _looked_at(
     configs: ConfigSource,
     cache: Cache,
     decided_by: tuple[object, ...],
+    ask_older: bool,
 ) -> PreviousAnalysis:
     read: dict[str, tuple[str, str] | None] = {}
 
@@ -222,7 +230,7 @@ def _looked_at(
 
     build = own_build(document, launch)
     assumed = assume(launch, document.directives, options, workspace, document.name, build)
-    entry, fresh = _judged(launch, assumed, models, noted, cache)
+    entry, fresh = _judged(launch, assumed, models, noted, cache, ask_older)
     diagnostics = _placed(entry, launch, index, noted, fresh=fresh)
     verdict = entry.verdict
     main = partial(_main_run, launch, verdict, models, configs)
@@ -250,26 +258,29 @@ def document_names(document: Document, workspace: Workspace) -> Naming:
 
 
 def _judged(
-    launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache
+    launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache, ask_older: bool
 ) -> tuple[Entry, bool]:
-    """What the launch came to, and whether that is new."""
+    """What the launch came to, and whether all its bindings are of its own words."""
     key = launch_key(launch, assumed, configs)
     entry = cache.get(key)
-    if entry is not None and all(models(path) == facts for path, facts in entry.models.items()):
+    if entry is not None and any(models(path) != facts for path, facts in entry.models.items()):
+        entry = None
+    if entry is not None and not (ask_older and entry.verdict.older_unasked):
         return entry, False
-    asked: dict[str, ModelFacts | None] = {}
+    asked: dict[str, ModelFacts | None] = dict(entry.models) if entry is not None else {}
+    runs = entry.verdict.runs if entry is not None else ()
 
     def noted(path: str) -> ModelFacts | None:
         asked[path] = models(path)
         return asked[path]
 
     verdict = judge(
-        launch, assumed.worlds, noted, configs,
-        release_named=assumed.release_named, build=assumed.build,
+        launch, assumed.worlds, noted, configs, release_named=assumed.release_named, build=assumed.build,
+        ask_older=ask_older, runs=runs,
     )  # fmt: skip
     entry = Entry(verdict, asked)
     cache.put(key, entry)
-    return entry, True
+    return entry, not runs
 
 
 def _placed(entry: Entry, launch: Launch, index: int, configs: ConfigSource, *, fresh: bool) -> list[Diagnostic]:

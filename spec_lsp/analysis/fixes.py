@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 
 from spec_lsp.analysis.acceptance import Bench, Solution, as_cheap, least_changes, likeliest
 from spec_lsp.analysis.candidate import Candidate
@@ -17,7 +18,18 @@ from spec_lsp.analysis.check import Cache, analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.inputs import Options, Workspace, World
-from spec_lsp.analysis.judge import ConfigSource, MergedFinding, Values, Verdict, bind_variant, is_open
+from spec_lsp.analysis.judge import (
+    BindingCache,
+    ConfigSource,
+    MergedFinding,
+    ModelSource,
+    RunResult,
+    Verdict,
+    bind_variant,
+    is_open,
+    judged_in,
+    runs_of,
+)
 from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Remedy, Repair
@@ -205,21 +217,17 @@ def _is_accepted(
     cache: Cache | None,
 ) -> bool:
     """Whether the changed launch is refused for less, and for nothing that it was not refused for."""
-    document = before.document
-    texts = _texts_after(document, edits, workspace)
-    if texts is None:
+    edited = _edited(before.document, edits, workspace)
+    if edited is None:
         return False
-    edited = Edited(workspace, texts)
-    after = analyse(
-        read_document(document.name, texts.get(document.name, document.text), edited, document.language),
-        options,
-        edited,
-        cache,
-    )
+    after = _analysed(before, edited, options, cache)
     if len(after.launches) != len(before.launches) or _new_errors(before, after, arguments=False):
         return False
     launch = refusals[0].launch
     assert launch is not None
+    verdict = after.launches[launch].verdict
+    if verdict is not None and verdict.older_unasked:  # what an older release takes is no error
+        after = _analysed(before, edited, options, cache, ask_older=True)
     return len(_refusals(after, launch)) < len(refusals)
 
 
@@ -453,7 +461,7 @@ class Edited:
 
     def __init__(self, workspace: Workspace, texts: Mapping[str, str]) -> None:
         self._workspace = workspace
-        self._texts = texts
+        self.texts = texts
         self.release = workspace.release
         self.model = workspace.model
         self.left_out = workspace.left_out
@@ -461,7 +469,7 @@ class Edited:
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
         found = self._workspace.read(document, path)
-        return None if found is None else (found[0], self._texts.get(found[0], found[1]))
+        return None if found is None else (found[0], self.texts.get(found[0], found[1]))
 
 
 def _verified(
@@ -473,17 +481,10 @@ def _verified(
     cache: Cache | None,
 ) -> Applicability | None:
     """How far the candidate may be applied by itself, or None when it does not help or does harm."""
-    document = analysis.document
-    texts = _texts_after(document, candidate.edits, workspace)
-    if texts is None:
+    edited = _edited(analysis.document, candidate.edits, workspace)
+    if edited is None:
         return None
-    edited = Edited(workspace, texts)
-    after = analyse(
-        read_document(document.name, texts.get(document.name, document.text), edited, document.language),
-        options,
-        edited,
-        cache,
-    )
+    after = _analysed(analysis, edited, options, cache)
     if len(after.launches) != len(analysis.launches) and not isinstance(diagnostic.source, Problem):
         return None
     if _count(after, diagnostic) >= _count(analysis, diagnostic):
@@ -499,14 +500,28 @@ def _verified(
     changed = [
         i for i, (a, b) in enumerate(zip(analysis.launches, after.launches, strict=True)) if a.verdict is not b.verdict
     ]
-    own, new = _only(analysis.document, changed), _only(after.document, changed)
-    same = all(_same_in(r, own, new, options, workspace, edited) for r in _unnamed(analysis))
+    same = all(
+        _same_in(release, index, analysis.document, after.document, options, workspace, edited)
+        for release in _unnamed(analysis)
+        for index in changed
+    )
     return "safe" if same else "unsafe"
 
 
-def _only(document: Document, launches: Sequence[int]) -> Document:
-    """The document as if it had only these launches: what reads the same runs the same, whatever the release."""
-    return replace(document, launches=tuple(document.launches[i] for i in launches))
+def _edited(document: Document, edits: Iterable[Edit], workspace: Workspace) -> Edited | None:
+    """The workspace in which documents read as edited; None when edits overlap or a document is not at hand."""
+    texts = _texts_after(document, edits, workspace)
+    return None if texts is None else Edited(workspace, texts)
+
+
+def _analysed(
+    before: Analysis, edited: Edited, options: Options, cache: Cache | None, *, ask_older: bool = False
+) -> Analysis:
+    """What is said of a document once it is edited. Only launches that read otherwise are judged, if `before` was made with the cache."""
+    document = before.document
+    text = edited.texts.get(document.name, document.text)
+    after = read_document(document.name, text, edited, document.language)
+    return analyse(after, options, edited, cache, ask_older=ask_older)
 
 
 def considered(worlds: Sequence[World]) -> tuple[Release, ...]:
@@ -522,39 +537,47 @@ def _unnamed(analysis: Analysis) -> tuple[Release, ...]:
 
 
 def _same_in(
-    release: Release, before: Document, after: Document, options: Options, workspace: Workspace, edited: Workspace
+    release: Release,
+    index: int,
+    before: Document,
+    after: Document,
+    options: Options,
+    workspace: Workspace,
+    edited: Workspace,
 ) -> bool:
-    """Whether the server runs the same in another release, too."""
+    """Whether the server of a launch runs the same in another release, too."""
     older = replace(options, release=release)
-    return _same_given(before, after, older, workspace, edited) or _same_outcome(
-        analyse(before, older, workspace), analyse(after, older, edited)
-    )
+    own, new = Bound(before, index, older, workspace), Bound(after, index, older, edited)
+    given = own.given()
+    if given is not None and given == new.given():
+        return True  # all values are known and the same: nothing has to be resolved
+    return all(same_run(one, other) for one, other in zip_longest(own.runs(), new.runs()))
 
 
-def _same_given(before: Document, after: Document, options: Options, workspace: Workspace, edited: Workspace) -> bool:
-    """Whether each launch gives the same values as before, all of them known: nothing has to be resolved to tell that it runs the same."""
-    if before.directives != after.directives or len(before.launches) != len(after.launches):
-        return False
-    own, others = _given(before, options, workspace), _given(after, options, edited)
-    return all(one is not None and one == other for one, other in zip(own, others, strict=True))
+class Bound:
+    """A launch of a document in the worlds of its options, to be judged as far as it is compared with another."""
 
+    def __init__(self, document: Document, index: int, options: Options, workspace: Workspace) -> None:
+        self._launch = document.launches[index]
+        self._models: ModelSource = partial(workspace.model, document.name)
+        configs: ConfigSource = partial(workspace.read, document.name)
+        assumed = assume(self._launch, document.directives, options, workspace, document.name)
+        self._worlds = judged_in(self._launch, assumed.worlds)
+        self._cache = BindingCache(self._launch, configs)
 
-def _given(document: Document, options: Options, workspace: Workspace) -> Iterator[object]:
-    """What decides how each launch resolves; None where SGLang does not take its words, or may be given more than is seen."""
-    configs: ConfigSource = partial(workspace.read, document.name)
-    for launch in document.launches:
-        worlds = assume(launch, document.directives, options, workspace, document.name).worlds
-        bound = [
-            bind_variant(launch, index, release, configs)
-            for index in range(len(launch.variants))
-            for release in dict.fromkeys(w.release for w in worlds)
-        ]
-        values = [Values(b) for b in bound]
-        if any(b.errors or is_open(launch, b) for b in bound) or any(v.unknown for v in values):
-            yield None
-        else:
-            env = [{name: word.text for name, word in variant.env.items()} for variant in launch.variants]
-            yield launch.program, worlds, env, [v.given.typed for v in values]
+    def given(self) -> object:
+        """What decides how the launch resolves; None where SGLang does not take its words, or may be given more than is seen."""
+        variants = range(len(self._launch.variants))
+        releases = dict.fromkeys(w.release for w in self._worlds)
+        bound = [self._cache.binding(index, release) for index in variants for release in releases]
+        if any(b.errors or is_open(self._launch, b) or v.unknown for b, v in bound):
+            return None
+        env = [{name: word.text for name, word in variant.env.items()} for variant in self._launch.variants]
+        return self._launch.program, self._worlds, env, [v.given.typed for _, v in bound]
+
+    def runs(self) -> Iterator[RunResult]:
+        """Its runs, one by one."""
+        return runs_of(self._launch, self._worlds, self._models, self._cache)
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
@@ -597,15 +620,21 @@ def _same_outcome(before: Analysis, after: Analysis) -> bool:
 
 
 def _same_runs(before: Verdict | None, after: Verdict | None) -> bool:
-    if before is None or after is None or len(before.runs) != len(after.runs):
+    if before is None or after is None:
         return False
-    return all(
-        first.resolution is not None
-        and second.resolution is not None
-        and first.variant == second.variant
-        and first.refused == second.refused
-        and first.resolution.config.fields() == second.resolution.config.fields()
-        for first, second in zip(before.runs, after.runs, strict=True)
+    return all(same_run(one, other) for one, other in zip_longest(before.runs, after.runs))
+
+
+def same_run(one: RunResult | None, other: RunResult | None) -> bool:
+    """Whether two runs resolve to the same configuration. False where there is only one."""
+    return (
+        one is not None
+        and other is not None
+        and one.resolution is not None
+        and other.resolution is not None
+        and one.variant == other.variant
+        and one.refused == other.refused
+        and one.resolution.config.fields() == other.resolution.config.fields()
     )
 
 

@@ -7,7 +7,7 @@ A `Verdict` holds no places: it is the same for two launches whose words read th
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
@@ -318,6 +318,8 @@ class Verdict:
     findings: tuple[MergedFinding, ...]
     main: RunResult
     runs: tuple[RunResult, ...]
+    older_unasked: bool = False
+    """Whether older releases would have been asked what they make of it, and were not."""
 
 
 def findings_of(judged: RunResult) -> list[RunFinding]:
@@ -407,17 +409,23 @@ def judge(
     *,
     release_named: bool = True,
     build: str = "",
+    ask_older: bool = True,
+    runs: Sequence[RunResult] = (),
 ) -> Verdict:
     """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses;
-    a `build` of somebody's own ("the image's own build") may know flags and choices that no release has."""
-    if len(worlds) * len(launch.variants) > MAX_WORLDS:
-        worlds = list(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
+    a `build` of somebody's own ("the image's own build") may know flags and choices that no release has.
+
+    Without `ask_older` the findings are the same, but for how bad they are, what is said of where they hold, and those that only
+    older releases have. `runs`: those of the same launch in the same worlds, where they are at hand."""
+    worlds = judged_in(launch, worlds)
     bound = BindingCache(launch, configs)
-    runs = _run_all(launch, worlds, models, bound)
+    runs = runs or list(runs_of(launch, worlds, models, bound))
     since: Mapping[tuple[str, str], Release] = {}
     elsewhere: list[MergedFinding] = []
     everywhere = True
     if not release_named and all(r.refused for r in runs):
+        if not ask_older:
+            return replace(_verdict(runs), older_unasked=True)
         older = _older(launch, runs, worlds, models, bound)
         accepted = not all(r.refused for r in older)
         shared = frozenset.intersection(*map(_reasons, (*runs, *older)))
@@ -482,17 +490,23 @@ def _with_effect(merged: MergedFinding, launch: Launch, models: ModelSource) -> 
     return replace(merged, without_effect=same)
 
 
-def _run_all(launch: Launch, worlds: Sequence[World], models: ModelSource, bound: BindingCache) -> list[RunResult]:
-    runs = []
+def judged_in(launch: Launch, worlds: Sequence[World]) -> Sequence[World]:
+    """The worlds that a launch is judged in: those it may meet, without hardware that nobody named where they would be too many."""
+    if len(worlds) * len(launch.variants) <= MAX_WORLDS:
+        return worlds
+    return tuple(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
+
+
+def runs_of(launch: Launch, worlds: Sequence[World], models: ModelSource, bound: BindingCache) -> Iterator[RunResult]:
+    """Every variant in every world; where more may be given than is seen, twice."""
     for index in range(len(launch.variants)):
         for world in worlds:
             checkpoint()
             binding, values = bound.binding(index, world.release)
             judged = run(launch, index, world, models, binding, values=values)
-            runs.append(judged)
+            yield judged
             if is_open(launch, binding) and not (judged.resolution and judged.resolution.refused):
-                runs.append(run(launch, index, world, models, binding, bare=True, values=values))
-    return runs
+                yield run(launch, index, world, models, binding, bare=True, values=values)
 
 
 def _older(
@@ -509,7 +523,7 @@ def _older(
     if everywhere and len(worlds) > 1:
         older: list[RunResult] = []
         for release in OLDER_WORLDS:
-            asked = _run_all(launch, [replace(one, release=release)], models, bound)
+            asked = list(runs_of(launch, [replace(one, release=release)], models, bound))
             older += asked
             if not all(r.refused for r in asked):
                 return older
@@ -519,7 +533,7 @@ def _older(
             return older
     older = []
     for release in releases_asked:
-        older += _run_all(launch, [replace(w, release=release) for w in worlds], models, bound)
+        older += list(runs_of(launch, [replace(w, release=release) for w in worlds], models, bound))
         if not all(r.refused for r in older):
             break
     return older
@@ -550,7 +564,7 @@ def _since(
             if without is None or release <= without:
                 continue
             if release not in seen:
-                asked = _run_all(launch, [replace(worlds[0], release=release)], models, bound)
+                asked = list(runs_of(launch, [replace(worlds[0], release=release)], models, bound))
                 seen[release] = {f.cause for r in asked for f in findings_of(r)}
             if cause in seen[release]:
                 since[cause] = release

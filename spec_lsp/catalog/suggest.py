@@ -95,11 +95,11 @@ def is_certain(typed: str, meant: str, among: Iterable[str], field: str = "") ->
     others = [other for other in map(_folded, among) if other != name]
     if known or (name.startswith(folded) and not any(other.startswith(folded) for other in others)):
         return True
-    slips = _slips(folded, name)
     most = 2 if len(name) >= _LONG else 1
+    slips = _slips(folded, name, most)
     if slips > most or _digits(folded) != _digits(name) or _opposite(folded, name):
         return False
-    return all(_slips(folded, other) > slips for other in others)
+    return all(_slips(folded, other, slips) > slips for other in others)
 
 
 @functools.lru_cache(maxsize=512)
@@ -125,10 +125,11 @@ def _opposite(one: str, other: str) -> bool:
     return one.startswith("no-") != other.startswith("no-")
 
 
-def _slips(one: str, other: str) -> int:
-    """How many letters are wrong, missing, too many, or swapped with their neighbour (optimal string alignment); 9 for many."""
-    if abs(len(one) - len(other)) > 2:
-        return 9
+def _slips(one: str, other: str, most: int) -> int:
+    """How many letters are wrong, missing, too many, or swapped with their neighbour (optimal string alignment), as far as they are no
+    more than `most`; else some number above it."""
+    if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
+        return most + 1
     before: list[int] = []
     last = list(range(len(other) + 1))
     for i, a in enumerate(one, 1):
@@ -138,6 +139,8 @@ def _slips(one: str, other: str) -> int:
             if i > 1 and j > 1 and a == other[j - 2] and one[i - 2] == b:
                 cost = min(cost, before[j - 2] + 1)
             row.append(cost)
+        if min(row) > most and min(last) > most:
+            return most + 1
         before, last = last, row
     return last[-1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Literal
 
 from spec_lsp.facts.known import NotKnown
@@ -51,10 +51,7 @@ class Hardware:
     @property
     def most_memory(self) -> int:
         """The most memory (MiB) of what people call by this name: an H100 may be an H100 NVL. Raises NotKnown where nothing is known."""
-        named = (
-            d.memory_mib for d in DEVICES.values() if d.name.startswith(f"{self.name}-") and d.memory_mib is not None
-        )
-        return max(self.memory_bounds[1], *named, 0)
+        return max(self.memory_bounds[1], _most_named_like(self.name))
 
     @property
     def is_cuda(self) -> bool:
@@ -159,6 +156,13 @@ DEVICES: dict[str, Hardware] = {d.name: d for d in _DEVICES}
 def _family(name: str, title: str, platform: Platform, capability: tuple[int, int]) -> Hardware:
     sizes = [d.memory_mib for d in _DEVICES if d.family == name and d.memory_mib is not None]
     return Hardware(name, title, platform, capability, None, name, (min(sizes), max(sizes)))
+
+
+@cache
+def _most_named_like(name: str) -> int:
+    """The most memory (MiB) of the devices that are a kind of another (`h100-nvl`); 0 where there is none."""
+    named = (d.memory_mib for d in _DEVICES if d.name.startswith(f"{name}-") and d.memory_mib is not None)
+    return max(named, default=0)
 
 
 FAMILIES: dict[str, Hardware] = {

@@ -11,6 +11,7 @@ gpt_oss) and the pools of mem_cache/memory_pool.py.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from spec_lsp.facts.known import NotKnown
@@ -42,13 +43,13 @@ class Parameters(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How the launch spreads the model: TP and PP ranks, and those of TP that share attention heads."""
+    """How the launch spreads the KV cache: PP ranks, and those of TP that share attention heads."""
 
-    tp: int
     pp: int
     attention_tp: int
 
 
+@lru_cache(maxsize=128)
 def parameters(model: ModelFacts) -> Parameters:
     """The parameters of a model of the counted families. Raises NotKnown for others, and where config.json does not say."""
     name = model.architecture
@@ -143,18 +144,18 @@ def bytes_of(method: str | None, dtype: str, config: Mapping[str, Any] | None) -
     raise NotKnown("the weights' type", f"{method} is not counted")
 
 
-def quantizes_experts_only(method: str | None, config: Mapping[str, Any] | None) -> bool:
-    """Whether only routed experts are quantized, as in gpt-oss and in checkpoints whose settings leave attention out."""
+def quantizes_experts_only(method: str | None) -> bool:
+    """Whether only routed experts are quantized, as in gpt-oss."""
     return method == "mxfp4"
 
 
-def weights(model: ModelFacts, layout: Layout, per_parameter: float, dtype: str, experts_only: bool = False) -> int:
+def weights(model: ModelFacts, tp: int, pp: int, per_parameter: float, dtype: str, experts_only: bool = False) -> int:
     """The least bytes of weights on the fullest GPU: linear layers over TP × PP, the embeddings over TP."""
     counted = parameters(model)
     full = DTYPE_BYTES.get(dtype, 2.0)
     shrunk = counted.experts if experts_only else counted.linear
     body = shrunk * per_parameter + (counted.linear - shrunk) * full
-    return int(body / (layout.tp * layout.pp) + counted.embeddings * full / layout.tp)
+    return int(body / (tp * pp) + counted.embeddings * full / tp)
 
 
 KV_BYTES = {"auto": 2.0, "bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp8_e4m3": 1.0, "fp8_e5m2": 1.0}

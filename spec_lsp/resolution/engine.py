@@ -7,7 +7,7 @@ what is not known raises `NotKnown`, which ends the step: an adjustment then lea
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, wraps
 from types import MappingProxyType
@@ -463,6 +463,11 @@ class Config:
             return None
         raise AttributeError(f"no SGLang release has a field {name!r}")
 
+    @property
+    def watched(self) -> bool:
+        """Whether it is written down what is asked about."""
+        return self.reads is not _UNHEARD
+
     def state(self, name: str) -> Any:
         """The field's value, a `UnknownField`, or ABSENT, unwatched: for replay.py, not for steps."""
         if name in self._known:
@@ -495,7 +500,7 @@ class Config:
         self.reads.add(GPU)
         if self._gpu is None:
             raise NotKnown("hardware", "nothing names the GPU")
-        return self._gpu if self.reads is _UNHEARD else cast("Hardware", SeenHardware(self._gpu, self.reads))
+        return cast("Hardware", SeenHardware(self._gpu, self.reads)) if self.watched else self._gpu
 
     @property
     def model(self) -> ModelFacts:
@@ -543,6 +548,11 @@ class Config:
         """The value as typed, or None when the field was not given: SGLang's raw input where a handler looks back at it."""
         self.reads.add(name)
         return self._typed.get(name)
+
+    def gives_any(self, names: Collection[str]) -> bool:
+        """Whether any of the fields was typed, and not as nothing (0, "")."""
+        self.reads.update(names)
+        return not self._typed.keys().isdisjoint(names) and any(self._typed.get(name) for name in names)
 
     def known(self, name: str) -> bool:
         """Whether the field's present value is known."""

@@ -35,18 +35,18 @@ def test_a_family_that_is_not_counted() -> None:
 def test_weights_are_spread() -> None:
     model = find_model("deepseek-ai/DeepSeek-V3")
     assert model is not None
-    one = weights(model, Layout(1, 1, 1), 1.0, "bfloat16")
-    assert weights(model, Layout(8, 1, 8), 1.0, "bfloat16") == pytest.approx(one / 8)
-    assert weights(model, Layout(8, 2, 8), 1.0, "bfloat16") < one / 8
+    one = weights(model, 1, 1, 1.0, "bfloat16")
+    assert weights(model, 8, 1, 1.0, "bfloat16") == pytest.approx(one / 8)
+    assert weights(model, 8, 2, 1.0, "bfloat16") < one / 8
 
 
 @pytest.mark.parametrize(
     ("name", "layout", "dtype", "expected"),
     [
-        ("meta-llama/Llama-3.1-8B-Instruct", Layout(1, 1, 1), "auto", 131072),
-        ("meta-llama/Llama-3.1-8B-Instruct", Layout(16, 1, 16), "auto", 16384),
-        ("meta-llama/Llama-3.1-8B-Instruct", Layout(1, 1, 1), "fp8_e4m3", 65536),
-        ("deepseek-ai/DeepSeek-V3", Layout(8, 1, 8), "auto", 61 * 576 * 2),
+        ("meta-llama/Llama-3.1-8B-Instruct", Layout(1, 1), "auto", 131072),
+        ("meta-llama/Llama-3.1-8B-Instruct", Layout(1, 16), "auto", 16384),
+        ("meta-llama/Llama-3.1-8B-Instruct", Layout(1, 1), "fp8_e4m3", 65536),
+        ("deepseek-ai/DeepSeek-V3", Layout(1, 8), "auto", 61 * 576 * 2),
     ],
 )
 def test_kv_cache(name: str, layout: Layout, dtype: str, expected: int) -> None:

@@ -49,18 +49,13 @@ class Estimate(NamedTuple):
         return max(0, int((self.total * self.fraction - self.weights) / self.per_token))
 
 
-def _layout(c: Config, tp: int) -> sizes.Layout:
-    return sizes.Layout(tp, int(c.pp_size), max(1, attention_tp_size(c) * tp // int(c.tp_size)))
-
-
 def least_weights(c: Config, tp: int, method: str | None) -> int:
     """The least bytes of weights on the fullest GPU. Raises NotKnown where weights are kept elsewhere or not counted."""
-    if any(c.typed(name) for name in ELSEWHERE):
+    if c.gives_any(ELSEWHERE):
         raise NotKnown("the weights", "some of them are kept elsewhere")
-    config = c.model.quantization_config
-    dtype = model_dtype(c)
-    size = sizes.bytes_of(method, dtype, config)
-    return sizes.weights(c.model, _layout(c, tp), size, dtype, sizes.quantizes_experts_only(method, config))
+    dtype, model = model_dtype(c), c.model
+    size = sizes.bytes_of(method, dtype, model.quantization_config)
+    return sizes.weights(model, tp, int(c.pp_size), size, dtype, sizes.quantizes_experts_only(method))
 
 
 def estimate(c: Config) -> Estimate | None:
@@ -80,7 +75,8 @@ def estimate(c: Config) -> Estimate | None:
 
 def _per_token(c: Config) -> int | None:
     try:
-        return sizes.kv_per_token(c.model, _layout(c, int(c.tp_size)), str(c.kv_cache_dtype))
+        layout = sizes.Layout(int(c.pp_size), max(1, attention_tp_size(c)))
+        return sizes.kv_per_token(c.model, layout, str(c.kv_cache_dtype))
     except NotKnown:
         return None
 

@@ -6,6 +6,7 @@ Follows ModelConfig.__init__ (configs/model_config.py), which resolution runs as
 from __future__ import annotations
 
 import json
+from functools import lru_cache
 
 from spec_lsp.facts import quantization
 from spec_lsp.facts.quantization import Served
@@ -26,7 +27,12 @@ def served_quantization(c: Config) -> Served:
     if asked is None and not c.known("quantization"):
         asked = c.quantization
     cpu_engine = c.gpu.platform == "cpu" and c.env.flag("SGLANG_USE_CPU_ENGINE")
-    return quantization.served(c.model, c.gpu, c.release, None if asked == "unquant" else asked, cpu_engine)
+    served = quantization.served if c.watched else _served  # a cache would ask for all that is known of the hardware
+    return served(c.model, c.gpu, c.release, None if asked == "unquant" else asked, cpu_engine)
+
+
+_served = lru_cache(maxsize=512)(quantization.served)
+"""A score of steps ask for it in each run of a launch."""
 
 
 def quant_method(c: Config) -> str | None:
