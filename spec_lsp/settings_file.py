@@ -11,6 +11,7 @@ from typing import Any
 
 from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import SETTING_NOT_USED
+from spec_lsp.expressions import expression
 from spec_lsp.settings import Misfit, read_settings, shown
 from spec_lsp.syntax.word import Place
 
@@ -130,7 +131,7 @@ def _toml(text: str) -> dict[str, Any]:
     return values
 
 
-_AT = re.compile(r"\(at line (\d+), column (\d+)\)$")
+_AT = expression(r"\(at line (\d+), column (\d+)\)$")
 
 
 def _told_place(text: str, error: str) -> tuple[int, int]:

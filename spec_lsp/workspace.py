@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.expressions import expression
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import (
     MAX_DOCUMENT,
@@ -401,10 +402,10 @@ LOCKS = (
 )
 PIN_FILES = ("requirements.txt", "requirements", "constraints.txt", *LOCKS)
 """What pins a release in most folders: `requirements` is a folder, others have longer names."""
-_PIN = re.compile(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.+]*)", re.MULTILINE)
-_COMMENT = re.compile(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
-_PIPFILE = re.compile(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
-_LOCKED = re.compile(r'name = "sglang"\s*\nversion = "([^"]+)"')
+_PIN = expression(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.+]*)", re.MULTILINE)
+_COMMENT = expression(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
+_PIPFILE = expression(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
+_LOCKED = expression(r'name = "sglang"\s*\nversion = "([^"]+)"')
 
 
 def _names_in(folder: str, area: Area) -> list[str]:

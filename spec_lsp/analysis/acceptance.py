@@ -8,7 +8,6 @@ out: somebody meant it. Where only the writer knows what is missing (a draft's p
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
@@ -19,6 +18,7 @@ from spec_lsp.analysis.candidates import SIZES, trial_setting, values_of
 from spec_lsp.analysis.judge import ModelSource, RunFinding, RunResult, findings_of, is_open, run
 from spec_lsp.catalog.binding import Binding, Setting, Unknown
 from spec_lsp.catalog.model import Flag
+from spec_lsp.expressions import expression
 from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Word, literal
@@ -313,5 +313,5 @@ def _is_free_text(flag: Flag) -> bool:
     return flag.action == "lora-paths" or written
 
 
-_OF_ITS_WRITER = re.compile(r"(?:paths?|file|cert|certs|dir|folder|urls?|addr|token_map|extra_config|corpus)$")
+_OF_ITS_WRITER = expression(r"(?:paths?|file|cert|certs|dir|folder|urls?|addr|token_map|extra_config|corpus)$")
 """Fields whose value lies with whoever writes the launch: a model, a file, an address."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 
+from spec_lsp.expressions import expression
 from spec_lsp.facts.clues import is_unreleased
 from spec_lsp.syntax.launch import Document, Launch
 
-_SOURCES = re.compile(r"sgl|(?:^|/)python/?(?:$|:)", re.IGNORECASE)
+_SOURCES = expression(r"sgl|(?:^|/)python/?(?:$|:)", re.IGNORECASE)
 """An entry of PYTHONPATH that holds SGLang: a folder named like it, or `python`, where SGLang's repository keeps its package."""
 
-_LAUNCHER = re.compile(
+_LAUNCHER = expression(
     r"(?:^|[\s\"'\[=])(?P<path>(?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.(?:sh|bash)|(?:\.{1,2})?/[\w./-]+)(?=[\s\"',\]]|$)"
 )
-_PROGRAMS = re.compile(r"/s?bin/|/(?:env|tini|dumb-init|python[\d.]*)$")
+_PROGRAMS = expression(r"/s?bin/|/(?:env|tini|dumb-init|python[\d.]*)$")
 """Paths of programs that hand on what they are given and read no variable of SGLang's."""
 
 

@@ -30,6 +30,7 @@ from spec_lsp.catalog.keywords import fields_of
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
+from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.well_known import ids
@@ -146,10 +147,10 @@ def _known(
 
 # --- in a comment to spec-lsp ------------------------------------------------------------------------------------------
 
-_DIRECTIVE = re.compile(r"(?:#|//)\s*spec-lsp:(?P<said>[^\"\\]*)\Z")
-_NAMES = re.compile(r"\s*ignore(?:-file)?\s*\[(?:[^\]]*,)?\s*(?P<typed>[\w-]*)\Z")
-_SETTING = re.compile(r"(?:.*[\s,])?(?P<name>sglang|gpu)=(?P<typed>[\w.-]*)\Z")
-_START = re.compile(r"(?:.*[\s,])?(?P<typed>[\w-]*)\Z")
+_DIRECTIVE = expression(r"(?:#|//)\s*spec-lsp:(?P<said>[^\"\\]*)\Z")
+_NAMES = expression(r"\s*ignore(?:-file)?\s*\[(?:[^\]]*,)?\s*(?P<typed>[\w-]*)\Z")
+_SETTING = expression(r"(?:.*[\s,])?(?P<name>sglang|gpu)=(?P<typed>[\w.-]*)\Z")
+_START = expression(r"(?:.*[\s,])?(?P<typed>[\w-]*)\Z")
 
 
 def _in_directive(analysis: Analysis, offset: int) -> Completion | None:

@@ -18,6 +18,7 @@ from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.model import Catalog
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest, releases
+from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, Hardware
 from spec_lsp.resolution.engine import Rule
 
@@ -28,26 +29,26 @@ MAX_LINE = 100_000
 MAX_VALUE = 10_000
 """Characters of a printed setting that may be read."""
 
-PREFIX = re.compile(r"^(?:[\w./-]+\s*\|\s?|\S+\s+(?:stdout|stderr)\s+[FP]\s)")
+PREFIX = expression(r"^(?:[\w./-]+\s*\|\s?|\S+\s+(?:stdout|stderr)\s+[FP]\s)")
 """What Compose, Kubernetes and container runtimes write before each line."""
-COLOUR = re.compile(r"\x1b\[[0-9;]*m")
-START = re.compile(r"Traceback \(most recent call last\):")
-FRAME = re.compile(r'File "(?P<file>[^"\n]{1,500})", line \d+, in (?P<function>[\w.<>]{1,200})')
-EXCEPTION = re.compile(
+COLOUR = expression(r"\x1b\[[0-9;]*m")
+START = expression(r"Traceback \(most recent call last\):")
+FRAME = expression(r'File "(?P<file>[^"\n]{1,500})", line \d+, in (?P<function>[\w.<>]{1,200})')
+EXCEPTION = expression(
     r"^(?:[\w.]{1,200}\.)?(?P<name>[A-Z]\w{0,80}(?:Error|Exception|Exit|Interrupt|Warning)|Exception)(?::\s?(?P<message>.*))?$"
 )
-ARGPARSE = re.compile(r"\berror: (?P<said>(?:argument|unrecognized|ambiguous|the following|invalid)\b.*)")
-COMMAND = re.compile(
+ARGPARSE = expression(r"\berror: (?P<said>(?:argument|unrecognized|ambiguous|the following|invalid)\b.*)")
+COMMAND = expression(
     r"(?P<command>(?:(?<!\S)\S*python[\d.]*\s+(?:-\w+\s+){0,20}?-m\s+sglang\.launch_server|\bsglang\s+serve|\bsglang\.launch_server)\s.*)"
 )
-SETTINGS = re.compile(r"\b(?:server_args=)?ServerArgs\(")
-RELEASE = re.compile(
+SETTINGS = expression(r"\b(?:server_args=)?ServerArgs\(")
+RELEASE = expression(
     r"\bsglang(?:\[[^\]]{0,200}\])?(?:==|-v?|:v?|\s+v?|/)(?P<release>\d+\.\d+\.\d+(?:\.?post\d+)?)\b", re.IGNORECASE
 )
-WORD = re.compile(r"[a-z][a-z0-9]{2,}")
+WORD = expression(r"[a-z][a-z0-9]{2,}")
 
 _TITLES = "|".join(re.escape(d.title) for d in sorted(DEVICES.values(), key=lambda d: -len(d.title)))
-GPU = re.compile(rf"(?:NVIDIA|AMD Instinct) (?P<title>{_TITLES})\b")
+GPU = expression(rf"(?:NVIDIA|AMD Instinct) (?P<title>{_TITLES})\b")
 
 ARGUMENT_RULES: tuple[tuple[str, str], ...] = (
     ("unrecognized arguments: -", "unknown-flag"),
@@ -62,7 +63,7 @@ ARGUMENT_RULES: tuple[tuple[str, str], ...] = (
 )
 """Which rule an error of argparse belongs to, by its words (Python's own, whatever its release)."""
 
-OUT_OF_MEMORY = re.compile(r"out of memory|OutOfMemoryError|cudaErrorMemoryAllocation", re.IGNORECASE)
+OUT_OF_MEMORY = expression(r"out of memory|OutOfMemoryError|cudaErrorMemoryAllocation", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,11 +165,11 @@ def _settings(lines: Sequence[str]) -> Mapping[str, Any]:
     return {}
 
 
-KEYWORD = re.compile(
+KEYWORD = expression(
     r"\s*(?P<name>[a-z_]\w*)="
     r"(?P<value>(?:'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|\[[^\[\]]*\])\s*|[^,()\[\]{}]+)(?:,|\)|$)"
 )
-OTHER = re.compile(r"[^,]*,?")
+OTHER = expression(r"[^,]*,?")
 
 
 def _keywords(text: str) -> Iterator[tuple[str, Any]]:

@@ -7,7 +7,6 @@ silences.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -30,6 +29,7 @@ from spec_lsp.analysis.rules import (
 )
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.release import Release
+from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.quantization import checkpoint_config
 from spec_lsp.resolution.engine import Change, Config, Rule
@@ -116,7 +116,7 @@ def cross_launch_findings(
     return [*_prefill_and_decode(servers), *_ranks(servers), *_one_node(document, servers)]
 
 
-ROLE = re.compile("disagg|node.rank")
+ROLE = expression("disagg|node.rank")
 
 
 def _tells_role(launch: Launch) -> bool:

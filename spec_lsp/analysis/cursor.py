@@ -13,6 +13,7 @@ from typing import Literal
 
 from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.reading import read_document
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Document, EmbeddedFile, Launch
 from spec_lsp.syntax.word import Place, Word, literal
 
@@ -100,9 +101,9 @@ def spot(document: Document, offset: int, workspace: Workspace) -> Spot | None:
 
 LONGEST = 80
 """Characters of a name at most."""
-ENGINE = re.compile(r"\b(?:Engine|ServerArgs|Runtime)\b")
-_BEFORE = re.compile(r"[(,\s\"][A-Za-z_]?\w*\Z")
-_BEHIND = re.compile(r"\w*[ \t]*(?P<next>=(?!=)|[,)\r\n#\\]|\Z)")
+ENGINE = expression(r"\b(?:Engine|ServerArgs|Runtime)\b")
+_BEFORE = expression(r"[(,\s\"][A-Za-z_]?\w*\Z")
+_BEHIND = expression(r"\w*[ \t]*(?P<next>=(?!=)|[,)\r\n#\\]|\Z)")
 
 
 def _at_a_name(document: Document, offset: int, workspace: Workspace) -> Spot | None:
@@ -213,11 +214,11 @@ def _with_variant(launch: Launch, number: int, **changes: object) -> Launch:
 
 # --- lines of a `--config` file ----------------------------------------------------------------------------------------
 
-_KEY = re.compile(r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<key>[\w-]*)\Z")
-_VALUE = re.compile(r"[ \t]*(?P<q>[\"']?)(?P<key>[A-Za-z][\w-]*)(?P=q)[ \t]*:(?P<blank>[ \t]*)(?P<value>.*)\Z")
-_ITEM = re.compile(r"[ \t]*-[ \t]+(?P<value>.*)\Z")
-_ITEM_LINE = re.compile(r"[ \t]*(?:-(?:[ \t]|\Z)|#|\Z)")
-_LAST = re.compile(r"(?:.*[\[,][ \t]*)?(?P<quote>[\"']?)(?P<text>[^\s\"'\[\],{}#]*)\Z")
+_KEY = expression(r"(?P<indent>[ \t]*)(?P<quote>[\"']?)(?P<key>[\w-]*)\Z")
+_VALUE = expression(r"[ \t]*(?P<q>[\"']?)(?P<key>[A-Za-z][\w-]*)(?P=q)[ \t]*:(?P<blank>[ \t]*)(?P<value>.*)\Z")
+_ITEM = expression(r"[ \t]*-[ \t]+(?P<value>.*)\Z")
+_ITEM_LINE = expression(r"[ \t]*(?:-(?:[ \t]|\Z)|#|\Z)")
+_LAST = expression(r"(?:.*[\[,][ \t]*)?(?P<quote>[\"']?)(?P<text>[^\s\"'\[\],{}#]*)\Z")
 """The last word of a value: after the bracket or comma of a list, without its quote."""
 
 

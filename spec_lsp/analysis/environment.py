@@ -20,20 +20,21 @@ from spec_lsp.catalog.history import Replacement, replacement, variable_span
 from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, releases
+from spec_lsp.expressions import expression
 from spec_lsp.facts.clues import image_parts, is_official, release_of
 from spec_lsp.facts.environment import FALSE, TRUE
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.launch import Document, Edit, Launch
 from spec_lsp.syntax.word import Place, Word, hull
 
-_OURS = re.compile(r"(?:SGLANG|SGL)_[A-Z0-9_]+")
-_PRIVATE = re.compile(
+_OURS = expression(r"(?:SGLANG|SGL)_[A-Z0-9_]+")
+_PRIVATE = expression(
     r"_(?:ARGS?|BIN|BRANCH|CLIENT|CMD|COMMAND|COMMIT|CONFIG|CONTAINER|DIR|FLAGS|GIT|HOME|HOST|ID|IMAGE|IP|KEY|LAUNCH\w*|LOGS?|MODEL\w*|"
     r"NAME|NODES?|OPTS?|OPTIONS|OVERRIDES?|PATH|PIDS?|PORTS?|PYTHON\w*|REF|REPO|ROOT|SCRIPT|SERVER|SHA|SRC|TAG|TOKEN|URI|URL|VENV|VER|"
     r"VERSION|WHEEL|WORKDIR)\d*$"
 )
 """Names that scripts invent for themselves and for what they start besides SGLang."""
-_OTHER_PROGRAMS = re.compile(
+_OTHER_PROGRAMS = expression(
     r"(?:SGLANG|SGL)_(?:ROUTER|KERNEL|GATEWAY|JAX|OPERATOR|RUNTIME|CI|TEST|BENCH|BUILD|DOCKER|SIDECAR)_"
 )
 _MOST_SIMILAR = 0.9
@@ -285,8 +286,8 @@ def _gone(name: str, assumed: Assumed) -> bool:
     return assumed.release_named
 
 
-_OPENS = re.compile(r"(?:\bthen|\belse|\bdo|\{|\)|;)[ \t]*$")
-_CLOSES = re.compile(r"[ \t]*(?:fi|done|else|elif|esac|;;|\})")
+_OPENS = expression(r"(?:\bthen|\belse|\bdo|\{|\)|;)[ \t]*$")
+_CLOSES = expression(r"[ \t]*(?:fi|done|else|elif|esac|;;|\})")
 
 
 def _removed(text: str, whole: Place) -> Edit | None:

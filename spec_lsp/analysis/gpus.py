@@ -15,6 +15,7 @@ from spec_lsp.analysis.judge import Verdict, is_open
 from spec_lsp.analysis.report import Diagnostic, Related
 from spec_lsp.analysis.rules import MORE_GPUS_THAN_VISIBLE
 from spec_lsp.catalog.binding import Binding
+from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.syntax.launch import Clue, Document, Launch, Variant
 from spec_lsp.syntax.word import Place
@@ -125,7 +126,7 @@ _ON_A_NODE = frozenset(
 """What gives GPUs to each node or container. `count` and `device_ids` are Compose's, `accelerators` is SkyPilot's."""
 _IN_ALL = frozenset(("--gpus", "-G"))
 """Slurm's number for all nodes together; `docker run` has one."""
-_OPTION = re.compile(
+_OPTION = expression(
     r"(?<![\w./-])(?:(?:--gres|--gpus-per-node|--gpus|-G)(?:=|\s+)"
     r"|(?:nvidia\.com/gpu|amd\.com/gpu|device_ids|count|accelerators)[\"']?\s*:\s*)[\"'\[{]*$"
 )

@@ -6,7 +6,6 @@ Plain Markdown over character offsets; the server turns it into the protocol's.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -26,6 +25,7 @@ from spec_lsp.catalog.model import SUPPRESS, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
 from spec_lsp.catalog.unknown import Unknown
+from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.methods import needed, requirements
 from spec_lsp.resolution.engine import RULES, Config, Rule
@@ -350,7 +350,7 @@ def because(lacking: NotKnown, setting: Setting | None = None) -> str:
     return f"{subject} depends on {named}: {sentence(why)}"
 
 
-_LINK = re.compile(r"depends on (?P<what>[^:]+): ")
+_LINK = expression(r"depends on (?P<what>[^:]+): ")
 """A link of the chain from a value to what cannot be told at last."""
 
 

@@ -15,12 +15,13 @@ from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import UNKNOWN_DIRECTIVE, UNUSED_IGNORE
 from spec_lsp.analysis.worlds import directive_values
 from spec_lsp.catalog.release import Release
+from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, find
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.word import Place
 
-IGNORE = re.compile(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\]")
+IGNORE = expression(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\]")
 
 
 @dataclass(frozen=True, slots=True)

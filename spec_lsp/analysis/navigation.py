@@ -5,7 +5,6 @@ Plain data in character offsets; the server turns it into the protocol's.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -15,10 +14,11 @@ from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.catalog.binding import Setting
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Place, Word
 
 HUB = "https://huggingface.co/"
-MODEL_ID = re.compile(r"(?![.-])[A-Za-z0-9._-]{1,96}/(?![.-])[A-Za-z0-9._-]{1,96}(?<![.-])")
+MODEL_ID = expression(r"(?![.-])[A-Za-z0-9._-]{1,96}/(?![.-])[A-Za-z0-9._-]{1,96}(?<![.-])")
 """What a model id of the Hugging Face Hub looks like: ORG/NAME."""
 
 MODEL_FIELDS = ("model_path", "speculative_draft_model_path", "tokenizer_path")

@@ -7,7 +7,6 @@ that could belong to one.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -15,6 +14,7 @@ from typing import Any, Literal
 from spec_lsp.catalog.converters import Refusal, convert, lora_paths
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.unknown import Unknown
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Word
 
 Kind = Literal[
@@ -29,7 +29,7 @@ Kind = Literal[
     "required",
 ]
 
-_NEGATIVE_NUMBER = re.compile(r"-\d+$|-\d*\.\d+$")
+_NEGATIVE_NUMBER = expression(r"-\d+$|-\d*\.\d+$")
 _CLASSIFY, _CONSUME, _REQUIRED, _LEFT_OVER = range(4)
 """argparse reports one error: the first of the first of these phases that has any."""
 

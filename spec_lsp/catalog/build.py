@@ -25,8 +25,9 @@ from spec_lsp.catalog.model import ACTIONS, Action, Flag, Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.source import ACTION_NAMES, Reading, is_deprecated, read_flags, replacement_in
 from spec_lsp.catalog.variables import read_variables
+from spec_lsp.expressions import expression
 
-_VERSION = re.compile(r"^\s*(?:__version__|version)\s*=.*?['\"]([0-9][^'\"]*)['\"]", re.MULTILINE)
+_VERSION = expression(r"^\s*(?:__version__|version)\s*=.*?['\"]([0-9][^'\"]*)['\"]", re.MULTILINE)
 _SCRIPT = Path(__file__).with_name("introspect.py")
 
 

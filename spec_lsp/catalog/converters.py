@@ -8,12 +8,12 @@ and Python's own `int`, `float` and `json.loads`.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from decimal import Decimal
 from typing import Any, NoReturn
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.expressions import expression
 
 
 class Refusal(Exception):  # noqa: N818 - what SGLang answers, not a failure of ours
@@ -28,7 +28,7 @@ class Refusal(Exception):  # noqa: N818 - what SGLang answers, not a failure of 
 
 Converter = Callable[[str, Release], Any]
 
-_SUFFIXED = re.compile(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)")
+_SUFFIXED = expression(r"(\d+(?:\.\d+)?)(Ki|Mi|Gi|Ti|k|M|G|T)")
 _POWERS = {"k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40}
 _NO_PIECEWISE = Release(0, 5, 22)
 """First release that refuses `tc_piecewise` before it looks at the choices."""

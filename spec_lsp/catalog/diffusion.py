@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-FLAGS = re.compile(
+from spec_lsp.expressions import expression
+
+FLAGS = expression(
     r"--(?:num-gpus|ulysses-degree|ring-degree|sp-degree|cfg-parallel-size|enable-cfg-parallel|num-inference-steps|guidance-scale(?:-2)?|"
     r"num-frames|fps|(?:vae|dit|text-encoder|image-encoder)-cpu-offload|dit-[\w-]+|vae-[\w-]+|transformer-weights-path|pin-cpu-memory|"
     r"use-fsdp-inference|hsdp-[\w-]+|enable-teacache|cache-dit-config|diffusers-[\w-]+|pipeline-class-name|workload-type|webui(?:-port)?|"
@@ -18,7 +20,7 @@ FLAGS = re.compile(
 )
 """Flags of `multimodal_gen/runtime/server_args.py` (0.5.5 to 0.5.23) that `ServerArgs` never had."""
 
-MODELS = re.compile(
+MODELS = expression(
     r"(?:\A|/)(?:FLUX[.\d]|Wan2|Wan-AI/|Qwen-Image|HunyuanVideo|Hunyuan3D|Z-Image|stable-diffusion|LTX-?(?:Video|2)|FastWan|FastHunyuan|"
     r"GLM-Image|MOVA|SANA|Helios|Cosmos-?(?:Predict|Transfer))|-diffusers\Z|diffusion(?!gemma)", re.I
 )  # fmt: skip

@@ -9,7 +9,6 @@ from __future__ import annotations
 import ast
 import functools
 import operator
-import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
 
 MAX_DEPTH = 60
@@ -30,7 +30,7 @@ FAILS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError, OSError,
 )  # fmt: skip
 """What reading and evaluating anybody's source may end in: then nothing is told."""
-WIDTHS = re.compile(r"\d{4}|\*|\{[^{}]*\{")
+WIDTHS = expression(r"\d{4}|\*|\{[^{}]*\{")
 """What a text to be formatted may have that makes it very long."""
 
 

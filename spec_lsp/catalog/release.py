@@ -6,7 +6,9 @@ import functools
 import re
 from typing import NamedTuple
 
-_NAME = re.compile(
+from spec_lsp.expressions import expression
+
+_NAME = expression(
     r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.?(post|rc|a|b|dev)(\d+))?(?:\+[0-9A-Za-z.]+)?", re.ASCII | re.IGNORECASE
 )
 _STAGES = {"dev": -4, "a": -3, "b": -2, "rc": -1, "post": 1}

@@ -16,8 +16,9 @@ from typing import Any
 
 from spec_lsp.catalog.evaluate import FAILS, CannotTell, Class, Foreign, Function, Member, Module, Tree, run
 from spec_lsp.catalog.model import SUPPRESS, Action, Flag
+from spec_lsp.expressions import expression
 
-_DEPRECATED = re.compile(r"\W*(deprecated|removed)\b", re.IGNORECASE)
+_DEPRECATED = expression(r"\W*(deprecated|removed)\b", re.IGNORECASE)
 ACTION_NAMES: dict[str, Action] = {
     "store": "store",
     "_StoreAction": "store",
@@ -165,7 +166,7 @@ def _flag(names: list[str], given: dict[str, Any], help_text: str) -> Flag:
     )
 
 
-_FLAG_OR_VARIABLE = re.compile(r"--[a-z0-9][a-z0-9-]*[a-z0-9](?:=\w+)?|SGLANG_[A-Z0-9_]+(?:=\w+)?")
+_FLAG_OR_VARIABLE = expression(r"--[a-z0-9][a-z0-9-]*[a-z0-9](?:=\w+)?|SGLANG_[A-Z0-9_]+(?:=\w+)?")
 
 
 def replacement_in(names: list[str], new_flag: str | None, advice: str, deprecated: bool) -> str:

@@ -8,17 +8,17 @@ string.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from spec_lsp.catalog.evaluate import CannotTell, Module, Tree
 from spec_lsp.catalog.model import Variable, VariableType
+from spec_lsp.expressions import expression
 
-_NAME = re.compile(r"(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]")
-_FLAG = re.compile(r"--[a-z0-9][a-z0-9-]+")
-_SAID_REMOVED = re.compile(r"((?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]) (?:has been|was|is) (?:removed|deprecated)")
+_NAME = expression(r"(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]")
+_FLAG = expression(r"--[a-z0-9][a-z0-9-]+")
+_SAID_REMOVED = expression(r"((?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]) (?:has been|was|is) (?:removed|deprecated)")
 _DECLARED: tuple[tuple[str, VariableType], ...] = (
     ("EnvBool", "bool"),
     ("EnvInt", "int"),

@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
+from spec_lsp.expressions import expression
 from spec_lsp.files import MAX_SETTINGS, Area, UnreadableError, checkout_of, read_named
 from spec_lsp.patterns import Patterns
 
@@ -131,9 +132,9 @@ def user_excludes() -> list[str]:
     return []
 
 
-_HEADER = re.compile(r"\s*\[\s*([-.\w]+)\s*(\"(?:[^\"\\]|\\.)*\")?\s*\]")
-_VARIABLE = re.compile(r"\s*([A-Za-z][-A-Za-z0-9]*)\s*(?:=\s*(.*))?")
-_PIECE = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|\\(.)|([#;].*)|([^\"\\#;]+)|(.)", re.DOTALL)
+_HEADER = expression(r"\s*\[\s*([-.\w]+)\s*(\"(?:[^\"\\]|\\.)*\")?\s*\]")
+_VARIABLE = expression(r"\s*([A-Za-z][-A-Za-z0-9]*)\s*(?:=\s*(.*))?")
+_PIECE = expression(r"\"((?:[^\"\\]|\\.)*)\"|\\(.)|([#;].*)|([^\"\\#;]+)|(.)", re.DOTALL)
 
 
 def git_configuration(path: str, depth: int = 0) -> Iterator[tuple[str, str]]:

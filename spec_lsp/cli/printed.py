@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any, TextIO
 
+from spec_lsp.expressions import expression
+
 _BIDIRECTIONAL = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _DANGEROUS = f"\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDIRECTIONAL}"
 
@@ -50,7 +52,7 @@ def _escaped(c: str) -> str:
 
 # --- text for programs -----------------------------------------------------------------------------------------------
 
-_UNSAFE_IN_JSON = re.compile(f"[{_DANGEROUS}]")
+_UNSAFE_IN_JSON = expression(f"[{_DANGEROUS}]")
 
 
 def json_text(value: Any, **options: Any) -> str:
@@ -70,7 +72,7 @@ def in_utf_8(stream: TextIO) -> TextIO:
 
 # --- standard output and standard error ------------------------------------------------------------------------------
 
-_UNSAFE = re.compile(
+_UNSAFE = expression(
     # our own colours, the line of progress, and line ends of Windows are let through
     r"(?P<own>\x1b\[[0-9;]*m|\r\x1b\[K|\r\n)|"
     rf"(?P<bad>[\x00-\x08\x0b-\x1f{_DANGEROUS}])|"
@@ -78,7 +80,7 @@ _UNSAFE = re.compile(
     r"(?P<command>#(?=#(?:\[|vso\[|teamcity\[)))|(?P<first>^[^\S\n]*:)(?=:)",
     re.MULTILINE,
 )
-_ANY_UNSAFE = re.compile(rf"[\x00-\x08\x0b-\x1f{_DANGEROUS}]|##|::")
+_ANY_UNSAFE = expression(rf"[\x00-\x08\x0b-\x1f{_DANGEROUS}]|##|::")
 
 
 class Guarded:

@@ -27,6 +27,7 @@ from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.table import fold, table, width
 from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Config
@@ -34,7 +35,7 @@ from spec_lsp.syntax.launch import Program
 
 WIDEST_VALUE = 28
 """Characters of a value in the table; `--json` has all of it."""
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
+_VARIABLE = expression(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)

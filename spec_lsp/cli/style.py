@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import re
 from dataclasses import dataclass
 from typing import TextIO
+
+from spec_lsp.expressions import expression
 
 _CODES = {
     "bold": "1", "error": "1;31", "warning": "1;33", "information": "1;34", "hint": "1;36", "frame": "34", "good": "32",
 }  # fmt: skip
-_CODE_SPAN = re.compile(r"`([^`\n]+)`")
-_ANSI = re.compile(r"\x1b\[[0-9;]*m")
+_CODE_SPAN = expression(r"`([^`\n]+)`")
+_ANSI = expression(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)

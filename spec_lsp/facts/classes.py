@@ -7,13 +7,13 @@ data/classes.json has for each class that an `architectures` of config.json can 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.expressions import expression
 
 
 class ClassFacts(NamedTuple):
@@ -46,7 +46,7 @@ def class_facts(name: str, release: Release) -> ClassFacts | None:
     return None if found is None else ClassFacts(**{**found, "captures": tuple(found["captures"])})
 
 
-_NO_TARGET = re.compile(
+_NO_TARGET = expression(
     "NextN|MTP|Eagle|Draft|DSpark|Assistant|LiLiCorr|MindSpore|Transformers|TorchNative|Bert|Roberta|Contriever|CLIP|Embedding"
     "|Bidirectional|Classification|Reward|PixtralVision"
 )

@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeVar
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.facts.instances import instance
 from spec_lsp.syntax.launch import Clue
 
 # --- the release -------------------------------------------------------------------------------------------------------
 
-_NOT_THE_SERVER = re.compile(
+_NOT_THE_SERVER = expression(
     r"sgl(?:ang)?[-_](?:router|sidecar|runtime|gateway|model-gateway|jax|kernel|diffusion|operator|client|bench|test)"
     r"|dynamo|nvcr\.io[/#]nvidia[/+]sglang",
     re.IGNORECASE,
@@ -24,12 +25,12 @@ _NOT_THE_SERVER = re.compile(
 """Images with a numbering of their own: the router, Dynamo's runtimes (1.x), NGC's calendar (25.12), …"""
 
 _RELEASE = r"(?P<release>\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![\w.]*dev\d)(?=$|[-_.+])"
-_TAG = re.compile(rf"(?:^|sgl(?:ang|-dev)[-_]?)v?{_RELEASE}", re.IGNORECASE)
-_ARCHIVE = re.compile(rf"sgl(?:ang|-dev)[\w-]*?[+:_@#-]v?{_RELEASE}", re.IGNORECASE)
-_ARCHIVE_END = re.compile(r"\.(?:sqsh|sif|squashfs|tar|tar\.gz)$", re.IGNORECASE)
-_PIN = re.compile(r"sglang\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<release>[0-9][\w.+!]*)(?P<more>.*)", re.IGNORECASE)
+_TAG = expression(rf"(?:^|sgl(?:ang|-dev)[-_]?)v?{_RELEASE}", re.IGNORECASE)
+_ARCHIVE = expression(rf"sgl(?:ang|-dev)[\w-]*?[+:_@#-]v?{_RELEASE}", re.IGNORECASE)
+_ARCHIVE_END = expression(r"\.(?:sqsh|sif|squashfs|tar|tar\.gz)$", re.IGNORECASE)
+_PIN = expression(r"sglang\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<release>[0-9][\w.+!]*)(?P<more>.*)", re.IGNORECASE)
 
-_OFFICIAL = re.compile(r"(?:^|/)(?:lmsysorg/sglang(?:-\w+)?|rocm/sgl-dev|ascend/sglang)$")
+_OFFICIAL = expression(r"(?:^|/)(?:lmsysorg/sglang(?:-\w+)?|rocm/sgl-dev|ascend/sglang)$")
 _OLDEST, _NEXT_MAJOR = Release(0, 3, 0), Release(1, 0, 0)
 
 
@@ -114,7 +115,7 @@ _TAG_HARDWARE: tuple[tuple[str, str], ...] = (
 
 _CUDA = tuple(f for f in FAMILIES.values() if f.platform == "cuda")
 _HIP = tuple(f for f in FAMILIES.values() if f.platform == "hip")
-_PRODUCT = re.compile(r"(?:gpu|gres):(?P<name>[A-Za-z][\w.-]*)")
+_PRODUCT = expression(r"(?:gpu|gres):(?P<name>[A-Za-z][\w.-]*)")
 
 
 def hardware_of(clue: Clue) -> Hardware | None:
@@ -158,9 +159,9 @@ def _of_maker(text: str) -> tuple[Hardware, ...]:
 
 
 _MAKERS_VARIABLES = (
-    (re.compile(r"(?:HIP|ROCR|HSA|RCCL|MIOPEN)_|SGLANG_(?:USE_)?(?:AITER|ROCM)"), "hip"),
-    (re.compile(r"(?:ASCEND|HCCL)_"), "npu"),
-    (re.compile(r"(?:CUDA|NVIDIA|NCCL|NVSHMEM)_"), "cuda"),
+    (expression(r"(?:HIP|ROCR|HSA|RCCL|MIOPEN)_|SGLANG_(?:USE_)?(?:AITER|ROCM)"), "hip"),
+    (expression(r"(?:ASCEND|HCCL)_"), "npu"),
+    (expression(r"(?:CUDA|NVIDIA|NCCL|NVSHMEM)_"), "cuda"),
 )
 """Variables that a maker's software reads, the surest first: ROCm's takes CUDA's and NCCL's names too."""
 
@@ -252,7 +253,7 @@ def _words(text: str) -> Iterable[str]:
     yield from re.split(r"[^A-Za-z0-9]+", text)
 
 
-_IN_NAME = re.compile(r"(?<![a-z0-9])(" + "|".join(sorted(DEVICES, key=len, reverse=True)) + r")(?![a-z0-9])")
+_IN_NAME = expression(r"(?<![a-z0-9])(" + "|".join(sorted(DEVICES, key=len, reverse=True)) + r")(?![a-z0-9])")
 _NO_HINT = frozenset(("cpu", "thor", "t4", "l4", "a10"))
 """Too short, or too likely to mean something else in a file's name."""
 

@@ -5,8 +5,7 @@ Names that hold the device's own (`p6-b200.48xlarge`, `BM.GPU.H200.8`, `Standard
 
 from __future__ import annotations
 
-import re
-
+from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, Hardware
 
 _AWS = "docs.aws.amazon.com/ec2/latest/instancetypes/ac.html"
@@ -44,7 +43,7 @@ INSTANCES: tuple[tuple[str, str, str], ...] = (
 _SIZES = {_AWS: r"\.(?:\d*xlarge|metal[\w-]*)", _GOOGLE: r"-\d+g?", _AZURE: "", _ORACLE: r"\.\d+"}
 """What stands behind these parts."""
 _PATTERNS = tuple(
-    (re.compile(rf"(?:(?:ml\.)?(?:{name}){_SIZES[source]}|family=(?:{name}))\Z"), device)
+    (expression(rf"(?:(?:ml\.)?(?:{name}){_SIZES[source]}|family=(?:{name}))\Z"), device)
     for name, device, source in INSTANCES
 )
 

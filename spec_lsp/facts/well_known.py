@@ -10,12 +10,12 @@ model's own config.json.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.facts.model import ModelFacts
 
 _CACHE_FOLDER = "models--"
@@ -49,7 +49,7 @@ QUANTIZING_CHANGES = frozenset(("dtype", "torch_dtype", "num_nextn_predict_layer
 """Keys that quantizing a model may change, beside the quantization itself: AWQ copies compute in float16, many leave the MTP layers out."""
 
 
-_QUANTIZED = re.compile(
+_QUANTIZED = expression(
     r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48]|fp[48]|int[48]|w[48]a(?:4|8|16)(?:fp8)?|[48]bits?|bnb|bf16|modelopt|marlin|modelslim|"
     r"quantized|dynamic|block|channel|static|kv|mix(?:ed)?|g(?:32|64|128)|sym|hf|v[12]|unsloth|uncensored|abliterated)$"
 )

@@ -9,9 +9,10 @@ too. `program=serve` makes it an argument list of `sglang serve`.
 
 from __future__ import annotations
 
-import re
 import shlex
 from dataclasses import dataclass, field
+
+from spec_lsp.expressions import expression
 
 IDS = {
     "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",
@@ -108,4 +109,4 @@ def in_lines(command: str, width: int) -> list[str]:
 
 CONTINUED = " \\"
 
-_MODEL = re.compile(r"\{models\}/([\w.-]+)")
+_MODEL = expression(r"\{models\}/([\w.-]+)")

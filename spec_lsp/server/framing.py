@@ -9,15 +9,17 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spec_lsp.expressions import expression
+
 MAX_BODY = 128 * 1024 * 1024
 """Bytes. No message is that long; a header that says so is broken."""
 MAX_LINE = 1024
 MAX_HEADER = 16 * 1024
 """Bytes of one header line, and of all of a message."""
 
-_FIELD = re.compile(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*:[ \t]*([^\r]*?)[ \t]*\r?")
-_NEXT = re.compile(rb"content-length[ \t]*:[ \t]*\d{1,9}[ \t]*\r?\n", re.IGNORECASE)
-_CHARSET = re.compile(rb"charset[ \t]*=[ \t]*\"?([\w-]+)", re.IGNORECASE)
+_FIELD = expression(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*:[ \t]*([^\r]*?)[ \t]*\r?")
+_NEXT = expression(rb"content-length[ \t]*:[ \t]*\d{1,9}[ \t]*\r?\n", re.IGNORECASE)
+_CHARSET = expression(rb"charset[ \t]*=[ \t]*\"?([\w-]+)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 
 import spec_lsp
+from spec_lsp.expressions import expression
 from spec_lsp.server.uris import uri_of
 
-_HEADING = re.compile(r"^### (\S+)\s*$")
+_HEADING = expression(r"^### (\S+)\s*$")
 
 
 def rule_url(rule: str) -> str | None:

@@ -10,7 +10,9 @@ import re
 from functools import lru_cache
 from urllib.parse import quote, unquote
 
-_DRIVE = re.compile(r"^/([A-Za-z]):(?=/|$)")
+from spec_lsp.expressions import expression
+
+_DRIVE = expression(r"^/([A-Za-z]):(?=/|$)")
 
 
 @lru_cache(maxsize=4096)

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Document
 
 Read = Callable[[str], str | None]
@@ -108,7 +109,7 @@ CARRIERS = (
 
 BY_KIND = {carrier.kind: carrier for carrier in CARRIERS}
 LANGUAGES = {language: carrier.kind for carrier in CARRIERS for language in carrier.languages}
-NAMES = tuple((re.compile(carrier.names, re.I), carrier.kind) for carrier in CARRIERS if carrier.names)
+NAMES = tuple((expression(carrier.names, re.I), carrier.kind) for carrier in CARRIERS if carrier.names)
 FENCES = {
     name: carrier.kind for carrier in CARRIERS if carrier.fences is not None for name in (carrier.kind, *carrier.fences)
 }

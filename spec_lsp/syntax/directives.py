@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.word import Place
 
 MARK = "\ufeff"
 """A byte order mark."""
-DIRECTIVE = re.compile(r"#[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
+DIRECTIVE = expression(r"#[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
 
 
 def directives_in(document: str, text: str, start: int, end: int) -> list[Directive]:

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Clue, Document, Edit, EmbeddedFile, Launch, Problem
@@ -18,13 +19,13 @@ from spec_lsp.syntax.source import WordSource, embedded
 from spec_lsp.syntax.strings import json_strings
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
 
-ESCAPE_DIRECTIVE = re.compile(r"(?:#[^\n]*\n)*?#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*\r?(?:\n|\Z)", re.I)
-INSTRUCTION = re.compile(r"[ \t]*([A-Za-z]+)(?=[ \t]|\Z)[ \t]*")
-OPTION = re.compile(r"--[\w-]+(?:=\S*)?[ \t]+")
-HEREDOC = re.compile(r"(?<!<)<<(-?)[ \t]*([\"']?)([A-Za-z_][\w.]*)\2")
-STAGE = re.compile(r"(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
-NAME = re.compile(r"[A-Za-z_]\w*")
-BLANKS = re.compile(r"[ \t]*")
+ESCAPE_DIRECTIVE = expression(r"(?:#[^\n]*\n)*?#[ \t]*escape[ \t]*=[ \t]*([`\\])[ \t]*\r?(?:\n|\Z)", re.I)
+INSTRUCTION = expression(r"[ \t]*([A-Za-z]+)(?=[ \t]|\Z)[ \t]*")
+OPTION = expression(r"--[\w-]+(?:=\S*)?[ \t]+")
+HEREDOC = expression(r"(?<!<)<<(-?)[ \t]*([\"']?)([A-Za-z_][\w.]*)\2")
+STAGE = expression(r"(\S+)(?:[ \t]+[Aa][Ss][ \t]+(\S+))?")
+NAME = expression(r"[A-Za-z_]\w*")
+BLANKS = expression(r"[ \t]*")
 SHELL = ("/bin/sh", "-c")
 BUILD_ARGUMENT = "a build argument"
 BASE_IMAGE = "from the base image"
@@ -358,7 +359,7 @@ def _with_documents(source: WordSource, instruction: Instruction) -> Word:
 # --- lists that are none -----------------------------------------------------------------------------------------------
 
 LIST_FOR_A_SHELL = "list-for-a-shell"
-ITEM = re.compile(
+ITEM = expression(
     r"[ \t\r\n]*(?:(?P<string>\"(?:[^\"\\\n]|\\.)*\")|(?P<single>'[^'\"\\\n]*')|(?P<bare>[^\s,\[\]\"']+)|(?P<comma>,)|(?P<close>\]))"
 )
 
@@ -419,7 +420,7 @@ def words_in(text: str) -> Iterator[tuple[int, int]]:
         yield m.span()
 
 
-TOKEN = re.compile(
+TOKEN = expression(
     r"\$\{(?P<braced>[A-Za-z_]\w*)(?:(?P<op>:?[-+?])(?P<word>(?:[^{}\\]|\\.)*))?\}|\$(?P<bare>[A-Za-z_]\w*)|\\(?P<escaped>.)|(?P<quote>[\"'])",
     re.S,
 )

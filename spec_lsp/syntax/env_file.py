@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
-LINE = re.compile(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\r\n]*)", re.M)
+LINE = expression(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\r\n]*)", re.M)
 
 
 def file_variables(path: str, text: str, comments: bool = True, escaped: str = "") -> Iterator[tuple[str, Word]]:

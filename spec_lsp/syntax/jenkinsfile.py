@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
@@ -18,17 +19,17 @@ from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word, literal
 from spec_lsp.syntax.yaml.words import split
 
-TOKEN = re.compile(
+TOKEN = expression(
     r"(?P<comment>//[^\n]*|/\*.*?(?:\*/|\Z))"
     r"|(?P<raw>'''(?:\\.|(?!''').)*?(?:'''|\Z))|(?P<text>\"\"\"(?:\\.|(?!\"\"\").)*?(?:\"\"\"|\Z))"
     r"|(?P<raw1>'(?:\\.|[^'\\\n])*'?)|(?P<text1>\"(?:\\.|[^\"\\\n])*\"?)"
     r"|(?P<name>[A-Za-z_]\w*)|(?P<mark>[^\s\w])|(?P<line>\n)",
     re.S,
 )
-ESCAPE = re.compile(r"\\(?:u+[0-9a-fA-F]{4}|\r\n|.)", re.S)
+ESCAPE = expression(r"\\(?:u+[0-9a-fA-F]{4}|\r\n|.)", re.S)
 SIMPLE = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "s": " ", "\n": "", "\r\n": ""}
-INTERPOLATION = re.compile(r"\\.|\$\{(?P<code>[^{}]*)\}|\$(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.S)
-DIRECTIVE = re.compile(r"//[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
+INTERPOLATION = expression(r"\\.|\$\{(?P<code>[^{}]*)\}|\$(?P<name>[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*)", re.S)
+DIRECTIVE = expression(r"//[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
 FROM_GROOVY = "computed in the pipeline"
 AGENT_KEYS = ("image", "label", "args", "docker")
 STRINGS = ("raw", "text", "raw1", "text1")

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.env_file import file_variables
@@ -23,24 +24,24 @@ from spec_lsp.syntax.yaml.commands import Reader
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_scalar, items, root_of
 from spec_lsp.syntax.yaml.words import place_in, split, substituted
 
-TOKEN = re.compile(
+TOKEN = expression(
     rf"{JSON_STRING.pattern}|(?P<blank>//[^\n]*|/\*.*?(?:\*/|\Z)|\t|\ufeff)"
     r"|(?P<comma>,)(?=(?:\s|//[^\n]*|/\*.*?\*/)*[\]}])",
     re.S,
 )
 MANIFESTS = ("apiVersion", "services", "containerDefinitions", "containerProperties")
 """Keys at the top of Kubernetes' resources, of Compose files, and of the jobs of Amazon's ECS and Batch."""
-GLANCE = re.compile(rf'"(?:{"|".join(MANIFESTS)}|scripts|configurations|tasks|\w+Command)"\s*:')
+GLANCE = expression(rf'"(?:{"|".join(MANIFESTS)}|scripts|configurations|tasks|\w+Command)"\s*:')
 """What every file that says what runs has."""
-SURROGATE = re.compile(r"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
+SURROGATE = expression(r"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
 LIFECYCLE = (
     "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand",
 )  # fmt: skip
 """What a development container runs, in order (containers.dev/implementors/json_reference)."""
-OWN_VARIABLE = re.compile(r"\$\{[^{}]*\}")
-ANY_VARIABLE = re.compile(r"\$\{[^{}]*\}|\$[A-Za-z_]\w*")
+OWN_VARIABLE = expression(r"\$\{[^{}]*\}")
+ANY_VARIABLE = expression(r"\$\{[^{}]*\}|\$[A-Za-z_]\w*")
 FROM_CODE = "VS Code fills it in"
-DIRECTIVE = re.compile(r"//[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
+DIRECTIVE = expression(r"//[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
 
 
 def read_json(name: str, text: str, read: Read) -> Document:

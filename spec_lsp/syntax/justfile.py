@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem
@@ -18,19 +19,19 @@ from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
 
-ASSIGNMENT = re.compile(r"(?P<export>export[ \t]+)?(?P<name>[A-Za-z_][\w-]*)[ \t]*:=[ \t]*(?P<value>[^\n]*)")
-RECIPE = re.compile(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:\"[^\"\n]*\"|'[^'\n]*'|[^:\n\"'])*):(?!=)[^\n]*")
-PARAMETER = re.compile(
+ASSIGNMENT = expression(r"(?P<export>export[ \t]+)?(?P<name>[A-Za-z_][\w-]*)[ \t]*:=[ \t]*(?P<value>[^\n]*)")
+RECIPE = expression(r"@?(?P<name>[A-Za-z_][\w-]*)(?P<parameters>(?:\"[^\"\n]*\"|'[^'\n]*'|[^:\n\"'])*):(?!=)[^\n]*")
+PARAMETER = expression(
     r"(?P<many>[*+])?(?P<export>\$)?(?P<name>[A-Za-z_][\w-]*)(?:[ \t]*=[ \t]*(?P<value>\"(?:\\.|[^\"\\\n])*\"|'[^'\n]*'|[^\s]+))?"
 )
-LINE = re.compile(r"[^\n]*(?:\n|\Z)")
-INTERPOLATION = re.compile(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
-TOKEN = re.compile(
+LINE = expression(r"[^\n]*(?:\n|\Z)")
+INTERPOLATION = expression(r"\{\{\{\{|\{\{(?P<expression>.*?)\}\}")
+TOKEN = expression(
     r"(?P<blank>[ \t]+)|(?P<raw>'''(?:.|\n)*?'''|'[^'\n]*')|(?P<text>\"\"\"(?:\\.|[^\"\\]|\"(?!\"\"))*\"\"\"|\"(?:\\.|[^\"\\\n])*\")"
     r"|(?P<call>(?:env_var_or_default|env_var|env)\((?P<arguments>[^()\n]*)\))|(?P<name>[A-Za-z_][\w-]*)(?!\()|(?P<plus>\+)|(?P<slash>/)",
 )
-SHELL_SHEBANG = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(?:bash|sh|zsh|dash|ksh)\b")
-CALLS = re.compile(r"(?<![\w./-])just(?:[ \t]+-\S+)*[ \t]+(?P<name>[A-Za-z_][\w-]*)")
+SHELL_SHEBANG = expression(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(?:bash|sh|zsh|dash|ksh)\b")
+CALLS = expression(r"(?<![\w./-])just(?:[ \t]+-\S+)*[ \t]+(?P<name>[A-Za-z_][\w-]*)")
 ON_COMMAND_LINE = "given to the recipe"
 COMPUTED = "computed by just"
 MAX_DEPTH = 20

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import LANGUAGES, NAMES
 
 Kind = str
@@ -11,11 +12,11 @@ Kind = str
 
 INI = frozenset(("ini", "dosini", "conf", "properties"))
 """What clients call systemd units and supervisord's configurations that they do not know as such."""
-INI_NAMES = re.compile(r"\.(?:ini|conf)$", re.I)
-SHELL_NAMES = re.compile(
+INI_NAMES = expression(r"\.(?:ini|conf)$", re.I)
+SHELL_NAMES = expression(
     r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I
 )
-OTHER_NAMES = re.compile(
+OTHER_NAMES = expression(
     r"\.(?:txt|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|nix|lock|log|cfg|fish|ps1|bat)$", re.I
 )
 OTHERS = frozenset((
@@ -23,14 +24,14 @@ OTHERS = frozenset((
     "css", "fish", "powershell", "bat", "toml", "log", "diff", "sql", "csharp", "swift", "kotlin", "nix", "xml", "latex", "tex",
 ))  # fmt: skip
 """Languages that no reader here is for, whatever the file's name."""
-SHEBANG = re.compile(
+SHEBANG = expression(
     r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(bash|sh|zsh|dash|ksh|python[\d.]*|just|make|fish|perl|node)\b"
 )
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
-TEMPLATE_NAMES = re.compile(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$", re.I)
-SUPERVISED = re.compile(r"^[ \t]*\[(?:program|fcgi-program|eventlistener):[^\]\n]+\]", re.M)
+TEMPLATE_NAMES = expression(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$", re.I)
+SUPERVISED = expression(r"^[ \t]*\[(?:program|fcgi-program|eventlistener):[^\]\n]+\]", re.M)
 """A section of supervisord's, in whatever file: it includes files of any name."""
-STARTS_LIKE_SHELL = re.compile(
+STARTS_LIKE_SHELL = expression(
     r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", re.M
 )
 
@@ -89,7 +90,7 @@ def may_hold_launches(name: str) -> bool:
 
 SIGNS = (b"sglang", b"sgl-dev", b"srt-slurm")
 """In lower case. Looked for one by one: that is a hundred times faster than an expression without regard to case."""
-CONFIG_SIGNS = re.compile(
+CONFIG_SIGNS = expression(
     rb"\n[\"']?(?:attention-backend|chunked-prefill|context-length|cuda-graph|disable-|disaggregation-|enable-|max-running-requests"
     rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)"
 )  # fmt: skip

@@ -6,13 +6,14 @@ points of the text; lines and columns count from 0. Built once for a text; each 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from typing import Literal
 
+from spec_lsp.expressions import expression
+
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
-LINE_END = re.compile(r"\r\n|\n|\r")
+LINE_END = expression(r"\r\n|\n|\r")
 
 
 class LineIndex:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import product
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
@@ -21,24 +22,24 @@ from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.worlds import Way, together
 
-ASSIGNMENT = re.compile(
+ASSIGNMENT = expression(
     r"[ ]*(?P<words>(?:(?:override|export|private)[ \t]+)*)(?P<name>[\w.\-]+)[ \t]*(?P<op>:{1,3}=|\?=|\+=|!=|=)[ \t]*"
 )
-EXPORT = re.compile(r"[ ]*export(?:[ \t]+(?P<names>[\w.\- \t]+))?[ \t]*\Z")
-DEFINE = re.compile(r"[ ]*(?:(?:override|export)[ \t]+)*define[ \t]+(?P<name>[\w.\-]+)[ \t]*(?P<op>:{0,3}=|\?=|\+=)?")
-ENDEF = re.compile(r"[ ]*endef\b")
-CONDITION = re.compile(r"[ ]*(?P<word>ifeq|ifneq|ifdef|ifndef)\b(?P<rest>.*)", re.S)
-ELSE = re.compile(r"[ ]*else\b[ \t]*(?P<more>(?:ifeq|ifneq|ifdef|ifndef)\b.*)?", re.S)
-ENDIF = re.compile(r"[ ]*endif\b")
-RULE = re.compile(r"(?P<targets>[^\s:=#][^:=#]*?)[ \t]*::?(?!=)(?P<rest>.*)", re.S)
-JOINT = re.compile(r"[ \t]*\\\r?\n[ \t]*")
-COMPARED = re.compile(
+EXPORT = expression(r"[ ]*export(?:[ \t]+(?P<names>[\w.\- \t]+))?[ \t]*\Z")
+DEFINE = expression(r"[ ]*(?:(?:override|export)[ \t]+)*define[ \t]+(?P<name>[\w.\-]+)[ \t]*(?P<op>:{0,3}=|\?=|\+=)?")
+ENDEF = expression(r"[ ]*endef\b")
+CONDITION = expression(r"[ ]*(?P<word>ifeq|ifneq|ifdef|ifndef)\b(?P<rest>.*)", re.S)
+ELSE = expression(r"[ ]*else\b[ \t]*(?P<more>(?:ifeq|ifneq|ifdef|ifndef)\b.*)?", re.S)
+ENDIF = expression(r"[ ]*endif\b")
+RULE = expression(r"(?P<targets>[^\s:=#][^:=#]*?)[ \t]*::?(?!=)(?P<rest>.*)", re.S)
+JOINT = expression(r"[ \t]*\\\r?\n[ \t]*")
+COMPARED = expression(
     r"[ \t]*\((?P<a>[^,]*),(?P<b>.*)\)[ \t]*\Z|[ \t]*([\"'])(?P<c>.*?)\3[ \t]+([\"'])(?P<d>.*?)\5", re.S
 )
-SUBJECT = re.compile(r"\$(?:\(([\w.\-]+)\)|\{([\w.\-]+)\})\Z")
-REFERENCE = re.compile(r"\$(?:(?P<dollar>\$)|(?P<open>[({])|(?P<single>[^\s$({]))")
-FUNCTION = re.compile(r"(or|if)[ \t]+")
-SINGLE = re.compile(r"\$[({]([A-Za-z_]\w*)[)}][ \t]*,")
+SUBJECT = expression(r"\$(?:\(([\w.\-]+)\)|\{([\w.\-]+)\})\Z")
+REFERENCE = expression(r"\$(?:(?P<dollar>\$)|(?P<open>[({])|(?P<single>[^\s$({]))")
+FUNCTION = expression(r"(or|if)[ \t]+")
+SINGLE = expression(r"\$[({]([A-Za-z_]\w*)[)}][ \t]*,")
 AUTOMATIC = frozenset("@<^?*+|%")
 FROM_COMMAND_LINE = "from the command line of make"
 COMPUTED = "computed by make"
@@ -46,7 +47,7 @@ CONDITIONAL = "it depends on a condition of the makefile"
 MAX_DEPTH = 20
 MAX_FRAGMENTS = 2_000
 MAX_WORLDS = 16
-CALLS = re.compile(
+CALLS = expression(
     r"(?:\$[({]MAKE[)}]|(?<![\w./-])g?make)(?:[ \t]+(?:-\S+|\w+=\S+))*[ \t]+(?P<name>[A-Za-z_][\w.-]*)(?![\w=])"
 )
 """A recipe that calls another."""

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import FENCES, Read
 from spec_lsp.syntax.directives import begins_line, directives_in
 from spec_lsp.syntax.kinds import SUPERVISED
@@ -23,38 +24,38 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.written import Nested, with_written_files
 
-FENCE = re.compile(
+FENCE = expression(
     r"^(?P<lead>(?:[ \t]*>)*[ \t]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+)?)(?P<fence>`{3,}|~{3,})(?P<info>[^\n\r]*)", re.M
 )
-RST_BLOCK = re.compile(
+RST_BLOCK = expression(
     r"^(?P<indent>[ \t]*)(?:\.\.[ \t]+(?:code-block|sourcecode|code|prompt)::[ \t]*(?P<language>[\w+-]*)[^\n]*\n"
     r"|(?!\.\.[ \t])[^\n]*::[ \t]*\r?\n(?=[ \t]*\r?\n))",
     re.M,
 )
 """A directive that shows code, or a paragraph that ends with `::` and has a literal block below."""
-INFO = re.compile(r"[{.\s]*(?:(?:code-block|code-cell|code|sourcecode)\}?[ \t]+)?[{.]*([A-Za-z][\w+-]*)?")
+INFO = expression(r"[{.\s]*(?:(?:code-block|code-cell|code|sourcecode)\}?[ \t]+)?[{.]*([A-Za-z][\w+-]*)?")
 SHELLS = frozenset(("bash", "sh", "shell", "zsh", "ksh", "shellscript", "slurm", "sbatch", "terminal"))
 CONSOLES = frozenset(("console", "shell-session", "shellsession", "bash-session", "sh-session", "session"))
 PLAIN = frozenset(("", "text", "txt", "plaintext", "none", "plain"))
 INI = frozenset(("ini", "conf", "cfg", "config", "unit", "properties"))
-SERVICE = re.compile(r"^[ \t]*\[(?:Service|Container)\][ \t]*\r?$", re.M)
-INDENTED = re.compile(
+SERVICE = expression(r"^[ \t]*\[(?:Service|Container)\][ \t]*\r?$", re.M)
+INDENTED = expression(
     r"(?P<lines>^(?:    |\t)[ \t]*\S[^\n]*(?:\n|\Z)(?:^(?:    |\t)[^\n]*(?:\n|\Z)|^[ \t]*\r?\n(?=    |\t))*)", re.M
 )
-PROMPT = re.compile(
+PROMPT = expression(
     r"[ \t]*(?:\([\w.\-/ ]+\)[ \t]*)?(?:[\w.-]+@[\w.-]+[:~ ][^\s$#%]*[ \t]*)?(?P<mark>[$%❯➜#])[ \t]+(?=\S)"
 )
-CONTINUES = re.compile(r"\\[ \t]*\r?\n?\Z")
+CONTINUES = expression(r"\\[ \t]*\r?\n?\Z")
 ENTRY = typed_entry(r"[ \t]+")
-STARTS = re.compile(
+STARTS = expression(
     rf"[ \t]*(?:[$#%][ \t]+)?(?:[A-Za-z_]\w*=\S*[ \t]+)*(?:(?:nohup|exec|time|sudo|env|uv[ \t]+run)[ \t]+)*{ENTRY}"
     rf"|[ \t]*(?:[$#%][ \t]+)?(?:sudo[ \t]+)?(?:nsys|ncu|rocprofv3|numactl|srun|docker|podman|singularity|apptainer)[ \t].*[ \t]{ENTRY}"
 )
-THEN = re.compile(r"&&|\|\||;")
-SHEBANG = re.compile(r"\s*#![ \t]*/\S*(?:/|env[ \t]+)(?:bash|sh|zsh|ksh|dash)\b")
-CELL = re.compile(r"^[ \t]*!!?[\w./]", re.M)
+THEN = expression(r"&&|\|\||;")
+SHEBANG = expression(r"\s*#![ \t]*/\S*(?:/|env[ \t]+)(?:bash|sh|zsh|ksh|dash)\b")
+CELL = expression(r"^[ \t]*!!?[\w./]", re.M)
 """A line that a notebook hands to the shell."""
-PLACEHOLDER = re.compile(
+PLACEHOLDER = expression(
     r"(?<![<$\w])<[A-Za-z](?:[^<>\n|;&]*[^<>\s|;&])?>(?!>)"  # <your-model>
     r"|\{\{[^{}\n]*\}\}"  # {{ model }}
     r"|(?<![$\w{\\])\{[A-Za-z_][\w .,|/-]*\}(?!\})"  # {path}
@@ -62,12 +63,12 @@ PLACEHOLDER = re.compile(
     r"|(?<!\S)(?:\.{3}|…)(?!\S)"  # ...
     r"|(?<=[ \t=])(?:N|X|HOST|PORT|IP|[A-Z0-9_]*YOUR[A-Z0-9_]*|[A-Z][A-Z0-9]*_(?:PATH|DIR|NAME|SIZE|IP|ADDR|PORT|HOST|ID|MODEL))(?=\s|\Z)"
 )
-ANGLED = re.compile(r"(?<![<$\w])<[A-Za-z][\w ./:-]*>")
-ELISION = re.compile(r"^[ \t]*[\[(]?(?:\.{3}|…)[\])]?[ \t]*\\?[ \t]*\r?$", re.M)
+ANGLED = expression(r"(?<![<$\w])<[A-Za-z][\w ./:-]*>")
+ELISION = expression(r"^[ \t]*[\[(]?(?:\.{3}|…)[\])]?[ \t]*\\?[ \t]*\r?$", re.M)
 A_PLACEHOLDER = "a placeholder"
-HIDDEN = re.compile(r"^ {0,3}<!--", re.M)
+HIDDEN = expression(r"^ {0,3}<!--", re.M)
 """An HTML comment that starts a line (CommonMark's second kind of HTML block)."""
-COMMENT = re.compile(
+COMMENT = expression(
     r"<!--[ \t]*spec-lsp:(?P<html>[^\n<]*?)-->|\{/\*[ \t]*spec-lsp:(?P<mdx>[^\n{]*?)\*/\}|^[ \t]*\.\.[ \t]+spec-lsp:(?P<rst>[^\n\r]*)",
     re.M,
 )
@@ -179,7 +180,7 @@ def blocks(name: str, text: str) -> Iterator[Block]:
             break
         count += 1
         yield from _indented(name, text, at, m.start())
-        if m.re is FENCE:
+        if m.re.pattern == FENCE.pattern:
             language, start, body_end, at = _fenced(text, m)
             lead = m.group("lead")
         else:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.python import read_python
@@ -16,12 +17,12 @@ from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.written import Nested
 
-TOKEN = re.compile(rf"(?P<string>{JSON_STRING.pattern})|(?P<mark>[\[\]{{}}:,])|[^\s\"\[\]{{}}:,]+|\s+|\"", re.S)
-SHELL_CELL = re.compile(r"%%(?:bash|sh|shell|script[ \t]+(?:bash|sh))\b[^\n]*\n?")
-MAGIC = re.compile(
+TOKEN = expression(rf"(?P<string>{JSON_STRING.pattern})|(?P<mark>[\[\]{{}}:,])|[^\s\"\[\]{{}}:,]+|\s+|\"", re.S)
+SHELL_CELL = expression(r"%%(?:bash|sh|shell|script[ \t]+(?:bash|sh))\b[^\n]*\n?")
+MAGIC = expression(
     r"^(?P<blank>[ \t]*)(?P<mark>!!?|%sx[ \t]|%system[ \t]|%pip[ \t]|%)(?P<command>(?:[^\n\\]|\\\n|\\.)*)", re.M
 )
-VALUE = re.compile(r"(?<!\{)\{[^{}\n]*\}(?!\})")
+VALUE = expression(r"(?<!\{)\{[^{}\n]*\}(?!\})")
 FROM_PYTHON = "from the notebook's Python"
 
 

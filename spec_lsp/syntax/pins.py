@@ -7,12 +7,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Clue, Launch
 from spec_lsp.syntax.shell.commands import PIN
 from spec_lsp.syntax.word import Place
 
-INSTALLED = re.compile(rf"(?<![\w/.-]){PIN.pattern}")
-NAME = re.compile(r"[A-Za-z_][\w.-]*")
+INSTALLED = expression(rf"(?<![\w/.-]){PIN.pattern}")
+NAME = expression(r"[A-Za-z_][\w.-]*")
 MAX_DEPTH = 8
 
 

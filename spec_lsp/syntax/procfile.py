@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.env_file import file_variables
@@ -11,7 +12,7 @@ from spec_lsp.syntax.launch import Document, Launch, Problem
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.word import Place, literal
 
-PROCESS = re.compile(r"^[A-Za-z0-9_-]+:[ \t]*(?P<command>\S[^\r\n]*)", re.M)
+PROCESS = expression(r"^[A-Za-z0-9_-]+:[ \t]*(?P<command>\S[^\r\n]*)", re.M)
 ENV_FILE = ".env"
 
 

@@ -3,10 +3,10 @@ they can be rendered."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, Launch, Problem
@@ -21,10 +21,10 @@ from spec_lsp.syntax.yaml.worlds import Way, looked_at, together
 Stretch = tuple[int, int]
 Printer = Callable[[Hole], "Printed | None"]
 ReadWord = Callable[[str, Word, Read], CommandResult]
-GIVEN = re.compile(r"(?:^|[\s;])[A-Za-z_]\w*=\"?\Z|(?:\(\(|\[\[?[ \t]|\bseq[ \t])[^'\n]*\Z")
-PLAIN = re.compile(r"[\w./:@%+-]*\Z")
+GIVEN = expression(r"(?:^|[\s;])[A-Za-z_]\w*=\"?\Z|(?:\(\(|\[\[?[ \t]|\bseq[ \t])[^'\n]*\Z")
+PLAIN = expression(r"[\w./:@%+-]*\Z")
 NOBODY_SETS = "_value_of_the_template"
-MATTERS = re.compile(r"sglang|--[a-z]|=")
+MATTERS = expression(r"sglang|--[a-z]|=")
 """What arms of a template must hold to be told apart."""
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-import re
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Word
 
-JSON_STRING = re.compile(r'"(?:[^"\\\n]|\\.)*"')
-_ESCAPE = re.compile(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.)")
-_BLANKS = re.compile(r"[ \t\r\n]*")
+JSON_STRING = expression(r'"(?:[^"\\\n]|\\.)*"')
+_ESCAPE = expression(r"(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|\\u[0-9a-fA-F]{4}|\\.)")
+_BLANKS = expression(r"[ \t\r\n]*")
 
 
 def json_string(source: Source, start: int, end: int) -> Word | None:

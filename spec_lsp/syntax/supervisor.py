@@ -6,10 +6,10 @@ before a line end keeps that as a character of the next word), and no shell expa
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem
@@ -18,11 +18,11 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.words import split
 
-SECTION = re.compile(r"\[([^\]\n]+)\]")
-OPTION = re.compile(r"([^\s=:\[;#][^=:\n]*?)[ \t]*[=:][ \t]*")
-COMMENT = re.compile(r"(?:(?<=[ \t])|^)[;#].*")
-EXPANSION = re.compile(r"%%|%\((?P<name>\w+)\)[-#0 +]*\d*[a-z]")
-PAIR = re.compile(r"[ \t\n,]*(?P<name>[A-Za-z_]\w*)[ \t\n]*=[ \t\n]*(?P<value>\"[^\"]*\"|'[^']*'|[\w/.+\-():%]*)")
+SECTION = expression(r"\[([^\]\n]+)\]")
+OPTION = expression(r"([^\s=:\[;#][^=:\n]*?)[ \t]*[=:][ \t]*")
+COMMENT = expression(r"(?:(?<=[ \t])|^)[;#].*")
+EXPANSION = expression(r"%%|%\((?P<name>\w+)\)[-#0 +]*\d*[a-z]")
+PAIR = expression(r"[ \t\n,]*(?P<name>[A-Za-z_]\w*)[ \t\n]*=[ \t\n]*(?P<value>\"[^\"]*\"|'[^']*'|[\w/.+\-():%]*)")
 PROGRAMS = ("program:", "eventlistener:", "fcgi-program:")
 FROM_SUPERVISOR = "supervisord fills it in"
 

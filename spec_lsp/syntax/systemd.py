@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.env_file import file_variables
@@ -16,13 +17,13 @@ from spec_lsp.syntax.source import HOLE, WordSource, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 
 COMMANDS = frozenset(("ExecStart", "ExecStartPre", "ExecStartPost", "ExecCondition", "ExecReload"))
-PREFIX = re.compile(r"[@\-:+!|]*")
-SECTION = re.compile(r"[ \t]*\[([^\]\n]*)\]")
-ASSIGNMENT = re.compile(r"[ \t]*([A-Za-z]\w*)[ \t]*=[ \t]*")
-NAME = re.compile(r"[A-Za-z_]\w*\Z")
-VARIABLE = re.compile(r"\$\$|\$\{([A-Za-z_]\w*)\}|%.")
-WHOLE_VARIABLE = re.compile(r"\$([A-Za-z_]\w*)\Z")
-ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
+PREFIX = expression(r"[@\-:+!|]*")
+SECTION = expression(r"[ \t]*\[([^\]\n]*)\]")
+ASSIGNMENT = expression(r"[ \t]*([A-Za-z]\w*)[ \t]*=[ \t]*")
+NAME = expression(r"[A-Za-z_]\w*\Z")
+VARIABLE = expression(r"\$\$|\$\{([A-Za-z_]\w*)\}|%.")
+WHOLE_VARIABLE = expression(r"\$([A-Za-z_]\w*)\Z")
+ESCAPE = expression(r"\\(?:x[0-9a-fA-F]{2}|[0-7]{3}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|.)", re.S)
 SIMPLE = {
     "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v", "s": " ", "\\": "\\", '"': '"', "'": "'",
 }  # fmt: skip

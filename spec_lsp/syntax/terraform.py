@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.kinds import kind_of
@@ -21,26 +22,26 @@ from spec_lsp.syntax.word import Fragment, Place, Word, literal, unknown
 from spec_lsp.syntax.written import MANIFEST, Nested
 from spec_lsp.syntax.yaml.words import joined_lines
 
-TOKEN = re.compile(
+TOKEN = expression(
     r"(?P<blank>(?:\s|#[^\n]*|//[^\n]*|/\*.*?(?:\*/|\Z))+)"
     r"|<<(?P<dash>-?)(?P<delimiter>[A-Za-z_][\w-]*)[ \t]*\r?\n(?P<document>.*?)(?:^[ \t]*(?P=delimiter)[ \t]*\r?$|\Z)"
     r"|(?P<string>\")|(?P<name>[A-Za-z_][\w-]*(?:\.[\w-]+)*)|(?P<number>\d+(?:\.\d+)?)|(?P<mark>[^\s\w])",
     re.S | re.M,
 )
-IN_STRING = re.compile(
+IN_STRING = expression(
     r"(?P<kept>\$\$\{|%%\{)|\$\{(?P<code>(?:[^{}\"]|\"[^\"\n]*\"|\{[^{}]*\})*)\}|(?P<directive>%\{[^{}\n]*\})"
     r"|\\(?P<escape>u[0-9a-fA-F]{4}|.)|(?P<end>[\"\n])"
 )
-IN_DOCUMENT = re.compile(
+IN_DOCUMENT = expression(
     r"(?P<kept>\$\$\{|%%\{)|\$\{(?P<code>(?:[^{}\"]|\"[^\"\n]*\"|\{[^{}]*\})*)\}|(?P<directive>%\{[^{}\n]*\})"
 )
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r"}
-VARIABLE = re.compile(r"^[ \t]*variable[ \t]+\"(?P<name>[\w-]+)\"[ \t]*\{(?P<body>[^{}]*)\}", re.M)
-LOCALS = re.compile(r"^[ \t]*locals[ \t]*\{(?P<body>[^{}]*)\}", re.M)
-DEFAULT = re.compile(
+VARIABLE = expression(r"^[ \t]*variable[ \t]+\"(?P<name>[\w-]+)\"[ \t]*\{(?P<body>[^{}]*)\}", re.M)
+LOCALS = expression(r"^[ \t]*locals[ \t]*\{(?P<body>[^{}]*)\}", re.M)
+DEFAULT = expression(
     r"^[ \t]*default[ \t]*=[ \t]*(?:\"(?P<text>[^\"\\$%\n]*)\"|(?P<number>-?\d+(?:\.\d+)?))[ \t]*\r?$", re.M
 )
-LOCAL = re.compile(
+LOCAL = expression(
     r"^[ \t]*(?P<name>[\w-]+)[ \t]*=[ \t]*(?:\"(?P<text>[^\"\\$%\n]*)\"|(?P<number>-?\d+(?:\.\d+)?))[ \t]*\r?$", re.M
 )
 CLUES: dict[str, ClueKind] = {
@@ -50,7 +51,7 @@ CLUES: dict[str, ClueKind] = {
     **dict.fromkeys(("image", "image_uri", "container_image"), "image"),
 }  # fmt: skip
 ACCELERATORS = frozenset(("guest_accelerator", "accelerator", "accelerators"))
-RESOURCE = re.compile(r"(?:nvidia\.com|amd\.com|huawei\.com|gpu\.intel\.com)/")
+RESOURCE = expression(r"(?:nvidia\.com|amd\.com|huawei\.com|gpu\.intel\.com)/")
 ENVIRONMENTS = frozenset(("env", "environment", "env_vars", "environment_variables"))
 PARTS_OF_A_COMMAND = ("entrypoint", "entryPoint", "command", "args")
 LINES = frozenset(("inline", "commands"))

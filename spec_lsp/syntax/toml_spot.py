@@ -9,6 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 
 Keys = tuple[str, ...]
@@ -43,9 +44,9 @@ class _Found(Exception):  # noqa: N818
         self.spot = spot
 
 
-_BARE = re.compile(r"[\w.-]*")
-_SCALAR = re.compile(r"[^\s,\]}#]*")
-_BLANKS, _SPACE = re.compile(r"[ \t]*"), re.compile(r"(?:[ \t\r\n]|#[^\n]*)*")
+_BARE = expression(r"[\w.-]*")
+_SCALAR = expression(r"[^\s,\]}#]*")
+_BLANKS, _SPACE = expression(r"[ \t]*"), expression(r"(?:[ \t\r\n]|#[^\n]*)*")
 MOST_NESTED = 20
 
 

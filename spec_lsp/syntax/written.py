@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.carriers import BY_KIND
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
@@ -21,15 +22,15 @@ from spec_lsp.syntax.source import Source, embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.worlds import together
 
-HERE_DOCUMENT = re.compile(
+HERE_DOCUMENT = expression(
     r"^(?P<line>[^\n]*(?<!<))<<(?!<)(?P<dash>-?)[ \t]*(?P<quote>[\"']?)(?P<word>[A-Za-z_]\w*)(?P=quote)(?P<rest>[^\n]*)\n",
     re.M,
 )
-MANIFEST = re.compile(r"^(?:apiVersion|services)[ \t]*:", re.M)
-WRITTEN_TO = re.compile(
+MANIFEST = expression(r"^(?:apiVersion|services)[ \t]*:", re.M)
+WRITTEN_TO = expression(
     r"(?:(?<![0-9&])>{1,2}\|?|\btee(?:[ \t]+-\S+)*)[ \t]*(?P<path>\"[^\"\n]+\"|'[^'\n]+'|[^\s<>|&;\"'()]+)"
 )
-EXPANSION = re.compile(r"\\(?P<kept>[$`\\])|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\$[A-Za-z_]\w*")
+EXPANSION = expression(r"\\(?P<kept>[$`\\])|\$\{[^{}\n]*\}|\$\([^()\n]*\)|\$[A-Za-z_]\w*")
 EXPANDED = "the shell fills it in"
 
 

@@ -11,6 +11,8 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from spec_lsp.expressions import expression
+
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Diagnostic
     from spec_lsp.server.text import OpenText, TextChange
@@ -32,7 +34,7 @@ SPELLING = frozenset(
 """The rules that a word half typed breaks."""
 MAX_WORD = 200
 
-_BEFORE, _AFTER = re.compile(r"\S*\Z"), re.compile(r"\S*")
+_BEFORE, _AFTER = expression(r"\S*\Z"), expression(r"\S*")
 
 
 class HalfTyped:

@@ -6,22 +6,23 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
 
 COMMENT = r"[ \t]*(?:#[^\n]*)?"
-ONE_LINE = re.compile(rf",{COMMENT}(?:\r?\n|\Z)")
-COMMA = re.compile(r"[ \t]*,[ \t]*")
-COMMA_BEFORE = re.compile(r",[ \t\r\n]*\Z")
-OPENING = re.compile(
+ONE_LINE = expression(rf",{COMMENT}(?:\r?\n|\Z)")
+COMMA = expression(r"[ \t]*,[ \t]*")
+COMMA_BEFORE = expression(r",[ \t\r\n]*\Z")
+OPENING = expression(
     r"(?P<indent>[ \t]*)(?P<list>\w[\w.]*)(?:\.append\(|\.extend\([\[(]|[ \t]*\+=[ \t]*[\[(])[ \t]*(?=[\w\"'])"
 )
 """How a statement begins that adds items to a list."""
-CLOSING = re.compile(rf"[ \t]*,?[ \t]*[\])]+{COMMENT}(?:\r?\n|\Z)")
-CALL = re.compile(r"\.append\(\s*\Z")
-BREAK = re.compile(r"[\])][ \t]*(?:;|#[^\n]*\n|\r?\n)")
+CLOSING = expression(rf"[ \t]*,?[ \t]*[\])]+{COMMENT}(?:\r?\n|\Z)")
+CALL = expression(r"\.append\(\s*\Z")
+BREAK = expression(r"[\])][ \t]*(?:;|#[^\n]*\n|\r?\n)")
 """Where one statement ends and another begins."""
-NO_SIBLING = re.compile(r"(?:el(?:se|if)|except|finally)\b")
+NO_SIBLING = expression(r"(?:el(?:se|if)|except|finally)\b")
 
 
 def quoted(text: str, quote: str) -> str:

@@ -10,12 +10,13 @@ from typing import Any
 
 import yaml
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.edit.change import WordChange, apply_edits
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
 from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, read_config
 
-PLAIN = re.compile(r"[A-Za-z0-9_/.][A-Za-z0-9_./:@%+ -]*\Z")
+PLAIN = expression(r"[A-Za-z0-9_/.][A-Za-z0-9_./:@%+ -]*\Z")
 
 
 @dataclass(frozen=True, slots=True)

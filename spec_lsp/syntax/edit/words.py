@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import items, yaml_text
 from spec_lsp.syntax.edit.change import WordChange, apply_edits, flaws
@@ -18,8 +19,8 @@ from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Edit, Launch, Syntax, Variant
 from spec_lsp.syntax.word import Place, Word, hull
 
-BARE = re.compile(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
-FLAG = re.compile(r"--?[A-Za-z]")
+BARE = expression(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
+FLAG = expression(r"--?[A-Za-z]")
 MAX_CANDIDATES = 16
 HOLDERS = frozenset(("yaml", "markdown", "json", "jenkinsfile", "terraform"))
 """Kinds of documents that hold scripts in quotes of their own."""

@@ -8,14 +8,15 @@ from collections.abc import Iterator, Sequence
 
 import yaml
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.edit import items
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
 
-PLAIN = re.compile(r"(?:--?[A-Za-z][\w-]*(?:=[\w./:@%+-]*)?|[A-Za-z0-9_/.][\w./:@%+-]*)\Z")
-ITEM = re.compile(r"[ \t]*-[ \t]+")
-UP_TO_COMMENT = re.compile(r"(?:[^#]|(?<=[^ \t,\[])#)*")
-REST = re.compile(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
+PLAIN = expression(r"(?:--?[A-Za-z][\w-]*(?:=[\w./:@%+-]*)?|[A-Za-z0-9_/.][\w./:@%+-]*)\Z")
+ITEM = expression(r"[ \t]*-[ \t]+")
+UP_TO_COMMENT = expression(r"(?:[^#]|(?<=[^ \t,\[])#)*")
+REST = expression(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 
 
 # --- scalars -----------------------------------------------------------------------------------------------------------

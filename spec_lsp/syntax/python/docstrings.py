@@ -6,13 +6,14 @@ import ast
 import re
 from collections.abc import Iterator, Sequence
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.python.parsing import Positions
 from spec_lsp.syntax.python.strings import characters, pieces
 from spec_lsp.syntax.python.survey import every_statement
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 
-CODE = re.compile(r"^[ \t]*(?:`{3,}|~{3,}|\.\.[ \t]+(?:code-block|code|sourcecode)::)", re.M)
+CODE = expression(r"^[ \t]*(?:`{3,}|~{3,}|\.\.[ \t]+(?:code-block|code|sourcecode)::)", re.M)
 
 
 def docstrings(name: str, text: str, positions: Positions, body: Sequence[ast.stmt]) -> Iterator[Word]:

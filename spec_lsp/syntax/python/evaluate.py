@@ -7,6 +7,7 @@ import json
 import re
 from dataclasses import replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.python import conditions
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import (
@@ -49,7 +50,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 INSPECTS = frozenset(
     ("inspect.signature", "signature", "dataclasses.fields", "fields", "dir", "vars", "inspect.getfullargspec")
 )
-DECLARES = re.compile(
+DECLARES = expression(
     r"(?:\A|\.)dataclasses\.field\Z|\A(?:field|Field|Option|Argument)\Z|\A(?:pydantic|typer|attrs?|cyclopts)\.\w*(?:ield|ib|Option|Argument)\Z"
 )
 COPIES = frozenset((

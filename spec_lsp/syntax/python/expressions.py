@@ -11,6 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.python import conditions, strings
 from spec_lsp.syntax.python.arguments import Arguments
@@ -58,7 +59,7 @@ MAX_DEPTH = 60
 MAX_ROUNDS = 64
 """Rounds of a loop over known items that are gone through one by one."""
 RELEASE = "it depends on the release"
-OF_SGLANG = re.compile(r"\Asglang\.|(?:\A|\.)(?:ServerArgs|Engine)\Z")
+OF_SGLANG = expression(r"\Asglang\.|(?:\A|\.)(?:ServerArgs|Engine)\Z")
 PROPERTIES = frozenset(("property", "cached_property"))
 State = dict[str, Value]
 """What names hold: `args`, `self.model`, `os.environ`."""

@@ -8,11 +8,12 @@ import warnings
 from bisect import bisect_right
 from collections.abc import Iterator
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Place
 
-LINE_END = re.compile(r"\r\n|\n|\r")
-TOP_STATEMENT = re.compile(r"^(?![ \t\r\n#)\]}]|(?:else|elif|except|finally|case)\b)(?:(?<!\n@)|(?=@))", re.M)
-TOKEN = re.compile(
+LINE_END = expression(r"\r\n|\n|\r")
+TOP_STATEMENT = expression(r"^(?![ \t\r\n#)\]}]|(?:else|elif|except|finally|case)\b)(?:(?<!\n@)|(?=@))", re.M)
+TOKEN = expression(
     r"#[^\n]*|[rRbBuUfF]{0,2}(\"\"\"|''')(?:\\.|(?!\1).)*(?:\1|\Z)|[rRbBuUfF]{0,2}([\"'])(?:\\.|(?!\2)[^\\\n])*(?:\2|(?=\n)|\Z)|[()\[\]{}]",
     re.S,
 )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.shell.commands import typed_entry
 
-ENGINES = re.compile(r"sglang\.(?!multimodal_gen\b|jax\b|test\b)(?:[\w.]+\.)?(?:Engine|ServerArgs|Runtime)\Z")
+ENGINES = expression(r"sglang\.(?!multimodal_gen\b|jax\b|test\b)(?:[\w.]+\.)?(?:Engine|ServerArgs|Runtime)\Z")
 ENGINE_NAMES = frozenset(("Engine", "ServerArgs", "Runtime"))
 NOT_OURS = frozenset(("launch_timeout", "server_args"))
 """Keywords of `Engine` and `Runtime` that are no fields."""
@@ -46,14 +47,14 @@ SHELL_FUNCTIONS = frozenset((
 ))  # fmt: skip
 """Functions whose first argument a shell (or something like one) reads."""
 
-STARTS_TEXT = re.compile(
+STARTS_TEXT = expression(
     r"\s*(?:[A-Za-z_]\w*=\S*\s+)*(?:(?:nohup|exec|numactl\s\S+)\s+)*"
     r"(?:" + typed_entry(r"\s+") + r"|docker\s+run\b)"
 )
-RUNS = re.compile(r"run|exec|launch|popen|spawn|start|system|shell|cmd|command|submit|call", re.I)
+RUNS = expression(r"run|exec|launch|popen|spawn|start|system|shell|cmd|command|submit|call", re.I)
 """Names of functions that plainly run what they are given."""
 
-SPEAKS = re.compile(
+SPEAKS = expression(
     r"(?:print|pprint|len|repr|str|log|debug|info|warn|warning|error|exception|critical|write|writelines|echo|secho|format|"
     r"isinstance|type|append|extend|insert|index|count|join|add_argument|ArgumentParser|dumps|dump|assert\w*|raises|set|frozenset|enumerate|"
     r"zip|map|filter|any|all|min|max|sum|list|tuple|dict|sorted|reversed|iter|next|copy|deepcopy|Mock|MagicMock|parametrize|"
@@ -61,21 +62,21 @@ SPEAKS = re.compile(
 )
 """Names of functions that only look at or speak of what they are given."""
 
-LOOKS = re.compile(
+LOOKS = expression(
     r"_*(?:find|match|extract|parse|detect|is|has|get|replace|validate|check(?!_call\Z|_output\Z)|compare|normali[sz]e|render|format|sanitize|"
     r"redact|quote|classify|infer|guess|looks?|count|split|tokenize|filter|strip|rewrite|read|save|store|describe|explain|summari[sz]e|"
     r"estimate|expect|verify|show|test|mock|fake)(?:_|[A-Z]|\Z)|_*main\Z"
 )
 """The same, by how they begin. (`main(["launch", "--", …])` is a program of its own that is tried.)"""
 
-TELLS = re.compile(
+TELLS = expression(
     r"example|sample|hint|help|usage|message|instruction|docs?(?:_|\Z)|describe|explain|title|error", re.I
 )
 """Functions of such names return a command for people to read."""
 
-EXPECTS_FAILURE = re.compile(r"(?:\A|[._])(?:assertRaises\w*|raises)\Z")
-PROCESSES = re.compile(
+EXPECTS_FAILURE = expression(r"(?:\A|[._])(?:assertRaises\w*|raises)\Z")
+PROCESSES = expression(
     r"(?:\A|\.)(?:run|Popen|popen|call|check_call|check_output|create_subprocess_exec|exec\w*|spawn\w*|system)\Z"
 )
 """Functions that start a process of the very arguments they are given."""
-EXEC_FUNCTIONS = re.compile(r"os\.(?:exec|spawn|posix_spawn)\w*\Z")
+EXEC_FUNCTIONS = expression(r"os\.(?:exec|spawn|posix_spawn)\w*\Z")

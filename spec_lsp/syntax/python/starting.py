@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.launch import Clue, Launch
 from spec_lsp.syntax.python.arguments import Arguments
@@ -49,7 +49,7 @@ from spec_lsp.syntax.shell.commands import PIN, SGLANG_IMAGE
 from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
-FLAG = re.compile(r"--[A-Za-z]")
+FLAG = expression(r"--[A-Za-z]")
 
 
 class Starting(Statements):

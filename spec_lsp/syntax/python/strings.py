@@ -6,14 +6,15 @@ import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Fragment, Place
 
-LITERAL = re.compile(
+LITERAL = expression(
     r"(?P<prefix>[rRbBuUfF]{0,2})(?:(?P<triple>\"\"\"|''')(?P<long>(?:\\.|(?!(?P=triple)).)*)(?P=triple)|(?P<quote>[\"'])(?P<short>(?:\\.|(?!(?P=quote))[^\\\n])*)(?P=quote))",
     re.S,
 )
-BETWEEN = re.compile(r"(?:[ \t\r\n\f]|\\\r?\n|#[^\n]*)*")
-ESCAPE = re.compile(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|\r\n|.)", re.S)
+BETWEEN = expression(r"(?:[ \t\r\n\f]|\\\r?\n|#[^\n]*)*")
+ESCAPE = expression(r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|N\{[^}]*\}|[0-7]{1,3}|\r\n|.)", re.S)
 SIMPLE = {
     "\\": "\\", "'": "'", '"': '"', "a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v",
     "\n": "", "\r\n": "", "\r": "",

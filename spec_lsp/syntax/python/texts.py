@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import MAX_ITEMS, items_made
@@ -24,7 +25,7 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import MAX_CHARACTERS, MAX_FRAGMENTS, Fragment, Place, Word
 
 TEXT_CHANGES = frozenset(("replace", "removeprefix", "removesuffix", "lower", "upper", "title"))
-QUOTED = re.compile(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[^\s\"'\\]+", re.S)
+QUOTED = expression(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[^\s\"'\\]+", re.S)
 
 
 def changed_text(owner: Text, verb: str, given: Arguments, place: Place) -> Text:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.python.ways import ExecutionPath, Turn
@@ -147,7 +147,7 @@ MAX_ENTRIES = 2_000
 LAYER = 12
 DEEP = 150
 """Values made of values that a world looks through."""
-SIGN = re.compile(
+SIGN = expression(
     r"launch_server|sglang\s+serve|sglang\.(?:bench|cli|srt)|dynamo\.sglang|compile_deep_gemm|(?:\A|[/\s])sglang\s*\Z"
 )
 """What a text has, or ends with, that may be part of a command that starts SGLang."""

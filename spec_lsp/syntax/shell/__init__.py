@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.directives import MARK, directives_in
 from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.shell.builtins import BUILTINS
@@ -21,7 +21,7 @@ from spec_lsp.syntax.shell.values import MAX_VARIANTS
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
 
-ZSH = re.compile(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?zsh\b")
+ZSH = expression(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?zsh\b")
 MAX_REMEMBERED = 64
 
 _readings: dict[str, Reading] = {}

@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell import arithmetic, ast, conditions
 from spec_lsp.syntax.shell.expand import (
     FROM_COMMAND_LINE,
@@ -39,7 +40,7 @@ from spec_lsp.syntax.shell.values import (
 from spec_lsp.syntax.source import Source
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
-STEP = re.compile(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(\+\+|--)\s*([A-Za-z_]\w*))(.*)", re.S)
+STEP = expression(r"\s*(?:([A-Za-z_]\w*)\s*(\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(\+\+|--)\s*([A-Za-z_]\w*))(.*)", re.S)
 """An arithmetic expression that sets a variable: its name, the operator, what follows."""
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from itertools import product
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell.ast import Lit, Part, WordNode
 
 MAX_WORDS = 256
 MAX_BRACES = 60
-RANGE = re.compile(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])\Z")
+RANGE = expression(r"(-?\d+)\.\.(-?\d+)(?:\.\.(-?\d+))?\Z|([A-Za-z])\.\.([A-Za-z])\Z")
 
 Atom = Part
 """A single unquoted character, or a part that braces cannot cut."""

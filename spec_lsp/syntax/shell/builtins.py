@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell import ast, commands, conditions
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander, bounded
 from spec_lsp.syntax.shell.input import BLANKS, as_word, cut_line, fields_of, lines_of
@@ -101,7 +102,7 @@ def run_unset(run: Interpreter, node: ast.Simple, source: Source) -> None:
     run.set_status(True)
 
 
-SETS_UP = re.compile(
+SETS_UP = expression(
     r"(?:^|[/.])(?:activate|bashrc|profile|bash_profile|[\w-]*env|(?:[\w-]*env|conda|setvars|modules?)\.sh)\Z"
 )
 """Files that set variables and paths."""

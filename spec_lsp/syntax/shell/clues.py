@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import re
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.shell.commands import SLURM_CLUES, slurm_clue
 from spec_lsp.syntax.source import WordSource
 from spec_lsp.syntax.word import Place
 
-SBATCH = re.compile(r"#SBATCH[ \t]+([^\r\n]*)")
-HEADER = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:#[^\n]*)?")
+SBATCH = expression(r"#SBATCH[ \t]+([^\r\n]*)")
+HEADER = expression(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)*(?:#[^\n]*)?")
 """The comments and empty lines before the first command: Slurm reads no further."""
 NVIDIAS = "nvidia-smi"
-MAKERS_TOOL = re.compile(r"^[^#\n]*?(?<![\w.-])(?P<tool>(?:nvidia|rocm|amd|npu|xpu)-smi)(?![\w-]|\.\w)", re.M)
-OTHER_MAKERS = re.compile(
+MAKERS_TOOL = expression(r"^[^#\n]*?(?<![\w.-])(?P<tool>(?:nvidia|rocm|amd|npu|xpu)-smi)(?![\w-]|\.\w)", re.M)
+OTHER_MAKERS = expression(
     r"rocm|\bhip\b|HIP_|\bamd\b|/dev/kfd|\bmi3\d\dx?\b|ascend|\bnpu\b|--device[ =](?:cpu|npu|xpu)", re.I
 )
-OPTION = re.compile(r"(?<!\S)--?([A-Za-z][\w-]*)(?:=|[ \t]+)([^\s#]+)")
+OPTION = expression(r"(?<!\S)--?([A-Za-z][\w-]*)(?:=|[ \t]+)([^\s#]+)")
 
 
 def script_clues(document: str, text: str) -> list[Clue]:

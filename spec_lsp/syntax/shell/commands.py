@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import FLAG_PREFIXES, Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, possible
@@ -45,15 +46,15 @@ def typed_entry(blank: str) -> str:
     return rf"(?:\S*python[\d.]*{blank}-m{blank}{module}|sglang{blank}serve\b)"
 
 
-PYTHON = re.compile(r"(?:python|pypy)(?:\d(?:\.\d+)?)?t?\Z")
-ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
-PIN = re.compile(r"sglang(?:\[[^\]]*\])?\s*[=~<>!]=?=?\s*[\w.*+!]+")
-_SOURCES = re.compile(
+PYTHON = expression(r"(?:python|pypy)(?:\d(?:\.\d+)?)?t?\Z")
+ASSIGNMENT = expression(r"[A-Za-z_]\w*=")
+PIN = expression(r"sglang(?:\[[^\]]*\])?\s*[=~<>!]=?=?\s*[\w.*+!]+")
+_SOURCES = expression(
     r"(?:sglang\s*(?:\[[^\]]*\])?\s*@\s*)?git\+\S*/sglang(?![\w-])|(?:\S*/sglang(?:/python)?|sglang/python)/?(?:\[[^\]]*\])?\Z",
     re.I,
 )
-_AT_RELEASE = re.compile(r"@v?\d+\.\d+\.\d+")
-SGLANG_IMAGE = re.compile(r"sglang|lmsys", re.I)
+_AT_RELEASE = expression(r"@v?\d+\.\d+\.\d+")
+SGLANG_IMAGE = expression(r"sglang|lmsys", re.I)
 
 
 def is_build(text: str) -> bool:
@@ -111,9 +112,9 @@ SBATCH_SWITCHES = frozenset({
 })  # fmt: skip
 ENTER_KEYS = frozenset({"enter", "c-m", "kpenter", "c-j"})
 PARALLEL_MARK = r"\{(?:\d*[/.]{0,2}|#|%)\}"
-NOT_PASSED_ON = re.compile(r"(?:router|server|config|gateway|mode)(?![A-Za-z0-9])")
+NOT_PASSED_ON = expression(r"(?:router|server|config|gateway|mode)(?![A-Za-z0-9])")
 """Flags of trainers that begin with `--sglang-` and are their own."""
-OF_CLIENTS = re.compile(
+OF_CLIENTS = expression(
     r"(?:url|base-url|host|port|ip|addr|address|endpoint|model|api-key|timeout|path|dir|image|version|log)(?:[=_-]|\Z)"
 )
 """What a client of a server has under such names: alone, these make no launch."""

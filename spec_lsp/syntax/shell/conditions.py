@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Both, Compare, Expression, Not, Param, WordNode
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander
@@ -15,7 +16,7 @@ from spec_lsp.syntax.word import Fragment, Word, possible
 
 NUMERIC = {"-eq", "-ne", "-lt", "-le", "-gt", "-ge"}
 MAX_BACKTRACKING = 500_000
-SIMPLE_REGEX = re.compile(r"[\w\s^$.*+?|()\[\]/:,-]*\Z")
+SIMPLE_REGEX = expression(r"[\w\s^$.*+?|()\[\]/:,-]*\Z")
 
 
 def test(expression: Expression, expander: Expander, source: Source) -> bool | None:

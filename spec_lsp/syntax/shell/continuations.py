@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Edit, Problem
 from spec_lsp.syntax.shell.ast import Lit, Simple
 from spec_lsp.syntax.source import FileSource, Source, WordSource
@@ -19,11 +20,11 @@ BLANK_AFTER_BACKSLASH = "blank-after-backslash"
 EMPTY_LINE_IN_COMMAND = "empty-line-in-command"
 MISSING_BACKSLASH = "missing-backslash"
 
-CONTINUED = re.compile(r"[ \t]*(?:\\\r?\n[ \t]*)*")
-COMMENT = re.compile(r"#[^\r\n]*")
-NEWLINE = re.compile(r"\r?\n")
-FLAG_LINE = re.compile(r"[ \t]*--?[A-Za-z]")
-FLAG = re.compile(r"(?<!\S)--?[A-Za-z][\w.-]*")
+CONTINUED = expression(r"[ \t]*(?:\\\r?\n[ \t]*)*")
+COMMENT = expression(r"#[^\r\n]*")
+NEWLINE = expression(r"\r?\n")
+FLAG_LINE = expression(r"[ \t]*--?[A-Za-z]")
+FLAG = expression(r"(?<!\S)--?[A-Za-z][\w.-]*")
 
 MAX_LINES = 200
 

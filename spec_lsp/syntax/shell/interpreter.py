@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Choice, Clue, EmbeddedFile, Problem, not_read_whole
 from spec_lsp.syntax.shell import ast, commands
@@ -48,10 +49,10 @@ Pins = dict[Point, int]
 MAX_NAMED_CALLS = 24
 """Functions that one call with a half-known name is followed into."""
 MAX_EMBEDDED_CHARACTERS = 300_000
-FUNCTION_WORD = re.compile(r"[\w.-]+")
+FUNCTION_WORD = expression(r"[\w.-]+")
 MAX_EMBEDDED = 6
 
-FORKING_ENV = re.compile(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSHMEM|TORCH|FLASHINFER|TRITON|NCCL")
+FORKING_ENV = expression(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSHMEM|TORCH|FLASHINFER|TRITON|NCCL")
 
 
 class Interpreter(ControlFlow):

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
-PIECE = re.compile(
+PIECE = expression(
     r"%(?:%|([-+ #0]*\d*(?:\.\d+)?)([a-zA-Z]))|\\(?:([abefnrtv\\\"'])|([0-7]{1,3})|x([0-9a-fA-F]{1,2}))|[^%\\]+|[%\\]"
 )
 CHARACTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
-NEEDS_NO_QUOTES = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
+NEEDS_NO_QUOTES = expression(r"[A-Za-z0-9_@%+=:,./-]+\Z")
 PRINTED = "what a command prints"
 MAX_ROUNDS = 500
 MAX_PIECES = 2_000

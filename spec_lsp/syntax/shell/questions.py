@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.continuations import hidden_comment
 from spec_lsp.syntax.shell.words import SETS_VARIABLE
 from spec_lsp.syntax.source import Source
 
-PIP = re.compile(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")
+PIP = expression(r"(?:pip3?|uv|pipx)(?:\d(?:\.\d+)?)?\Z")
 
 
 def name_of(node: ast.Simple, at: int = 0) -> str | None:
@@ -113,11 +114,11 @@ def shown(source: Source, start: int, end: int) -> str:
     return text if len(text) <= 48 else text[:45] + "…"
 
 
-IMPURE = re.compile(
+IMPURE = expression(
     r"\$\(|`|\$\{[#!]|\$\{?(?:[?!$-]|RANDOM\b|SECONDS\b|LINENO\b)|(?:^|\s)-[a-mo-yA-Z]\s|(?:^|\s)-o\s|=~"
 )
 """What makes a test another one each time it is asked: files, what a command prints, the status."""
-VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*|\d|[@#*])")
+VARIABLE = expression(r"\$\{?([A-Za-z_]\w*|\d|[@#*])")
 
 
 def asked(node: ast.Command, source: Source) -> tuple[str, bool, frozenset[str]] | None:

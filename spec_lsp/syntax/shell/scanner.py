@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import NoReturn
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell.ast import Redirect
 
-BLANKS = re.compile(r"(?:[ \t]+|\\\r?\n)+")
-CONTINUED = re.compile(r"\\\r?\n")
-NEWLINE = re.compile(r"\r?\n")
-RESERVED = re.compile(
+BLANKS = expression(r"(?:[ \t]+|\\\r?\n)+")
+CONTINUED = expression(r"\\\r?\n")
+NEWLINE = expression(r"\r?\n")
+RESERVED = expression(
     r"(?:if|then|elif|else|fi|for|select|while|until|do|done|case|esac|function|time|coproc|\[\[|[{}!])(?=[\s;&|()<>]|\Z)"
 )
 

@@ -28,22 +28,23 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.scanner import Heredoc, ShellSyntaxError
 from spec_lsp.syntax.shell.words import MAX_DEPTH, WordParser, closing_bracket, word_of
 
-NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
-REDIRECT = re.compile(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-?|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>?)")
+NAME = expression(r"[A-Za-z_][A-Za-z0-9_]*")
+ASSIGNMENT = expression(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=|\[)")
+REDIRECT = expression(r"(\d+|\{[A-Za-z_]\w*\})?(<<<|<<-?|<>|<&|>&|>>|>\||<(?!\()|>(?!\())|(&>>?)")
 REDIRECT_STARTS = frozenset("<>&{0123456789")
-OPERATOR = re.compile(r";;&|;;|;&|&&|\|\||\|&|[;&|]")
-FUNCTION = re.compile(r"(?:function[ \t]+)?([^\s\"'\\$`;&|<>()]+)[ \t]*(\([ \t]*\))?")
-PREFIX = re.compile(
+OPERATOR = expression(r";;&|;;|;&|&&|\|\||\|&|[;&|]")
+FUNCTION = expression(r"(?:function[ \t]+)?([^\s\"'\\$`;&|<>()]+)[ \t]*(\([ \t]*\))?")
+PREFIX = expression(
     r"!|time(?:[ \t]+-p(?=\s))?|coproc(?:[ \t]+[A-Za-z_]\w*(?=[ \t]+(?:[{(]|(?:if|for|while|until|case|\[\[)\s)))?"
 )
-UNARY = re.compile(r"-[a-zA-Z](?=[ \t\r\n\\])")
-BINARY = re.compile(r"(?:==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t\r\n\\]|\Z)|[<>]")
+UNARY = expression(r"-[a-zA-Z](?=[ \t\r\n\\])")
+BINARY = expression(r"(?:==|=~|!=|=|<|>|-(?:eq|ne|lt|le|gt|ge|nt|ot|ef))(?=[ \t\r\n\\]|\Z)|[<>]")
 DECLARATIONS = frozenset({"export", "local", "declare", "typeset", "readonly"})
 PATTERNS, ARM = ("esac",), (";;", "esac")
 FOLLOWING = {

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.questions import assigned_names
 from spec_lsp.syntax.shell.scanner import NestedTooDeep, ShellSyntaxError
 from spec_lsp.syntax.shell.skeleton import Statement, parse_statement
 
-TRIVIA = re.compile(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
-LOGICAL_LINE = re.compile(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")
+TRIVIA = expression(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
+LOGICAL_LINE = expression(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")
 WINDOWS = (4_096, 65_536)
 GENERATION = 3_000
 GENERATION_CHARACTERS = 3_000_000

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import EmbeddedFile
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.assignments import Assignments
@@ -31,7 +31,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 SIGN = "sglang"
 READ = "<<"
 """Begins the name of a here-document that no file holds."""
-UNKNOWN_IN_PATH = re.compile("\0[^\0]*\0")
+UNKNOWN_IN_PATH = expression("\0[^\0]*\0")
 MAX_WAYS_OF_A_FILE = 8
 READS = ("<", "<<", "<<-", "<<<")
 SILENT = frozenset({

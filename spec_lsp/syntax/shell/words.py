@@ -5,26 +5,27 @@ from __future__ import annotations
 import re
 from abc import abstractmethod
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.braces import expand_braces
 from spec_lsp.syntax.shell.scanner import CONTINUED, NEWLINE, Heredoc, Scanner, ShellSyntaxError
 
 MAX_DEPTH = 40
-PLAIN = re.compile(
+PLAIN = expression(
     r"(?:[^\s\"'\\$`;&|<>()]|[\f\v\x1c-\x1f\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000]|\r(?!\n))+"
 )
-IN_DOUBLE_QUOTES = re.compile(r"[^\"\\$`]+")
-IN_HEREDOC = re.compile(r"[^\\$`]+")
-IN_ARGUMENT = re.compile(r"[^\"'\\$`}]+")
-IN_QUOTED_ARGUMENT = re.compile(r"[^\"\\$`}]+")
-PARAMETER = re.compile(r"(?:\\\r?\n)*(?:[A-Za-z_](?:(?:\\\r?\n)*[A-Za-z0-9_])*|[0-9]|[@*#?$!-])")
+IN_DOUBLE_QUOTES = expression(r"[^\"\\$`]+")
+IN_HEREDOC = expression(r"[^\\$`]+")
+IN_ARGUMENT = expression(r"[^\"'\\$`}]+")
+IN_QUOTED_ARGUMENT = expression(r"[^\"\\$`}]+")
+PARAMETER = expression(r"(?:\\\r?\n)*(?:[A-Za-z_](?:(?:\\\r?\n)*[A-Za-z0-9_])*|[0-9]|[@*#?$!-])")
 """A line may go on before a name and within it."""
-BRACED_PARAMETER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
-PLACEHOLDER = re.compile(r"\$\{[A-Za-z_]\w*\.(?:[^{}\n]|\$\{[^{}\n]*\})*\}")
-SETS_VARIABLE = re.compile(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
+BRACED_PARAMETER = expression(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
+PLACEHOLDER = expression(r"\$\{[A-Za-z_]\w*\.(?:[^{}\n]|\$\{[^{}\n]*\})*\}")
+SETS_VARIABLE = expression(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
 """A variable that an arithmetic expression sets."""
-OPERATORS = re.compile(r":?[-=?+]|##?|%%?|//?|\^\^?|,,?|@|:")
-ANSI_ESCAPE = re.compile(
+OPERATORS = expression(r":?[-=?+]|##?|%%?|//?|\^\^?|,,?|@|:")
+ANSI_ESCAPE = expression(
     r"\\(?:([abeEfnrtv\\'\"?])|([0-7]{1,3})|x([0-9a-fA-F]{1,2})|u([0-9a-fA-F]{1,4})|U([0-9a-fA-F]{1,8})|c(.)|(.))", re.S
 )
 ANSI_SIMPLE = {

@@ -11,6 +11,7 @@ from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.carriers import Read
@@ -54,12 +55,12 @@ __all__ = [
     "read_yaml",
 ]
 
-TOP_KEY = re.compile(r"^(?:\"([A-Za-z][\w-]*)\"|'([A-Za-z][\w-]*)'|([A-Za-z][\w-]*))[ \t]*:(?=[ \t\r\n]|\Z)", re.M)
-SIGN = re.compile(r"sglang|sgl-dev|srt-slurm", re.I)
-CONFIG_MAP = re.compile(r"^kind:[ \t]*[\"']?ConfigMap\b", re.M)
-COMPOSE_CONFIGS = re.compile(r"^configs:[ \t]*$", re.M)
-CONFIG_NAME = re.compile(r"\.ya?ml\Z", re.I)
-MATTERS = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
+TOP_KEY = expression(r"^(?:\"([A-Za-z][\w-]*)\"|'([A-Za-z][\w-]*)'|([A-Za-z][\w-]*))[ \t]*:(?=[ \t\r\n]|\Z)", re.M)
+SIGN = expression(r"sglang|sgl-dev|srt-slurm", re.I)
+CONFIG_MAP = expression(r"^kind:[ \t]*[\"']?ConfigMap\b", re.M)
+COMPOSE_CONFIGS = expression(r"^configs:[ \t]*$", re.M)
+CONFIG_NAME = expression(r"\.ya?ml\Z", re.I)
+MATTERS = expression(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
 MAX_REMEMBERED = 512
 MAX_ASKED = 4
 """Names of which it is told what runs where they are set and where not."""

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
@@ -39,31 +40,31 @@ from spec_lsp.syntax.yaml.templates import FROM_BLOCK
 from spec_lsp.syntax.yaml.worlds import Way, together
 
 PARTS_OF_A_COMMAND = ("entrypoint", "command", "args")
-SCRIPT_KEY = re.compile(
+SCRIPT_KEY = expression(
     r"(?:^|[_.-])(?:run|scripts?|commands?|cmds?|exec|start|startup|launch|entrypoint|shell|bash|setup|args|serve)(?:$|[_.-])"
     r"|(?:Command|Commands|Script|Cmd|Args)$|\.(?:sh|bash|slurm|sbatch)$",
     re.I,
 )
-FLAGS_KEY = re.compile(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
+FLAGS_KEY = expression(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
 CONFIG_KEYS = frozenset(("config", "configs", "configuration"))
 KEYWORDS_KEYS = frozenset(("engine_kwargs", "engineKwargs", "engine_args"))
 """Maps that become keyword arguments of an engine: their keys are names of fields."""
 OURS = ("chunked-prefill-size", "mem-fraction-static")
 """Keys of no other server's."""
-OTHER_SHELLS = re.compile(r"(?:python\d?|pwsh|powershell|cmd|perl|node)(?:\s+\{0\}.*)?\Z")
+OTHER_SHELLS = expression(r"(?:python\d?|pwsh|powershell|cmd|perl|node)(?:\s+\{0\}.*)?\Z")
 LETTER = r"[a-z\uf8f1]"
 """A letter of a flag's name, or the mark that stands where the cursor is (see `cursor`)."""
 PIECE = r"[a-z0-9\uf8f1]"
-KEBAB = re.compile(rf"{LETTER}{PIECE}*(?:-{PIECE}+)*\Z")
-KEBAB_OR_SNAKE = re.compile(rf"{LETTER}{PIECE}*(?:[-_]{PIECE}+)*\Z")
-DASHED = re.compile(rf"--{KEBAB_OR_SNAKE.pattern}")
-SCRIPT_NAME = re.compile(r"\.(?:sh|bash|slurm|sbatch)\Z")
-MANIFEST = re.compile(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
-FENCED = re.compile(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*\n", re.M)
-CONFIG_PATH = re.compile(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
-STARTS_TEXT = re.compile(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
-VERSION_KEY = re.compile(r"sglang[-_]version\Z", re.I)
-MODEL_FLAG = re.compile(r"--(?:model(?:-p[ath]*)?|config)(?:=|\Z)")
+KEBAB = expression(rf"{LETTER}{PIECE}*(?:-{PIECE}+)*\Z")
+KEBAB_OR_SNAKE = expression(rf"{LETTER}{PIECE}*(?:[-_]{PIECE}+)*\Z")
+DASHED = expression(rf"--{KEBAB_OR_SNAKE.pattern}")
+SCRIPT_NAME = expression(r"\.(?:sh|bash|slurm|sbatch)\Z")
+MANIFEST = expression(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[ \t]|\n)")
+FENCED = expression(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*\n", re.M)
+CONFIG_PATH = expression(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
+STARTS_TEXT = expression(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
+VERSION_KEY = expression(r"sglang[-_]version\Z", re.I)
+MODEL_FLAG = expression(r"--(?:model(?:-p[ath]*)?|config)(?:=|\Z)")
 MAX_DEPTH = 60
 MAX_BETWEEN = 6
 """Levels between a command and the arguments it goes on with."""

@@ -6,19 +6,19 @@ says what is written where, and what PyYAML makes of it. It never raises: what c
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import yaml
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.source import HOLE, FileSource, Source, embedded
 from spec_lsp.syntax.word import Place, Word
 from spec_lsp.syntax.yaml.scalars import scalar_word
 
-PROPERTIES = re.compile(r"(?:[&!]\S*(?:[ \t\r\n]+|\Z))+")
-BRACKETS = re.compile(r"[\[\]{}]")
+PROPERTIES = expression(r"(?:[&!]\S*(?:[ \t\r\n]+|\Z))+")
+BRACKETS = expression(r"[\[\]{}]")
 MAX_REPAIRS = 6
 MAX_NESTING = 100
 MAX_LENGTH = 2_000_000

@@ -17,6 +17,7 @@ from typing import Any
 
 import yaml
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -30,8 +31,8 @@ Stretch = tuple[int, int]
 MAX_REPAIRS = 12
 MAX_LENGTH = 1_000_000
 MAX_REMEMBERED = 256
-MARGIN = re.compile(r"(?: |-(?= ))*")
-SEPARATOR = re.compile(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
+MARGIN = expression(r"(?: |-(?= ))*")
+SEPARATOR = expression(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 
 _Plain: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -92,7 +93,7 @@ def too_much(text: str) -> str:
     return "is nested too deeply" if nests_too_deep(text) else ""
 
 
-SURROGATE = re.compile(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
+SURROGATE = expression(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
 """Half of a surrogate pair, escaped as in JSON: PyYAML takes it, its loader in C does not. Each other character keeps its place."""
 
 

@@ -5,10 +5,10 @@ A default of an input or a parameter holds unless somebody says otherwise, and i
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.nodes import Node, Part, brought_in, is_list, is_mapping, is_null, is_scalar, items
@@ -17,8 +17,8 @@ Combination = Mapping[str, Word]
 """One way to run a job: what `matrix.x` stands for, or a variable's value."""
 Lookup = Callable[[str], "Word | None"]
 
-CONTEXT = re.compile(r"(?:env|matrix|inputs|github\.event\.inputs)\.[\w.-]+\Z")
-LITERAL = re.compile(r"'([^']*)'\Z|(-?\d+(?:\.\d+)?)\Z")
+CONTEXT = expression(r"(?:env|matrix|inputs|github\.event\.inputs)\.[\w.-]+\Z")
+LITERAL = expression(r"'([^']*)'\Z|(-?\d+(?:\.\d+)?)\Z")
 MAX_COMBINATIONS = 256
 
 

@@ -8,10 +8,10 @@ write `roles.{…}.args`.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Program, Variant
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word, hull, unknown
@@ -25,7 +25,7 @@ ROLES = {"prefill": "prefill", "decode": "decode", "aggregated": "aggregated", "
 ADDED = "srt-slurm adds it"
 TRUE = ("true", "True", "TRUE")
 PLAIN_SERVER = ("sglang", "sglang-router", "sglang_router", "sgl-router", "sidecar")
-RELEASE = re.compile(r"v?\d+(?:\.\w+)+\Z")
+RELEASE = expression(r"v?\d+(?:\.\w+)+\Z")
 Entry = tuple[Node, Node]
 Path = tuple[str, ...]
 

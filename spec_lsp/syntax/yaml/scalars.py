@@ -10,19 +10,20 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.source import HOLE, Source
 from spec_lsp.syntax.word import Fragment, Word
 
-BREAK = re.compile("\r\n|[\r\n\x85\u2028\u2029]")
-GAP = re.compile("[ \t]*(?:(?:\r\n|[\r\n\x85\u2028\u2029])[ \t]*)+")
-ESCAPE = re.compile(
+BREAK = expression("\r\n|[\r\n\x85\u2028\u2029]")
+GAP = expression("[ \t]*(?:(?:\r\n|[\r\n\x85\u2028\u2029])[ \t]*)+")
+ESCAPE = expression(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|(?:\r\n|[\r\n\x85\u2028\u2029])[ \t]*|.)", re.S
 )
 SIMPLE = {
     "0": "\0", "a": "\a", "b": "\b", "t": "\t", "\t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r", "e": "\x1b",
     " ": " ", '"': '"', "/": "/", "\\": "\\", "N": "\x85", "_": "\xa0", "L": "\u2028", "P": "\u2029",
 }  # fmt: skip
-HEADER = re.compile("[|>](?:([-+])([1-9])?|([1-9])([-+])?)?[^\r\n\x85\u2028\u2029]*")
+HEADER = expression("[|>](?:([-+])([1-9])?|([1-9])([-+])?)?[^\r\n\x85\u2028\u2029]*")
 LINE_ENDS = "\r\n\x85\u2028\u2029"
 
 Run = tuple[str, int, int, bool]

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
@@ -24,7 +25,7 @@ SETS_VARIABLES = frozenset((*ENV_KEYS, "envFrom", "runtime_env"))
 IMAGE_KEYS = frozenset(
     ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
 )
-NAMED_IMAGE = re.compile(r"(?:_i|I)mage\Z")
+NAMED_IMAGE = expression(r"(?:_i|I)mage\Z")
 """Keys that name one image of several (`sglang_image`, `workerImage`): it tells of the release, but not what runs below."""
 GPU_KEYS = frozenset(
     (
@@ -41,22 +42,22 @@ GPU_KEYS = frozenset(
         "gres",
     )
 )
-SELECTORS = re.compile(
+SELECTORS = expression(
     r"gpu[-._]?(?:product|type|model)|accelerator|gpu-name|/gpu\.class|gpu\.nvidia\.com/(?:class|model)\Z"
     r"|(?:^|[./])(?:instance-(?:type|family)|machine-(?:type|family))\Z",
     re.I,
 )
 """Labels of nodes that say which device they have: those of NVIDIA, AMD, Google, CoreWeave and Karpenter, and of machine types."""
-RESOURCES = re.compile(r"(?:amd\.com|gpu\.intel\.com|huawei\.com|nvidia\.com)/", re.I)
-ROLES = re.compile(r"prefill|decode|aggregated|leader|worker|encode|router|frontend|gateway|head", re.I)
-NOT_THE_SERVER = re.compile(
+RESOURCES = expression(r"(?:amd\.com|gpu\.intel\.com|huawei\.com|nvidia\.com)/", re.I)
+ROLES = expression(r"prefill|decode|aggregated|leader|worker|encode|router|frontend|gateway|head", re.I)
+NOT_THE_SERVER = expression(
     r"router|sidecar|gateway|proxy|sgl[-_]?kernel|jax|diffusion|bench|vllm|tensorrt|trtllm|text-generation-inference|busybox|curl"
 )
-SERVER_IMAGE = re.compile(r"(?:^|[/._+-])(?:sglang|sgl-dev)(?=$|[/:@._+-])|\bsglang", re.I)
+SERVER_IMAGE = expression(r"(?:^|[/._+-])(?:sglang|sgl-dev)(?=$|[/:@._+-])|\bsglang", re.I)
 ENGINE_KEYS = ("engine", "backend", "type", "runtime", "framework", "backendName", "llm_engine", "server_cls")
-SAYS_SGLANG = re.compile(r"(?<![a-z])sglang", re.I)
-SAID_ROLE = re.compile(r"prefill|decode|leader|worker", re.I)
-ASSIGNMENT = re.compile(r"([A-Za-z_][\w.-]*)(=?)")
+SAYS_SGLANG = expression(r"(?<![a-z])sglang", re.I)
+SAID_ROLE = expression(r"prefill|decode|leader|worker", re.I)
+ASSIGNMENT = expression(r"([A-Za-z_][\w.-]*)(=?)")
 MAX_RUNNERS = 16
 NOT_SET_HERE = "its value is not in the file"
 
@@ -333,11 +334,11 @@ def _selected_by(label: str, value: str) -> str:
 def _affinity(part: Part, node: Node) -> Iterator[Clue]:
     terms = part.get(node, "nodeAffinity", "requiredDuringSchedulingIgnoredDuringExecution", "nodeSelectorTerms")
     for term in items(terms):
-        for expression in items(part.get(term, "matchExpressions")):
-            name, how = part.text_at(expression, "key") or "", part.text_at(expression, "operator")
-            values = [v for v in items(part.get(expression, "values")) if is_scalar(v)]
+        for wanted in items(part.get(term, "matchExpressions")):
+            name, how = part.text_at(wanted, "key") or "", part.text_at(wanted, "operator")
+            values = [v for v in items(part.get(wanted, "values")) if is_scalar(v)]
             if SELECTORS.search(name) and how == "In" and values:
-                place = part.place_of(part.get(expression, "values"))
+                place = part.place_of(part.get(wanted, "values"))
                 yield Clue("gpu", "|".join(_selected_by(name, part.word(v).text or "?") for v in values), place)
 
 

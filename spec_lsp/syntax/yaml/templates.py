@@ -13,11 +13,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
 
+from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.source import HOLE
 
-TOKEN = re.compile(
+TOKEN = expression(
     r"\{\{-?[ \t]*(?P<comment>/\*.*?\*/)[ \t]*-?\}\}"
     r"|(?P<flow>\$)?\{\{(?:(?P<go>(?:(?!\{\{|\}\}).){0,1000})\}\}|(?P<open>[^\n]*))"
     r"|\{%(?P<jinja>(?:(?!\{%|%\}).){0,1000})%\}|(?<!\$)\{\#(?P<note>.*?)\#\}",
@@ -26,10 +27,10 @@ TOKEN = re.compile(
 MARKS = ("{{", "{%", "{#")
 STARTS = frozenset({"if", "unless", "with"})
 LOOPS = frozenset({"range", "for", "define", "block", "macro", "filter", "raw", "call"})
-ENDS = re.compile(r"end\w*\Z")
-SILENT = re.compile(r"/\*|#|\$\w+\s*:?=|set\b|import\b|extends\b|from\b|break\b|continue\b|template\b")
-EQUALS = re.compile(r"eq\s+(?P<a>\S+)\s+[\"'`](?P<b>[^\"'`]*)[\"'`]\Z|(?P<c>[\w.]+)\s*==\s*[\"'](?P<d>[^\"']*)[\"']\Z")
-INLINE = re.compile(r"--[a-z]|sglang|^[ \t]*-[ \t]|=|\bvalue:|\bimage:", re.M)
+ENDS = expression(r"end\w*\Z")
+SILENT = expression(r"/\*|#|\$\w+\s*:?=|set\b|import\b|extends\b|from\b|break\b|continue\b|template\b")
+EQUALS = expression(r"eq\s+(?P<a>\S+)\s+[\"'`](?P<b>[^\"'`]*)[\"'`]\Z|(?P<c>[\w.]+)\s*==\s*[\"'](?P<d>[^\"']*)[\"']\Z")
+INLINE = expression(r"--[a-z]|sglang|^[ \t]*-[ \t]|=|\bvalue:|\bimage:", re.M)
 """What a line must hold so that the ways of a part of it are told apart."""
 FROM_TEMPLATE = "from a template"
 ELEMENT = "*"
@@ -38,7 +39,7 @@ FROM_BLOCK = "from a template's block"
 FROM_WORKFLOW = "from the workflow's context"
 SEPARATES = frozenset(" \t\"'[{,(")
 OPENS = frozenset("\"'[{")
-BLANKS = re.compile(r"[ \t]*")
+BLANKS = expression(r"[ \t]*")
 MAX_WAYS = 16
 MAX_ROWS = 64
 """Ways that are looked at where there are more than MAX_WAYS."""

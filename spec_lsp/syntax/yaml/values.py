@@ -10,21 +10,22 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.templates import ELEMENT, FROM_TEMPLATE, Hole
 
 STRING = r"\"[^\"\\{}]*\"|'[^'\\{}]*'|`[^`{}]*`"
 NUMBER = r"-?\d+(?:\.\d+)?"
 NAME = r"\$?\.?[A-Za-z_][\w.]*|(?:inputs|workflow)\.parameters\.[\w-]+|\$?\."
-ATOM = re.compile(rf"(?:{STRING}|{NUMBER}|{NAME})(?=[\s|(),]|\Z)")
-RANGE = re.compile(r"range\s+(?:(?:(?P<key>\$\w+)\s*,\s*)?(?P<value>\$\w+)\s*:=\s*)?(?P<subject>\$?\.[\w.]+)\Z")
-LIST = re.compile(r"\$?\.Values(?:\.\w+)+\Z")
-LINES = re.compile(r"toYaml\s+([$\w.]+)\s*(?:\|\s*n?indent\s+\d+)?\Z")
-PIPE = re.compile(r"\s*\|\s*")
-DEFAULT = re.compile(r"default(?:\s+|\s*\(\s*)")
-CLOSES = re.compile(r"\s*(?:,\s*(?:true|boolean\s*=\s*true)\s*)?\)")
-REQUIRED = re.compile(rf"required\s+(?:{STRING})\s+")
-SAME = re.compile(r"(?:int64|int|float64|toString|tostring|string|trim|str)\b")
+ATOM = expression(rf"(?:{STRING}|{NUMBER}|{NAME})(?=[\s|(),]|\Z)")
+RANGE = expression(r"range\s+(?:(?:(?P<key>\$\w+)\s*,\s*)?(?P<value>\$\w+)\s*:=\s*)?(?P<subject>\$?\.[\w.]+)\Z")
+LIST = expression(r"\$?\.Values(?:\.\w+)+\Z")
+LINES = expression(r"toYaml\s+([$\w.]+)\s*(?:\|\s*n?indent\s+\d+)?\Z")
+PIPE = expression(r"\s*\|\s*")
+DEFAULT = expression(r"default(?:\s+|\s*\(\s*)")
+CLOSES = expression(r"\s*(?:,\s*(?:true|boolean\s*=\s*true)\s*)?\)")
+REQUIRED = expression(rf"required\s+(?:{STRING})\s+")
+SAME = expression(r"(?:int64|int|float64|toString|tostring|string|trim|str)\b")
 QUOTES = {"quote": '"', "squote": "'"}
 NO_NAMES: Mapping[str, Word] = {}
 World = Mapping[str, "str | bool | None"]

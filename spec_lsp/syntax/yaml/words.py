@@ -8,16 +8,17 @@ from typing import Any
 
 import yaml
 
+from spec_lsp.expressions import expression
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 from spec_lsp.syntax.yaml.config import data_of
 
-KUBERNETES = re.compile(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
-COMPOSE = re.compile(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
-VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-PARAMETER = re.compile(r"\{(?P<name>[A-Za-z_]\w*)\}")
-FIELD = re.compile(r"(?<![$%{\\])\{[A-Za-z_]\w*\}(?!\})")
+KUBERNETES = expression(r"\$\$|\$\((?P<name>[A-Za-z_][\w.-]*)\)")
+COMPOSE = expression(r"\$\$|\$(?P<plain>[A-Za-z_]\w*)|\$\{(?P<name>[A-Za-z_]\w*)(?P<how>:?[-?+])?")
+VARIABLE = expression(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+PARAMETER = expression(r"\{(?P<name>[A-Za-z_]\w*)\}")
+FIELD = expression(r"(?<![$%{\\])\{[A-Za-z_]\w*\}(?!\})")
 FROM_OPERATOR = "set by what runs the container"
 FROM_SWEEP = "from the sweep"
 FROM_TOOL = "filled in by the tool that reads the file"
