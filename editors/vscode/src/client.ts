@@ -46,6 +46,13 @@ export class Client extends LanguageClient {
     return this.begun;
   }
 
+  /** Stop the server. What is on its way to it, such as changed settings, is nobody's loss. */
+  async end(): Promise<void> {
+    this.begun = false;
+    if (this.isRunning()) await this.stop();
+    await this.dispose();
+  }
+
   override error(message: string, data?: unknown, showNotification?: boolean | "force"): void {
     if (this.begun) super.error(message, data, showNotification);
   }
@@ -106,7 +113,12 @@ export function createClient(
       },
     },
   };
-  const client = new Client("spec-lsp", "spec-lsp", { command: server.command, args: [...server.args] }, options);
+  const client = new Client(
+    "spec-lsp",
+    "spec-lsp",
+    { command: server.command, args: [...server.args], ...(server.cwd ? { options: { cwd: server.cwd } } : {}) },
+    options,
+  );
   client.registerFeature(new Abilities());
   client.onNotification(CHANGED, () => hooks.changed());
   return client;

@@ -8,6 +8,8 @@ export interface Found {
   readonly source: Source;
   readonly command: string;
   readonly args: readonly string[];
+  /** Where to start it, if not in the opened folder: `python -m` imports what lies where it is started. */
+  readonly cwd?: string;
 }
 
 /** `named` is what the setting names though nothing is there; empty when there is no such setting. */
@@ -45,7 +47,9 @@ function named(around: Surroundings): Found | Missing {
   const command = expanded(around.setting, around);
   if (!around.isFile(command)) return { named: around.setting };
   const interpreter = /^(?:python|pypy)[\d.]*w?(?:\.exe)?$/i.test(flavour(around).basename(command));
-  return { source: "setting", command, args: interpreter ? ["-m", "spec_lsp.cli", ...SERVE] : SERVE };
+  if (!interpreter) return { source: "setting", command, args: SERVE };
+  const cwd = flavour(around).dirname(command);
+  return { source: "setting", command, args: ["-m", "spec_lsp.cli", ...SERVE], cwd };
 }
 
 function inPython(around: Surroundings): Found | undefined {

@@ -75,8 +75,7 @@ export class Session {
   async stop(): Promise<void> {
     const client = this.client;
     this.client = undefined;
-    if (client?.isRunning()) await client.stop();
-    client?.dispose();
+    await client?.end();
   }
 
   private async startAnew(): Promise<void> {

@@ -15,8 +15,9 @@ const PATIENCE_MS = 10_000;
 /** Start the program once more, with nobody to talk to: a server of ours just ends, others say what they lack. */
 export function trouble(server: Found): Promise<Trouble> {
   return new Promise((resolve) => {
-    const trial = execFile(server.command, [...server.args], { timeout: PATIENCE_MS }, (_, __, stderr) =>
-      resolve(reason(server, stderr)),
+    const options = { timeout: PATIENCE_MS, ...(server.cwd ? { cwd: server.cwd } : {}) };
+    const trial = execFile(server.command, [...server.args], options, (_, __, stderr) =>
+      resolve(reason(server, String(stderr))),
     );
     trial.stdin?.end();
   });

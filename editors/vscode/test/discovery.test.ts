@@ -60,7 +60,8 @@ for (const interpreter of ["/envs/b/bin/python", "/envs/b/bin/python3.12", "/env
   test(`the setting may name the interpreter ${interpreter}`, () => {
     const args = ["-m", "spec_lsp.cli", ...SERVE];
     const found = where([interpreter], { ...LINUX, setting: interpreter });
-    assert.deepEqual(found, { source: "setting", command: interpreter, args });
+    const cwd = interpreter.slice(0, interpreter.lastIndexOf("/"));
+    assert.deepEqual(found, { source: "setting", command: interpreter, args, cwd });
   });
 
 test("a program that is named but not there is not replaced by another", () => {
@@ -76,7 +77,8 @@ test("on Windows programs end in .exe and stand in Scripts", () => {
   assert.deepEqual(where([onPath], WINDOWS), { source: "path", command: onPath, args: SERVE });
   const python = "C:\\envs\\b\\python.exe";
   const found = where([python], { ...WINDOWS, setting: python });
-  assert.deepEqual(found, { source: "setting", command: python, args: ["-m", "spec_lsp.cli", ...SERVE] });
+  const args = ["-m", "spec_lsp.cli", ...SERVE];
+  assert.deepEqual(found, { source: "setting", command: python, args, cwd: "C:\\envs\\b" });
 });
 
 test("nothing anywhere is missing", () => {
