@@ -195,7 +195,7 @@ def _misread(name: str, text: str | None, known: Sequence[Variable]) -> str:
         return (
             ""
             if taken
-            else f"`{name}` is a switch: SGLang takes 1, true, 0 or false, and not `{text}`, which it passes over."
+            else f"`{name}` is a switch: SGLang accepts 1, true, 0 or false, and ignores `{text}`."
         )
     if all(v.type == "int" for v in known) and text.strip():
         return "" if _whole(text) else f"`{name}` is a whole number; SGLang cannot read `{text}` as one."

@@ -278,7 +278,7 @@ def type_of(flag: Flag) -> str:
 def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[str]:
     """The value SGLang will use and, where it is not simply what was typed, why."""
     if run.resolution is None:
-        yield "SGLang does not take these words, so nothing is resolved."
+        yield "SGLang does not accept these arguments, so nothing is resolved."
         return
     config = run.resolution.config
     typed = _typed(setting)
@@ -446,7 +446,7 @@ def _verdict_text(report: LaunchReport, run: Run) -> str:
     if verdict.outcome == "depends":
         outcome = _by_hardware(verdict) or outcome
     elif verdict.outcome in ("accepted", "unknown") and against:
-        outcome = "SGLang takes these words, but the server does not come up."
+        outcome = "SGLang accepts these arguments, but the server does not start."
     return "\n\n".join(filter(None, (f"**{outcome}**", "\n".join(said))))
 
 
@@ -460,7 +460,7 @@ def _by_hardware(verdict: Verdict) -> str:
     takes, refuses = ([name for name, outcomes in taken.items() if outcomes == {one}] for one in (True, False))
     if not takes or not refuses or len(takes) + len(refuses) < len(taken):
         return ""
-    return f"SGLang takes this launch on {_and(takes)}, not on {_and(refuses)}."
+    return f"SGLang accepts this launch on {_and(takes)}, not on {_and(refuses)}."
 
 
 def _and(titles: Sequence[str]) -> str:
@@ -470,10 +470,10 @@ def _and(titles: Sequence[str]) -> str:
 
 
 VERDICTS = {
-    "accepted": "SGLang takes this launch.",
+    "accepted": "SGLang accepts this launch.",
     "refused": "SGLang refuses this launch.",
-    "bad-arguments": "SGLang does not take these words.",
-    "depends": "It depends on the release, the hardware or the branch whether SGLang takes this launch.",
+    "bad-arguments": "SGLang does not accept these arguments.",
+    "depends": "It depends on the release, the hardware or the branch whether SGLang accepts this launch.",
     "unknown": "Nothing that is known speaks against this launch.",
 }
 

@@ -154,8 +154,8 @@ class Step:
 
     @property
     def reason(self) -> str:
-        """The first line of the step's docstring: why, in one sentence for the reader."""
-        return (self.run.__doc__ or "").strip().split("\n")[0]
+        """The first paragraph of the step's docstring: why, in one sentence for the reader."""
+        return " ".join((self.run.__doc__ or "").strip().partition("\n\n")[0].split())
 
 
 RULES: dict[str, Rule] = {}

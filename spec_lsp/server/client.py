@@ -50,6 +50,8 @@ class Client:
     code_lens: bool = False
     commands: frozenset[str] = frozenset()
     """Commands whose results the client shows (`experimental.commands.commands`)."""
+    notebooks: bool = False
+    """Whether it syncs the cells of notebooks."""
     wants_changed: bool = False
     """Whether it wants to be told that the results of commands may be others (`experimental["spec-lsp"].changed`)."""
     initialization_options: Any = None
@@ -97,6 +99,7 @@ def read_client(params: types.InitializeParams, has: Any) -> Client:
         link_tooltips=bool(_get(has, "textDocument.documentLink.tooltipSupport")),
         code_lens=_get(has, "textDocument.codeLens") is not None,
         commands=frozenset(_texts(_get(has, "experimental.commands.commands"))),
+        notebooks=_get(has, "notebookDocument.synchronization") is not None,
         wants_changed=_get(has, "experimental.spec-lsp.changed") is True,
         initialization_options=params.initialization_options,
         folders=_folders(params),

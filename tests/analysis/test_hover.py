@@ -197,13 +197,13 @@ def test_long_values_are_json_below_the_table() -> None:
     ("rest", "head", "verdict"),
     [
         ("--attention-backend trtllm_mla", HEAD, "**SGLang refuses this launch.**\n\n- **trtllm-mla-off-blackwell**: "),
-        ("--no-such-flag", HEAD, "**SGLang does not take these words.**\n\n- **unknown-flag**: "),
+        ("--no-such-flag", HEAD, "**SGLang does not accept these arguments.**\n\n- **unknown-flag**: "),
         (
             "--attention-backend trtllm_mha",
             "# spec-lsp: sglang=0.5.23\n",
-            "**SGLang takes this launch on Hopper, SM100, SM103 and SM120, not on ",
+            "**SGLang accepts this launch on Hopper, SM100, SM103 and SM120, not on ",
         ),
-        ("--attention-backend ascend", HEAD, "**SGLang takes these words, but the server does not come up.**\n\n- **"),
+        ("--attention-backend ascend", HEAD, "**SGLang accepts these arguments, but the server does not start.**\n\n- **"),
     ],
 )
 def test_the_view_starts_with_the_verdict(rest: str, head: str, verdict: str) -> None:

@@ -86,3 +86,12 @@ def test_late_refusals_come_last() -> None:
     late = [name.startswith("late.") for name in found]
     assert late == sorted(late)
     assert any(late)
+
+
+def test_every_reason_is_a_whole_sentence() -> None:
+    """What a step's docstring says first is shown to the reader of a resolved configuration."""
+    steps = {step.run: step for release in releases() for handler in pipeline(release) for step in handler.steps}
+    for step in steps.values():
+        reason = step.reason
+        assert reason.endswith((".", ".)")), reason
+        assert reason.count("`") % 2 == 0, reason

@@ -99,6 +99,36 @@ async def test_notebooks_are_passed_over(method: str, params: Any) -> None:
     assert client.messages[before:] == []
 
 
+async def test_a_notebook_is_synced_by_its_cells() -> None:
+    client = await greeted({**PUSH, "notebookDocument": {"synchronization": {}}})
+    notebook = {"uri": "file:///w/a.ipynb", "version": 1}
+    first, second = ({"uri": f"vscode-notebook-cell:/w/a.ipynb#{n}"} for n in range(2))
+
+    def cell(at: dict[str, str], text: str) -> dict[str, Any]:
+        return {**at, "languageId": "python", "version": 1, "text": text}
+
+    def changed(**cells: Any) -> None:
+        client.notify("notebookDocument/didChange", {"notebookDocument": notebook, "change": {"cells": cells}})
+
+    whole = {**notebook, "notebookType": "jupyter-notebook", "cells": [{"kind": 2, "document": first["uri"]}]}
+    client.notify("notebookDocument/didOpen", {"notebookDocument": whole, "cellTextDocuments": [cell(first, "BAD")]})
+    await client.quiet()
+    assert codes(client.published(first["uri"])[-1]) == ["bad-word"]
+    change = {"range": range_(0, 0, 0, 3), "text": "good"}
+    changed(textContent=[{"document": {**first, "version": 2}, "changes": [change]}])
+    changed(structure={"array": {"start": 1, "deleteCount": 0}, "didOpen": [cell(second, "OLD")]})
+    await client.quiet()
+    assert codes(client.published(first["uri"])[-1]) == []
+    assert codes(client.published(second["uri"])[-1]) == ["old-word"]
+    changed(structure={"array": {"start": 1, "deleteCount": 1}, "didClose": [second]})
+    changed(metadata={})
+    client.notify("notebookDocument/didChange", {"notebookDocument": notebook, "change": {}})
+    client.notify("notebookDocument/didClose", {"notebookDocument": notebook, "cellTextDocuments": [first]})
+    await client.quiet()
+    assert codes(client.published(second["uri"])[-1]) == []
+    assert "window/showMessage" not in client.methods()
+
+
 async def test_cells_of_a_notebook_are_texts() -> None:
     """Clients that do not sync notebooks as such open the cells."""
     client = await greeted()

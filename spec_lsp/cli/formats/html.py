@@ -127,7 +127,7 @@ def _launch(launch: LaunchShown) -> Iterator[str]:
             yield f'<tr><th scope="row">{_text(name)}</th><td>{_prose(value)}</td><td>{_prose(why)}</td></tr>'
         yield "</tbody></table>"
     else:
-        yield "<p>SGLang does not take these words.</p>"
+        yield "<p>SGLang does not accept these arguments.</p>"
     yield "</details>"
 
 

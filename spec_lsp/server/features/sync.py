@@ -50,6 +50,26 @@ class Sync:
         if closed is not None:
             self._ls.diagnostics.closed(closed, [*read, *self._ls.session.edited(name)])
 
+    # Notebooks: their cells are texts like others.
+
+    def notebook_opened(self, params: types.DidOpenNotebookDocumentParams) -> None:
+        for cell in params.cell_text_documents:
+            self.did_open(types.DidOpenTextDocumentParams(cell))
+
+    def notebook_changed(self, params: types.DidChangeNotebookDocumentParams) -> None:
+        cells = params.change.cells
+        structure = cells.structure if cells else None
+        for cell in (structure and structure.did_open) or ():
+            self.did_open(types.DidOpenTextDocumentParams(cell))
+        for gone in (structure and structure.did_close) or ():
+            self.did_close(types.DidCloseTextDocumentParams(gone))
+        for edited in (cells and cells.text_content) or ():
+            self.did_change(types.DidChangeTextDocumentParams(edited.document, edited.changes))
+
+    def notebook_closed(self, params: types.DidCloseNotebookDocumentParams) -> None:
+        for cell in params.cell_text_documents:
+            self.did_close(types.DidCloseTextDocumentParams(cell))
+
 
 def _version(version: int) -> int | None:
     return None if version == UNNUMBERED else version
@@ -73,4 +93,8 @@ def register(ls: Server) -> dict[str, Any]:
             ls.files_changed([name_of(params.text_document.uri)])
         ls.look_around()
 
-    return {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}}}
+    offered: dict[str, Any] = {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}}}
+    if ls.client.notebooks and not ls.client.pull:  # editors that pull ask of the documents that they have themselves
+        cells = [{"language": language} for language in ("python", "shellscript")]
+        offered["notebookDocumentSync"] = {"notebookSelector": [{"notebook": "*", "cells": cells}], "save": False}
+    return offered
