@@ -19,8 +19,9 @@ from spec_lsp.resolution.engine import Severity
 SEVERITIES: tuple[str, ...] = ("error", "warning", "information", "hint", "off")
 
 
-def _setting(default: Any, description: str, schema: Mapping[str, Any]) -> Any:
-    metadata = {"description": description, "schema": schema}
+def _setting(default: Any, description: str, schema: Mapping[str, Any], *, example: str) -> Any:
+    """`example` is how a line of spec-lsp.toml sets it."""
+    metadata = {"description": description, "schema": schema, "example": example}
     return field(default_factory=lambda: default, metadata=metadata)
 
 
@@ -32,11 +33,13 @@ class Settings:
         "",
         "The SGLang release your launches run on, such as `0.5.19`, where the file itself names none.",
         {"type": "string"},
+        example='sglang = "0.5.19"',
     )
     gpu: str = _setting(
         "",
         "The GPU your launches run on, such as `h200` or `b200`, where the file itself names none.",
         {"type": "string"},
+        example='gpu = "h200"',
     )
     targets: tuple[Mapping[str, str], ...] = _setting(
         (),
@@ -49,53 +52,73 @@ class Settings:
                 "additionalProperties": False,
             },
         },
+        example='targets = [{ sglang = "0.5.19", gpu = "h200" }, { sglang = "0.5.23", gpu = "b200" }]',
     )
     rules: Mapping[str, str] = _setting(
         {},
         "A severity for each rule by name or code: `error`, `warning`, `information`, `hint` or `off`.",
         {"type": "object", "additionalProperties": {"enum": list(SEVERITIES)}},
+        example='rules = { overridden-value = "off", SPC021 = "warning" }',
     )
     exclude: tuple[str, ...] = _setting(
         (),
         "Paths that are not checked, as git-ignore patterns relative to the settings file.",
         {"type": "array", "items": {"type": "string"}},
+        example='exclude = ["third_party/", "*.generated.sh", "!keep.generated.sh"]',
     )
     unsafe_fixes: bool = _setting(
-        False, "Let fix-all apply fixes that change what runs, not only those that keep it.", {"type": "boolean"}
+        False,
+        "Let fix-all apply fixes that change what runs, not only those that keep it.",
+        {"type": "boolean"},
+        example="unsafe-fixes = true",
     )
     fix_all: tuple[str, ...] = _setting(
         ("all",),
         "The rules whose fixes fix-all applies, in editors on save too, by name or code; `all` stands for every rule.",
         {"type": "array", "items": {"type": "string"}},
+        example='fix-all = ["deprecated-flag", "missing-backslash"]',
     )
     workspace_diagnostics: bool = _setting(
         True,
         "Tell editors that ask for it what is found in all files of the workspace, not only in those that are open.",
         {"type": "boolean"},
+        example="workspace-diagnostics = false",
     )
     python: str = _setting(
         "",
         "The Python interpreter whose SGLang's own help is shown on hover; by default that of a virtual environment in the workspace.",
         {"type": "string"},
+        example='python = ".venv/bin/python"',
     )
     models: tuple[str, ...] = _setting(
         (),
         "Folders that hold model folders (each with a config.json), looked at before the Hugging Face cache.",
         {"type": "array", "items": {"type": "string"}},
+        example='models = ["models", "/data/checkpoints"]',
     )
-    inlay_hints: bool = _setting(True, "Show the values SGLang will really use beside the launch.", {"type": "boolean"})
+    inlay_hints: bool = _setting(
+        True,
+        "Show the values SGLang will really use beside the launch.",
+        {"type": "boolean"},
+        example="inlay-hints = false",
+    )
     changed_value_hints: bool = _setting(
-        True, "Show what a value becomes behind one that SGLang will change (`→ 64`).", {"type": "boolean"}
+        True,
+        "Show what a value becomes behind one that SGLang will change (`→ 64`).",
+        {"type": "boolean"},
+        example="changed-value-hints = false",
     )
     chosen_value_hints: bool = _setting(
         True,
         "Show at the end of a launch what SGLang chooses: attention backend, page size, draft steps, topk and tokens.",
         {"type": "boolean"},
+        example="chosen-value-hints = false",
     )
     code_lens: str = _setting(
         "auto",
         "A lens on each launch that opens its resolved configuration: `auto` where the editor says that it can, `always` or `never`.",
         {"type": "string", "enum": ["auto", "always", "never"]},
+        example='code-lens = "always"',
     )
 
 

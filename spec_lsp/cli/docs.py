@@ -80,26 +80,7 @@ def _settings() -> Iterator[str]:
         name = f.name.replace("_", "-")
         yield from ("", f"## {name}", "", f.metadata["description"], "")
         yield from (f"Type: {f.metadata['schema']['type']} · default: `{json.dumps(default)}`", "", "```toml")
-        yield from (EXAMPLES[f.name], "```")
-
-
-EXAMPLES = {
-    "sglang": 'sglang = "0.5.19"',
-    "gpu": 'gpu = "h200"',
-    "targets": 'targets = [{ sglang = "0.5.19", gpu = "h200" }, { sglang = "0.5.23", gpu = "b200" }]',
-    "rules": 'rules = { overridden-value = "off", SPC021 = "warning" }',
-    "exclude": 'exclude = ["third_party/", "*.generated.sh", "!keep.generated.sh"]',
-    "unsafe_fixes": "unsafe-fixes = true",
-    "fix_all": 'fix-all = ["deprecated-flag", "missing-backslash"]',
-    "workspace_diagnostics": "workspace-diagnostics = false",
-    "python": 'python = ".venv/bin/python"',
-    "models": 'models = ["models", "/data/checkpoints"]',
-    "inlay_hints": "inlay-hints = false",
-    "changed_value_hints": "changed-value-hints = false",
-    "chosen_value_hints": "chosen-value-hints = false",
-    "code_lens": 'code-lens = "always"',
-}
-"""How each setting is written."""
+        yield from (f.metadata["example"], "```")
 
 
 MANIFEST = Path(__file__).parents[2] / "editors" / "vscode" / "package.json"

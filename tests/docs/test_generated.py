@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import fields
+from dataclasses import Field, fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from spec_lsp.analysis.rules import all_rules
-from spec_lsp.cli.docs import EXAMPLES, MANIFEST, main, pages
+from spec_lsp.cli.docs import MANIFEST, main, pages
 from spec_lsp.cli.manifest import OWN, properties, updated
 from spec_lsp.settings import Settings, read_settings
 
@@ -60,13 +61,13 @@ def test_every_rule_has_its_section_and_every_link_its_target() -> None:
     assert set(re.findall(r"\]\(#([^)]+)\)", page)) == headings
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
-def test_example_of_a_setting_is_right(name: str) -> None:
+@pytest.mark.parametrize("setting", fields(Settings), ids=lambda setting: setting.name)
+def test_example_of_a_setting_is_right(setting: Field[Any]) -> None:
     tomllib = pytest.importorskip("tomllib")
 
-    settings, problems = read_settings(tomllib.loads(EXAMPLES[name]))
+    settings, problems = read_settings(tomllib.loads(setting.metadata["example"]))
     assert problems == []
-    assert getattr(settings, name) != getattr(Settings(), name)
+    assert getattr(settings, setting.name) != getattr(Settings(), setting.name)
 
 
 def test_the_schema_is_json() -> None:
