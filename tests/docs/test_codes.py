@@ -1,0 +1,24 @@
+"""What CONTRIBUTING says of a new rule: its code, and the example."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from spec_lsp.analysis.rules import all_rules, by_topic
+from tests.docs.codes import next_code
+
+
+@pytest.mark.parametrize("topic", [*by_topic(), "a-new-topic"])
+def test_a_new_code_is_nobody_s(topic: str) -> None:
+    assert next_code(topic, by_topic()) not in {rule.code for rule in all_rules()}
+
+
+def test_the_example_is_a_rule_of_ours() -> None:
+    root = Path(__file__).parents[2]
+    (example,) = re.findall(r"```python\n(.*?)```", (root / "CONTRIBUTING.md").read_text("utf-8"), re.DOTALL)
+    topic = re.search(r"tests\.docs\.codes (\w+)", (root / "CONTRIBUTING.md").read_text("utf-8"))
+    assert topic
+    assert example in (root / "spec_lsp" / "resolution" / f"{topic[1]}.py").read_text("utf-8")
