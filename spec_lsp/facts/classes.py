@@ -21,9 +21,10 @@ class ClassFacts(NamedTuple):
 
     `heads`: over which ranks it insists on sharing its query heads evenly (all TP ranks, or those of attention TP; empty: it does not
     say), `kv_heads`: its KV heads too. `mlp`: every MLP is split over all TP ranks. `stages`: its forward pass takes the hidden states
-    of a pipeline stage before it. `captures`: the kinds of drafts ("eagle3", "dflash", "dspark") it collects hidden states for.
+    of a pipeline stage before it, and it can be built as one of several. `captures`: the kinds of drafts ("eagle3", "dflash", "dspark")
+    it collects hidden states for.
     `expert_width`: the key of config.json that says how wide its routed experts are (empty: it is not read there).
-    `expert_each`: it refuses more TP ranks than experts. `vision`: it builds VisionAttention.
+    `expert_each`: it refuses more TP ranks than experts. `expert_copies`: it takes redundant experts. `vision`: it builds VisionAttention.
     """
 
     captures: tuple[str, ...] = ()
@@ -33,6 +34,7 @@ class ClassFacts(NamedTuple):
     mlp: str = ""
     expert_width: str = ""
     expert_each: bool = False
+    expert_copies: bool = True
     vision: bool = False
 
 

@@ -334,8 +334,12 @@ speculative.handle_speculative_decoding
 LATE = """
 late.attention_backends
 late.linear_attention_backends
+late.sparse_attention
 late.speculative_workers
 late.quantization_methods
+late.expert_runners
+late.loaders
+late.model_options
 late.model_parallelism
 late.quantization
 late.moe

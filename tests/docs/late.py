@@ -10,7 +10,7 @@ import gzip
 import json
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cache
@@ -68,9 +68,13 @@ def mapping() -> Mapping[str, Any]:
 @cache
 def lines() -> tuple[Left, ...]:
     return tuple(
-        Left(line["reason"], tuple(line["file"].split("|")), tuple(line["function"].split("|")), line.get("why", ""))
+        Left(line["reason"], _patterns(line["file"]), _patterns(line["function"]), line.get("why", ""))
         for line in mapping()["left"]
     )
+
+
+def _patterns(written: str | list[str]) -> tuple[str, ...]:
+    return tuple(written.split("|") if isinstance(written, str) else written)
 
 
 def stored() -> Sites:
@@ -107,7 +111,8 @@ def covers(rule: Rule, file: str, function: str) -> bool:
 def functions() -> Iterator[Function]:
     """Every function with the sites of it that rules cover, and once more with those that a line leaves (`left` None: no line does).
 
-    A rule covers all sites of a function, or those that `only` names by their numbers in the newest release.
+    A rule covers all sites of a function, or those that `only` names by their numbers in the newest release; `single` gives sites of a
+    function a reason of their own.
     """
     also = mapping()["also"]
     everywhere = [key for key in also if "*" in key]
@@ -125,28 +130,40 @@ def functions() -> Iterator[Function]:
             )
             if told:
                 yield Function(file, function, told, tuple(rules), None)
+            for reason, numbers in mapping()["single"].get(where, {}).items():
+                alone = _chosen(by_release, numbers)
+                if alone:
+                    others = {r: n - alone.get(r, 0) for r, n in others.items() if n > alone.get(r, 0)}
+                    yield Function(file, function, alone, (), Left(reason, (file,), (function,)))
             if others:
                 left = next((line for line in lines() if line.matches(file, function)), None)
                 yield Function(file, function, others, (), left)
 
 
 def _told(where: str, by_release: Mapping[str, str]) -> tuple[dict[str, int], dict[str, int]]:
-    """How many sites of a covered function the rules tell, and how many they do not, by release.
-
-    In an older release a site counts as told when it is the same, or, where the function has as many, the same number.
-    """
+    """How many sites of a covered function the rules tell, and how many they do not, by release."""
     numbers = mapping()["only"].get(where)
-    sites = {release: text.split() for release, text in by_release.items()}
+    counts = {release: len(text.split()) for release, text in by_release.items()}
     if numbers is None:
-        return {release: len(words) for release, words in sites.items()}, {}
+        return counts, {}
+    told = _chosen(by_release, numbers)
+    return told, {r: n - told.get(r, 0) for r, n in counts.items() if n > told.get(r, 0)}
+
+
+def _chosen(by_release: Mapping[str, str], numbers: Sequence[int]) -> dict[str, int]:
+    """How many sites of a function have one of these numbers in the newest release, or are the same in an older one.
+
+    A site that reads otherwise in an older release counts by its number there, where the function has as many sites.
+    """
+    sites = {release: text.split() for release, text in by_release.items()}
     newest = sites.get(mapping()["releases"][-1], [])
     chosen = {newest[n - 1] for n in numbers if n <= len(newest)}
-    told: dict[str, int] = {}
+    found: dict[str, int] = {}
     for release, words in sites.items():
         alike = len(words) == len(newest)
-        told[release] = sum(w in chosen or (alike and n in numbers) for n, w in enumerate(words, 1))
-    others = {release: len(words) - told[release] for release, words in sites.items()}
-    return {r: n for r, n in told.items() if n}, {r: n for r, n in others.items() if n}
+        moved = {n for n in numbers if alike and n <= len(newest) and newest[n - 1] not in words}
+        found[release] = sum(w in chosen or n in moved for n, w in enumerate(words, 1))
+    return {r: n for r, n in found.items() if n}
 
 
 # --- the page --------------------------------------------------------------------------------------------------------

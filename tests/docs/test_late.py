@@ -26,14 +26,22 @@ def test_every_function_is_covered_or_left() -> None:
 def test_every_line_leaves_something_for_a_known_reason() -> None:
     used = {f.left for f in functions()}
     assert [line for line in lines() if line not in used] == []
-    assert {line.reason for line in lines()} == set(mapping()["reasons"])
+    assert {f.left.reason for f in functions() if f.left} == set(mapping()["reasons"])
 
 
 def test_also_names_rules_and_functions() -> None:
     known = {f"{file}:{name}" for file, inside in stored().items() for name in inside}
-    keys = {*mapping()["also"], *mapping()["only"]}
+    keys = {*mapping()["also"], *mapping()["only"], *mapping()["single"]}
     assert {key for key in keys if not any(fnmatchcase(name, key) for name in known)} == set()
     assert {name for names in mapping()["also"].values() for name in names} - set(RULES) == set()
+
+
+def test_single_sites_are_left_for_known_reasons_and_told_by_no_rule() -> None:
+    for where, reasons in mapping()["single"].items():
+        numbers = [n for chosen in reasons.values() for n in chosen]
+        assert len(numbers) == len(set(numbers)), where
+        assert set(reasons) <= set(mapping()["reasons"]), where
+        assert not set(numbers) & set(mapping()["only"].get(where, ())), where
 
 
 def test_every_late_rule_has_a_function() -> None:

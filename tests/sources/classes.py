@@ -31,6 +31,9 @@ CAPTURES = {
     "dflash": "set_dflash_layers_to_capture",
     "dspark": "set_dspark_layers_to_capture",
 }
+ONE_STAGE = r"(pp_group\.world_size|\bpp_size) == 1$|is_first_rank and .*is_last_rank$"
+MORE_STAGES = r"^\S*(pp_group\.world_size|\bpp_size) != 1$"
+NO_COPIES = r"ep_num_redundant_experts == 0$"
 
 
 def facts_of(models: Models, entry: ModelClass) -> dict[str, Any]:
@@ -43,6 +46,11 @@ def facts_of(models: Models, entry: ModelClass) -> dict[str, Any]:
     if forward is not None:
         facts["stages"] = "pp_proxy_tensors" in {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
     built = models.built(entry)
+    constructors = [f for c in built for _, f in models.method(c, "__init__")]
+    if any(_insists(f, ONE_STAGE, MORE_STAGES) for f in constructors):
+        facts["stages"] = False
+    if any(_insists(f, NO_COPIES) for f in constructors):
+        facts["expert_copies"] = False
     facts.update(_heads(models, built))
     if _mlp_over_tp(models, built):
         facts["mlp"] = "tp"
@@ -126,6 +134,16 @@ def _statements(body: list[ast.stmt], always: bool = True) -> Iterator[tuple[ast
         yield node, always
         if isinstance(node, ast.If) and not _raises(node.body):
             yield from _statements([*node.body, *node.orelse], False)
+
+
+def _insists(function: ast.FunctionDef, wanted: str, unwanted: str = r"(?!)") -> bool:
+    """Whether a constructor always asserts the condition `wanted`, or raises on `unwanted` (regular expressions for their text)."""
+    return any(
+        (isinstance(node, ast.Assert) and re.search(wanted, ast.unparse(node.test)))
+        or (isinstance(node, ast.If) and _raises(node.body) and re.search(unwanted, ast.unparse(node.test)))
+        for node, always in _statements(function.body)
+        if always
+    )
 
 
 def _raises(body: list[ast.stmt]) -> bool:

@@ -10,9 +10,13 @@ from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
+from spec_lsp.resolution.late.loading import loaders
 from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods
+from spec_lsp.resolution.late.options import model_options
+from spec_lsp.resolution.late.runners import expert_runners
 from spec_lsp.resolution.late.scheduling import scheduler
+from spec_lsp.resolution.late.sparse_attention import sparse_attention
 from spec_lsp.resolution.late.speculative import speculative_workers
 from spec_lsp.resolution.late.transfer import disaggregation, transfer_engines
 from spec_lsp.resolution.late.weights import quantization
@@ -21,15 +25,19 @@ __all__ = [
     "attention_backends",
     "caches",
     "disaggregation",
+    "expert_runners",
     "gpu_memory",
     "kernels",
     "linear_attention_backends",
+    "loaders",
     "lora",
+    "model_options",
     "model_parallelism",
     "moe",
     "quantization",
     "quantization_methods",
     "scheduler",
+    "sparse_attention",
     "speculative_workers",
     "transfer_engines",
 ]

@@ -17,6 +17,7 @@ from spec_lsp.facts.classes import class_facts
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
+from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.parallel import attention_tp_size
 
 LATENT_ONLY = ("trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "flashmla", "cutlass_mla")
@@ -452,6 +453,11 @@ WINDOWED = frozenset({
 """Models some of whose layers have a sliding window (`get_attention_sliding_window_size` of their classes)."""
 
 
+def drafts_trees(c: Config) -> bool:
+    """Whether drafts are trees, which are verified with a mask."""
+    return c.speculative_algorithm in ("EAGLE", "EAGLE3", "NEXTN") and (c.speculative_eagle_topk or 1) > 1
+
+
 @attention_backends.refuses(
     "SPC972",
     "draft-tree-over-sliding-window-pages",
@@ -469,7 +475,7 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
 
     gpt-oss and Gemma have such layers. Draft a chain (topk 1), or use pages of one token.
     """
-    if c.speculative_algorithm not in ("EAGLE", "EAGLE3", "NEXTN") or (c.speculative_eagle_topk or 1) <= 1:
+    if not drafts_trees(c):
         return None
     if (c.page_size or 1) <= 1 or c.model.architecture not in WINDOWED:
         return None
@@ -502,19 +508,22 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
     good="model=gemma-2-9b -- --tp-size 8 --attention-backend triton",
 )
 def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
-    """Triton's decode context parallelism supports neither sliding windows nor attention sinks.
+    """Triton's decode context parallelism supports neither sliding windows nor attention sinks nor trees of drafts.
 
-    The launch starts and dies on the first prompt. Leave `--dcp-size` out for gpt-oss, Gemma and their like.
+    The launch starts and dies on the first prompt. Leave `--dcp-size` out for gpt-oss, Gemma and their like, and where drafts are verified
+    as a tree.
     """
-    if (c.dcp_size or 1) <= 1 or backends_of(c)[0] != "triton" or c.model.architecture not in WINDOWED:
+    if (c.dcp_size or 1) <= 1:
         return None
-    return Refusal(
-        at="dcp_size",
-        related_fields=("attention_backend", "model_path"),
-        message=f"{c.shown('dcp_size')} does not work on triton for {c.model.architecture}: the first prompt stops on its sliding window. "
-        "Remove it.",
-        fixes=(dropping("dcp_size"),),
-    )
+    prefill, decode = backends_of(c)
+    verifies = prefill if c.speculative_attention_mode == "prefill" else decode
+    if prefill == "triton" and c.model.architecture in WINDOWED:
+        why, other = f"for {c.model.architecture}: the first prompt stops on its sliding window", "model_path"
+    elif verifies == "triton" and drafts_trees(c):
+        why, other = f"with {c.shown('speculative_eagle_topk')}: verifying a tree stops", "speculative_eagle_topk"
+    else:
+        return None
+    return value_refused(c, "dcp_size", f"does not work on triton {why}. Remove it.", "attention_backend", other)
 
 
 @attention_backends.refuses(
@@ -595,4 +604,85 @@ def backend_of_one_model_family(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} once the weights are loaded: it is for {family}.",
         fixes=other_backends(c, field, c.model),
+    )
+
+
+SHORT_CONVOLUTIONS = ("Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Lfm2VlForConditionalGeneration", "ZayaForCausalLM")
+
+
+@attention_backends.refuses(
+    "SPC691",
+    "short-convolutions-on-npu",
+    raises="NotImplementedError",
+    late=True,
+    since="0.5.15",
+    sglang="attention_registry.py:attn_backend_wrapper",
+    bad="gpu=npu model=lfm2 -- --tp-size 4 --device npu --disable-radix-cache",
+    good="gpu=h100 model=lfm2 -- --tp-size 4",
+)
+def short_convolutions_on_npu(c: Config) -> Refusal | None:
+    """Models with short convolutions (LFM2, ZAYA1) do not run on Ascend NPUs.
+
+    SGLang keeps the state of such layers beside the attention backend, which has no part for it on Ascend.
+    """
+    if c.gpu.platform != "npu" or c.model.architecture not in SHORT_CONVOLUTIONS:
+        return None
+    why = f"has layers of short convolutions, which SGLang does not have for {c.gpu.title}."
+    return value_refused(c, "model_path", why, fixes=())
+
+
+@attention_backends.refuses(
+    "SPC692",
+    "trtllm-mla-prefill-on-sm120",
+    raises="RuntimeError",
+    late=True,
+    hardware_only=True,
+    since="0.5.6",
+    sglang="layers/attention/trtllm_mla_backend.py:forward_extend",
+    bad="gpu=rtxpro6000 model=deepseek-v3 -- --tp-size 8 --attention-backend trtllm_mla",
+    good="gpu=rtxpro6000 model=deepseek-v3 -- --tp-size 8 --attention-backend flashinfer",
+)
+def trtllm_mla_prefill_on_sm120(c: Config) -> Refusal | None:
+    """TensorRT-LLM's prefill of latent attention exists for SM100 only.
+
+    SGLang takes `trtllm_mla` on SM120 too, where its decoding has kernels; the first prompt fails with the weights loaded. Prefill with
+    `flashinfer` or `triton`.
+    """
+    if not c.gpu.sm120 or backends_of(c)[0] != "trtllm_mla" or not c.model.uses_mla:
+        return None
+    return value_refused(
+        c,
+        backend_field(c, "prefill"),
+        f"has no prefill kernels for {c.gpu.title}, and the first prompt fails with the weights loaded. Prefill with `flashinfer`.",
+        "model_path",
+        fixes=(
+            setting(prefill_attention_backend="flashinfer"),
+            setting(attention_backend="flashinfer"),
+            setting(attention_backend="triton"),
+        ),
+    )
+
+
+@attention_backends.refuses(
+    "SPC693",
+    "nvfp4-cache-prefill-off-sm100",
+    raises="ValueError",
+    late=True,
+    hardware_only=True,
+    since="0.5.21",
+    sglang="layers/attention/trtllm_mha_backend.py:__init__",
+)
+def nvfp4_cache_prefill_off_sm100(c: Config) -> Refusal | None:
+    """TensorRT-LLM prefills from an NVFP4 cache on SM100 only.
+
+    On Hopper and SM120 it decodes from one; prefill with `flashinfer`.
+    """
+    if c.kv_cache_dtype != "nvfp4" or not (c.gpu.sm90 or c.gpu.sm120) or backends_of(c)[0] != "trtllm_mha":
+        return None
+    return value_refused(
+        c,
+        backend_field(c, "prefill"),
+        f"does not prefill from an NVFP4 cache on {c.gpu.title}, and SGLang stops when it builds the backend. Prefill with `flashinfer`.",
+        "kv_cache_dtype",
+        fixes=(setting(prefill_attention_backend="flashinfer"), dropping("kv_cache_dtype")),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
 from spec_lsp.resolution.late.layout import served_class
+from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.late.weights import moe_tp_size
 
 moe = Handler("layers/moe/fused_moe_triton/layer.py:__init__", when=lambda c: bool(c.model.num_experts))
@@ -73,6 +74,34 @@ def unknown_expert_balancer(c: Config) -> Refusal | None:
         message=f"{c.shown('eplb_algorithm')} is refused: the algorithms are {', '.join(BALANCERS)}.",
         fixes=(dropping("eplb_algorithm"),),
         choices=BALANCERS,
+    )
+
+
+@moe.refuses(
+    "SPC695",
+    "copies-of-experts-that-stay",
+    raises="AssertionError",
+    late=True,
+    sglang="models/bailing_moe.py:__init__",
+    bad="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --ep-num-redundant-experts 4 "
+    """--json-model-override-args '{"architectures": ["BailingMoeV2ForCausalLM"]}'""",
+    good="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --ep-num-redundant-experts 4",
+)
+def copies_of_experts_that_stay(c: Config) -> Refusal | None:
+    """This model's class knows no redundant experts.
+
+    Ling and Ring (Bailing), LLaDA 2 and Sarvam have one place for each expert, and stop on a bare assertion when the MoE layers are built.
+    """
+    if not (c.ep_num_redundant_experts or 0) > 0:
+        return None
+    facts = served_class(c, c.model)
+    if facts is None or facts.expert_copies:
+        return None
+    return value_refused(
+        c,
+        "ep_num_redundant_experts",
+        f"is refused for {c.model.architecture} when SGLang builds the MoE layers: it has one place for each expert. Leave it out.",
+        "model_path",
     )
 
 

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.methods import compressed_scheme
+from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.model.config import served_quantization
 
 kernels = Handler("layers/quantization/unquant.py:initialize_bf16_gemm_config", since="0.5.4")
@@ -78,7 +80,18 @@ def _has_block_fp8(c: Config) -> bool:
     return served_quantization(c).method == "fp8" and list(sides or ()) == [128, 128]
 
 
+def _has_mxfp8(c: Config) -> bool:
+    """Whether linear layers have MXFP8 weights, whose kernels are chosen by the same flag and looked at in the same way."""
+    backends = ("flashinfer_trtllm", "flashinfer_cutlass", "deep_gemm")
+    return c.since("0.5.18") and served_quantization(c).method == "mxfp8" and c.fp8_gemm_runner_backend in backends
+
+
 JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
+WEIGHT_ONLY_NVFP4 = (
+    """--json-model-override-args '{"quantization_config": {"quant_method": "compressed-tensors", "format": "nvfp4-pack-quantized", """
+    """"config_groups": {"group_0": {"targets": ["Linear"], "weights": {"num_bits": 4, "type": "float", "strategy": "tensor_group", """
+    """"group_size": 16}, "input_activations": null}}}}'"""
+)
 
 
 @kernels.refuses(
@@ -95,6 +108,7 @@ JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
         "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend cutlass",
         "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend aiter",
         "gpu=a100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --fp8-gemm-backend deep_gemm",
+        "gpu=rtxpro6000 -- --quantization mxfp8 --fp8-gemm-backend flashinfer_trtllm",
     ),
     good=(
         "gpu=b200 model=deepseek-v3 -- --tp-size 8 --fp8-gemm-backend flashinfer_trtllm",
@@ -104,8 +118,9 @@ JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
 def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
     """This FP8 GEMM backend does not run on this GPU.
 
-    For block-FP8 weights `--fp8-gemm-backend flashinfer_trtllm` needs SM100, `flashinfer_cutlass` Blackwell, `flashinfer_deepgemm`
-    Hopper, `aiter` AMD, `deep_gemm` Hopper or newer (and no `SGLANG_ENABLE_JIT_DEEPGEMM=0`), and from 0.5.16 on `cutlass` SM120.
+    For block-FP8 weights (and MXFP8 from 0.5.18 on) `--fp8-gemm-backend flashinfer_trtllm` needs SM100, `flashinfer_cutlass` Blackwell,
+    `flashinfer_deepgemm` Hopper, `aiter` AMD, `deep_gemm` Hopper or newer (and no `SGLANG_ENABLE_JIT_DEEPGEMM=0`), and from 0.5.16 on
+    `cutlass` SM120.
     SGLang stops when it builds the layers. `auto` chooses what fits.
     """
     gpu = c.gpu
@@ -117,7 +132,9 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
         "aiter": not gpu.is_cuda,
         "deep_gemm": not gpu.is_cuda or (gpu.major >= 9 and not (c.env.is_set(JIT) and not c.env.flag(JIT))),
     }
-    if fits.get(c.fp8_gemm_runner_backend, True) or not c.given("fp8_gemm_runner_backend") or not _has_block_fp8(c):
+    if fits.get(c.fp8_gemm_runner_backend, True) or not c.given("fp8_gemm_runner_backend"):
+        return None
+    if not (_has_block_fp8(c) or _has_mxfp8(c)):
         return None
     return Refusal(
         at="fp8_gemm_runner_backend",
@@ -125,6 +142,37 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
         message=f"{c.shown('fp8_gemm_runner_backend')} has no kernels for {gpu.title}, and SGLang stops when it builds this model's FP8 "
         "layers. Remove it.",
         fixes=(dropping("fp8_gemm_runner_backend"),),
+    )
+
+
+@kernels.refuses(
+    "SPC687",
+    "fp4-kernels-before-blackwell",
+    raises="ValueError",
+    late=True,
+    hardware_only=True,
+    since="0.5.22",
+    sglang="layers/quantization/compressed_tensors/schemes/compressed_tensors_w4a16_nvfp4.py:_use_flashinfer_bf16_fp4",
+    bad=f"gpu=h100 -- --fp4-gemm-backend flashinfer_cutedsl {WEIGHT_ONLY_NVFP4}",
+    good=f"gpu=h100 -- --fp4-gemm-backend marlin {WEIGHT_ONLY_NVFP4}",
+)
+def fp4_kernels_before_blackwell(c: Config) -> Refusal | None:
+    """Before Blackwell only Marlin multiplies NVFP4 weights with BF16.
+
+    `--fp4-gemm-backend flashinfer_cutedsl` and `flashinfer_cudnn` need SM100 for a checkpoint whose weights alone are NVFP4. Left out,
+    SGLang takes Marlin's kernels.
+    """
+    backend = c.fp4_gemm_runner_backend
+    if backend not in ("flashinfer_cutedsl", "flashinfer_cudnn") or c.gpu.major not in (8, 9):
+        return None
+    scheme = compressed_scheme(c) if served_quantization(c).method == "compressed-tensors" else None
+    if scheme is None or scheme[1] or (scheme[0].get("num_bits"), scheme[0].get("type")) != (4, "float"):
+        return None
+    return value_refused(
+        c,
+        "fp4_gemm_runner_backend",
+        f"has no kernels for this model's NVFP4 weights on {c.gpu.title}, and SGLang stops when it builds the layers. Leave it out.",
+        "model_path",
     )
 
 

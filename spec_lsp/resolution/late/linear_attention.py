@@ -11,6 +11,7 @@ Left out: kernels that need a package nobody can see (FlashKDA, Helion), FlashIn
 from __future__ import annotations
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.linear_attention import decode_backend, decode_field
 from spec_lsp.resolution.model.config import served_quantization
 from spec_lsp.resolution.model.hybrid import extra_buffer, old_extra_buffer, strategy_field
@@ -309,6 +310,34 @@ def scoring_on_gdn_prefill(c: Config) -> Refusal | None:
         message=f"{c.shown(field)} is refused with `--enable-mis` for {c.model.architecture} once the weights are loaded: scoring "
         "prefills with triton only.",
         fixes=(Change(set={"linear_attn_prefill_backend": "triton"}), dropping("enable_mis")),
+    )
+
+
+@linear_attention_backends.refuses(
+    "SPC694",
+    "scoring-on-hybrid-model",
+    raises="ValueError",
+    late=True,
+    since="0.5.20",
+    sglang="hybrid_linear_attn_backend.py:validate_mis_support",
+    bad="model=kimi-linear-48b -- --tp-size 2 --enable-mis --attention-backend flashinfer",
+    good="model=qwen3-next-80b -- --tp-size 2 --enable-mis --attention-backend flashinfer --linear-attn-prefill-backend triton",
+)
+def scoring_on_hybrid_model(c: Config) -> Refusal | None:
+    """Multi-item scoring of hybrid models knows gated delta nets only.
+
+    The items of a request start from the state after the query, which Mamba-2, Kimi's and lightning attention do not hand over. Leave
+    `--enable-mis` out for such models.
+    """
+    if not c.enable_mis or not (c.model.is_mamba2 or c.model.is_kda or c.model.is_lightning):
+        return None
+    if c.model.model_type.startswith("inkling"):
+        return None
+    return value_refused(
+        c,
+        "enable_mis",
+        f"is refused for {c.model.architecture} once the weights are loaded: recurrent layers of its kind do not score items. Leave it out.",
+        "model_path",
     )
 
 

@@ -310,22 +310,28 @@ JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
     ),
 )  # fmt: skip
 def low_latency_exchange_without_deepgemm(c: Config) -> Refusal | None:
-    """DeepEP's low-latency mode feeds FP8 experts through DeepGEMM, which is not available here.
+    """This exchange feeds experts through DeepGEMM, which is not available here.
 
-    `--deepep-mode auto`, the default, needs low latency for decoding. DeepGEMM needs Hopper or data-centre Blackwell, and
+    DeepEP's low-latency mode does so with FP8 experts, and `--deepep-mode auto`, the default, needs that mode for decoding; DeepEP and PPLX
+    do so with unquantized experts under `--moe-runner-backend deep_gemm`. DeepGEMM needs Hopper or data-centre Blackwell, and
     `SGLANG_ENABLE_JIT_DEEPGEMM=0` switches it off.
     """
-    if c.moe_a2a_backend != "deepep" or c.deepep_mode not in ("auto", "low_latency") or c.gpu.major not in (8, 9, 10):
-        return None
     off = c.env.is_set(JIT) and not c.env.flag(JIT)
-    if not (off or c.gpu.major == 8) or not c.model.num_experts or method(c) != "fp8":
+    if c.moe_a2a_backend not in ("deepep", "pplx") or not (off or c.gpu.major == 8) or c.gpu.major not in (8, 9, 10):
         return None
-    if str(c.moe_runner_backend) == "humming":
+    if not c.model.num_experts or str(c.moe_runner_backend) == "humming":
         return None
+    quantized = method(c) == "fp8" and c.moe_a2a_backend == "deepep" and c.deepep_mode in ("auto", "low_latency")
+    plain = (
+        method(c) is None and c.moe_runner_backend == "deep_gemm" and c.since("0.5.17") and model_dtype(c) == "bfloat16"
+    )
+    if not quantized and not plain:
+        return None
+    mode = " in its low-latency mode" if quantized else ""
     return Refusal(
         at="moe_a2a_backend" if c.given("moe_a2a_backend") else "deepep_mode",
         related_fields=(JIT if off else "deepep_mode",),
-        message=f"{c.shown('moe_a2a_backend')} in its low-latency mode needs DeepGEMM for FP8 experts, which "
+        message=f"{c.shown('moe_a2a_backend')}{mode} needs DeepGEMM for {'FP8' if quantized else 'BF16'} experts, which "
         + (f"`{JIT}` switches off" if off else f"does not run on {c.gpu.title}")
         + ", so SGLang stops when it builds the MoE layers.",
         fixes=(*((dropping_env(JIT),) if off else ()), setting(moe_a2a_backend="none"), setting(deepep_mode="normal")),
@@ -359,7 +365,7 @@ def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
     )
 
 
-def _scheme(c: Config) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
+def compressed_scheme(c: Config) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
     """The weights' and activations' part of compressed-tensors' one group; None where there are several."""
     groups = (c.model.quantization_config or {}).get("config_groups")
     if not isinstance(groups, Mapping) or len(groups) != 1:
@@ -387,7 +393,7 @@ def compressed_tensors_scheme_above_gpu(c: Config) -> Refusal | None:
     """
     if method(c) != "compressed-tensors" or c.gpu.capability is None:
         return None
-    scheme = _scheme(c)
+    scheme = compressed_scheme(c)
     if scheme is None:
         return None
     weights, activations = scheme

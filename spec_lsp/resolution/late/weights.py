@@ -5,14 +5,15 @@ and layers/quantization/awq/ (create_weights).
 
 Modelled: checkpoints with blockwise FP8 scales (`weight_block_size`, or compressed-tensors' strategy "block"): the width of routed and
 shared experts, of dense MLPs and of the dense layers before the experts; AWQ's groups along a dense MLP's width. All are looked at for a
-repair: ranks that suit one of them and cut another are no way out.
+repair: ranks that suit one of them and cut another are no way out. GPTQ's groups are looked at as AWQ's: its plain kernels refuse a group
+that is cut, and Marlin's matrix kernel one whose number of scales does not divide the width.
 Left out: checkpoints that leave MLP or expert layers unquantized; AITER's padding of experts; attention projections, whose heads are as
-wide as a block in the models that come so; GPTQ on Marlin; what depends on the files (which layers are packed).
+wide as a block in the models that come so; what depends on the files (which layers are packed).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from spec_lsp.facts.classes import class_facts
@@ -20,9 +21,12 @@ from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal
 from spec_lsp.resolution.late.layout import heads_fit
 from spec_lsp.resolution.model.config import served_quantization
 
+SPLIT = frozenset({"fp8", "compressed-tensors", "awq", "awq_marlin", "gptq", "gptq_marlin"})
+"""The methods whose shapes are modelled here."""
+
 quantization = Handler(
     "layers/quantization/fp8.py:create_weights",
-    when=lambda c: served_quantization(c).method in ("fp8", "compressed-tensors", "awq", "awq_marlin"),
+    when=lambda c: served_quantization(c).method in SPLIT,
 )
 
 
@@ -250,32 +254,68 @@ def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusa
     late=True,
     sglang="layers/quantization/awq/schemes/awq_linear.py:create_weights",
     earlier=(Earlier("0.5.12", "layers/quantization/awq.py:create_weights"),),
-    bad="model=llama-2-7b -- --tp-size 4 --json-model-override-args "
-    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
-    good="model=llama-2-7b -- --tp-size 2 --json-model-override-args "
-    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+    bad=(
+        "model=llama-2-7b -- --tp-size 4 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+        "model=llama-2-7b -- --tp-size 4 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false, "sym": true}}'""",
+    ),
+    good=(
+        "model=llama-2-7b -- --tp-size 2 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+        "model=llama-2-7b -- --tp-size 2 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false, "sym": true}}'""",
+    ),
 )
 def mlp_width_not_divisible_by_quantization_group(c: Config) -> Refusal | None:
-    """A rank's share of the MLP is not a whole number of AWQ groups.
+    """A rank's share of the MLP is not a whole number of AWQ or GPTQ groups.
 
-    AWQ has one scale for each group of weights (128, mostly) along the width that tensor parallelism cuts. Marlin's kernels do not take
-    such a layer, and the plain ones, to which SGLang falls back, refuse it. Use fewer ranks.
+    AWQ and GPTQ have one scale for each group of weights (128, mostly) along the width that tensor parallelism cuts. Marlin's kernels do
+    not take an AWQ layer of such a width, and the plain ones, to which SGLang falls back, refuse it; a GPTQ layer stops in the first
+    forward pass. Use fewer ranks.
     """
     config = c.model.quantization_config or {}
     group = config.get("group_size", config.get("q_group_size"))
     left_out = config.get("modules_to_not_convert") or ()
-    if served_quantization(c).method not in ("awq", "awq_marlin") or not isinstance(group, int) or group <= 0:
+    method = served_quantization(c).method
+    cuts_a_group = CUTS.get(method or "")
+    if (
+        cuts_a_group is None
+        or not isinstance(group, int)
+        or group <= 0
+        or (method == "gptq_marlin" and config.get("desc_act"))
+    ):
+        return None
+    if config.get("dynamic"):  # GPTQModel's rules for single layers
         return None
     if c.model.num_experts or any(part in str(name) for name in left_out for part in ("mlp", "down_proj")):
         return None
     cut = next(_dense_layers(c, int(c.tp_size)), None)
-    if cut is None or cut.width % cut.slices or cut.fits(group):
+    if cut is None or cut.width % cut.slices or not cuts_a_group(cut.width // cut.slices, group):
         return None
     fewer = (n for n in range(cut.slices - 1, 0, -1) if heads_fit(c, n) and Cut("", cut.width, n).fits(group))
+    name = "AWQ" if method in ("awq", "awq_marlin") else "GPTQ"
+    stops = "in its first forward pass" if method == "gptq_marlin" else "when it builds the layers"
     return Refusal(
         at="tp_size" if c.given("tp_size") else "model_path",
         related_fields=("model_path",),
         message=f"{c.shown('tp_size')} cuts this model's MLP ({cut.width} wide) into slices of {cut.width // cut.slices}, which are not "
-        f"whole AWQ groups of {group}, so SGLang stops when it builds the layers. Use fewer ranks.",
+        f"whole {name} groups of {group}, so SGLang stops {stops}. Use fewer ranks.",
         fixes=tuple(setting(tp_size=n) for n in [*fewer][:1]),
     )
+
+
+def _cuts_a_scale(width: int, group: int) -> bool:
+    """Whether Marlin's kernel stops: it takes width over the number of scales as the group, which has to come out even."""
+    scales = width // group
+    return width % group != 0 and (scales == 0 or width % scales != 0)
+
+
+def _cuts(width: int, group: int) -> bool:
+    return width % group != 0
+
+
+CUTS: Mapping[str, Callable[[int, int], bool]] = {
+    "awq": _cuts, "awq_marlin": _cuts, "gptq": _cuts, "gptq_marlin": _cuts_a_scale,
+}  # fmt: skip
+"""Whether a rank's share of this width cuts one of the method's groups."""

@@ -1,0 +1,341 @@
+"""Values that single model classes refuse when they are built.
+
+Follows the constructors of models/. What whole groups of classes insist on (heads, stages, experts) is in layout.py and experts.py.
+
+Left out: what config.json alone decides (activations, layer types, projectors), which no launch changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.layout import IN_SGLANG
+from spec_lsp.resolution.late.methods import method
+from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.late.weights import moe_tp_size
+from spec_lsp.resolution.model.config import model_dtype
+from spec_lsp.resolution.parallel import attention_cp_size, attention_tp_size
+
+model_options = Handler("models/step3_vl.py:__init__", since="0.5.6")
+
+Test = Callable[[Config], bool]
+
+
+class Barred(NamedTuple):
+    """A value that a class refuses: of which field, when (`is_so`), why, since which release, and the way out (None: leave it out)."""
+
+    field: str
+    is_so: Test
+    why: str
+    since: str = ""
+    way_out: Callable[[Config], tuple[Change, ...]] | None = None
+
+
+def _without_exchange(_: Config) -> tuple[Change, ...]:
+    return (dropping("moe_a2a_backend"), setting(moe_a2a_backend="none"))
+
+
+def _whole_experts(c: Config) -> tuple[Change, ...]:
+    return (setting(ep_size=c.tp_size), setting(tp_size=1))
+
+
+def _ranks_that(divide: Callable[[int], bool]) -> Callable[[Config], tuple[Change, ...]]:
+    """The largest number of ranks below the present one that suits."""
+
+    def fewer(c: Config) -> tuple[Change, ...]:
+        ranks = attention_tp_size(c)
+        return tuple(setting(tp_size=c.tp_size // ranks * n) for n in range(ranks - 1, 0, -1) if divide(n))[:1]
+
+    return fewer
+
+
+def _experts_stay(since: str) -> tuple[Barred, ...]:
+    """Neither EPLB nor copies nor a map of experts."""
+    why = "this model's experts stay where they are"
+    return (
+        Barred("enable_eplb", lambda c: bool(c.enable_eplb), why, since),
+        Barred("init_expert_location", lambda c: bool(c.init_expert_location != "trivial"), why, since),
+        Barred("ep_num_redundant_experts", lambda c: (c.ep_num_redundant_experts or 0) > 0, why, since),
+    )
+
+
+def _sees(c: Config) -> bool:
+    """Whether it is a DeepSeek V4.1 that builds its vision layers."""
+    layers: int = c.model.hf("vision_n_layers") or 0
+    return c.model.model_type == "deepseek_v41" and layers > 0 and not c.model.hf("language_model_only")
+
+
+def _kv_heads_for_each(c: Config) -> bool:
+    return bool(c.model.total_num_kv_heads >= c.tp_size)
+
+
+def _fewer_ranks_than_kv_heads(c: Config) -> tuple[Change, ...]:
+    return (setting(tp_size=c.model.total_num_kv_heads),)
+
+
+def _norms_fit(c: Config) -> bool:
+    groups = c.model.hf("group_norm_size", 1)
+    return not isinstance(groups, int) or groups % attention_tp_size(c) == 0
+
+
+def _norm_ranks(c: Config) -> tuple[Change, ...]:
+    return _ranks_that(lambda n: c.model.hf("group_norm_size", 1) % n == 0)(c)
+
+
+_GPTQ = ("gptq", "gptq_marlin")
+_BEAM = (
+    Barred(
+        "moe_dense_tp_size",
+        lambda c: bool(c.moe_dense_tp_size == 1),
+        "this model's dense layers are split over all TP ranks",
+    ),
+    *_experts_stay(""),
+    Barred(
+        "enable_lora",
+        lambda c: bool(c.enable_lora or c.lora_paths),
+        "this model takes no adapters",
+        "",
+        lambda _: (dropping("enable_lora", "lora_paths"),),
+    ),
+    Barred(
+        "moe_a2a_backend",
+        lambda c: c.moe_a2a_backend not in ("none", "flashinfer_megamoe"),
+        "this model exchanges tokens by FlashInfer's MegaMoE only",
+        "",
+        _without_exchange,
+    ),
+)
+_XLLM = (
+    Barred("quantization", lambda c: method(c) not in (None, "compressed-tensors"), "this model has no layers for it"),
+    Barred(
+        "dtype",
+        lambda c: model_dtype(c) != "bfloat16",
+        "this model computes in bfloat16",
+        "",
+        lambda _: (setting(dtype="bfloat16"),),
+    ),
+    Barred(
+        "enable_two_batch_overlap",
+        lambda c: bool(c.enable_two_batch_overlap),
+        "this model's layers do not overlap batches",
+    ),
+    *_experts_stay(""),
+)
+_V4 = (
+    Barred(
+        "moe_a2a_backend",
+        lambda c: c.moe_a2a_backend not in ("none", "megamoe") and _sees(c),
+        "a model with vision layers exchanges tokens by MegaMoE only",
+        "0.5.22",
+        _without_exchange,
+    ),
+    Barred(
+        "attn_cp_size",
+        lambda c: attention_cp_size(c) > 1 and _sees(c),
+        "its vision layers know no context parallelism",
+        "0.5.22",
+    ),
+)
+_INKLING = (
+    Barred(
+        "disable_radix_cache",
+        lambda c: bool(c.disable_radix_cache) and c.disaggregation_mode != "decode",
+        "this model keeps its states in the radix cache",
+        "0.5.16",
+    ),
+    Barred(
+        "disable_hybrid_swa_memory",
+        lambda c: bool(c.disable_hybrid_swa_memory) and c.disaggregation_mode != "decode",
+        "this model's windows have pools of their own",
+        "0.5.16",
+    ),
+    Barred(
+        "mamba_radix_cache_strategy",
+        lambda c: c.mamba_radix_cache_strategy == "no_buffer" and c.disaggregation_mode != "decode",
+        "this model's states need the extra buffer",
+        "0.5.16",
+    ),
+)
+_M3 = (
+    Barred(
+        "ep_size",
+        lambda c: (
+            c.moe_a2a_backend == "megamoe"
+            and c.moe_runner_backend == "flashinfer_trtllm_routed"
+            and attention_tp_size(c) != c.ep_size
+        ),
+        "MegaMoE beside TensorRT-LLM's runner wants as many expert ranks as attention ranks",
+        "0.5.23",
+        lambda c: (setting(ep_size=attention_tp_size(c)), dropping("moe_runner_backend")),
+    ),
+)
+
+
+def _unevenly_shared(c: Config) -> bool:
+    shared, width = c.model.text_hf("num_shared_experts") or 0, c.model.text_hf("moe_intermediate_size") or 0
+    return bool(shared and c.shared_experts_tp_size and shared * width % c.shared_experts_tp_size)
+
+
+_KIMI_K3 = (
+    Barred(
+        "shared_experts_tp_size",
+        _unevenly_shared,
+        "its ranks cannot share this model's shared experts evenly",
+        "0.5.22",
+    ),
+    Barred(
+        "shared_experts_tp_size",
+        lambda c: c.shared_experts_tp_size is not None and c.moe_a2a_backend == "none",
+        "shared experts have ranks of their own only beside an all-to-all backend",
+        "0.5.22",
+    ),
+)
+_LLADA = (
+    Barred(
+        "model_path",
+        lambda c: c.gpu.platform == "npu" and c.model.hf("expert_capacity") is not None,
+        "Ascend NPUs have no routing of whole blocks",
+        "0.5.22",
+        lambda _: (),
+    ),
+    Barred(
+        "moe_a2a_backend",
+        lambda c: c.moe_a2a_backend == "deepep" and c.model.hf("expert_capacity") is not None,
+        "this model routes whole blocks, which DeepEP does not",
+        "0.5.22",
+        _without_exchange,
+    ),
+    Barred(
+        "ep_size",
+        lambda c: (c.ep_size or 1) > 1 and c.model.hf("expert_capacity") is not None,
+        "this model routes whole blocks, for which every rank needs all experts",
+        "0.5.22",
+    ),
+)
+_GEMMA4 = (
+    Barred(
+        "pp_size",
+        lambda c: (
+            c.pp_size > 1 and not c.disable_cuda_graph and (c.model.text_hf("hidden_size_per_layer_input") or 0) > 0
+        ),
+        "this model's inputs of each layer get lost between the CUDA graphs of two stages",
+        "0.5.13",
+        lambda c: (
+            setting(pp_size=1, tp_size=c.tp_size * c.pp_size),
+            dropping("pp_size"),
+            setting(disable_cuda_graph=True),
+        ),
+    ),
+)
+_MUSE_GLIMMER = (
+    Barred(
+        "tp_size",
+        lambda c: not _kv_heads_for_each(c) and method(c) is not None,
+        "every rank needs a KV head of this quantized model",
+        "0.5.18",
+        _fewer_ranks_than_kv_heads,
+    ),
+)
+
+BARRED: Mapping[str, tuple[Barred, ...]] = {
+    "BailingMoeV2_5ForCausalLM": (
+        Barred("tp_size", lambda c: not _norms_fit(c), "the ranks cannot share the groups of its norms evenly", "0.5.9", _norm_ranks),
+    ),
+    "BeamForCausalLM": _BEAM,
+    "DeepseekV4ForCausalLM": _V4,
+    "DiffusionGemmaForBlockDiffusion": (
+        Barred("quantization", lambda c: method(c) is not None, "this model is loaded unquantized only", "0.5.21"),
+    ),
+    "Gemma4ForCausalLM": _GEMMA4,
+    "Gemma4ForConditionalGeneration": _GEMMA4,
+    "InklingForConditionalGeneration": _INKLING,
+    "K2HorizonForCausalLM": _XLLM,
+    "KimiK3ForConditionalGeneration": _KIMI_K3,
+    "KimiK3LinearForCausalLM": _KIMI_K3,
+    "LLaDA2MoeModelLM": _LLADA,
+    "LongcatFlashForCausalLM": (
+        Barred(
+            "ep_dispatch_algorithm",
+            lambda c: c.ep_dispatch_algorithm is not None and (c.model.hf("zero_expert_num") or 0) > 0,
+            "this model's zero experts have no place on a map of experts",
+            "0.5.23",
+            lambda _: (dropping("ep_dispatch_algorithm"), dropping("enable_eplb"), dropping("init_expert_location")),
+        ),
+    ),
+    "MiniMaxM3SparseForCausalLM": _M3,
+    "MiniMaxM3SparseForConditionalGeneration": _M3,
+    "MuseGlimmerForCausalLM": _MUSE_GLIMMER,
+    "MuseGlimmerForConditionalGeneration": _MUSE_GLIMMER,
+    "MuseSparkForConditionalGeneration": (
+        Barred("quantization", lambda c: method(c) not in (None, "modelopt_fp4", *_GPTQ), "this model has no layers for it", "0.5.23"),
+        Barred(
+            "ep_size",
+            lambda c: moe_tp_size(c) != 1 and c.ep_size != 1 and method(c) in _GPTQ,
+            "this model's four-bit experts are split by tensor or by expert parallelism, not by both",
+            "0.5.23",
+            _whole_experts,
+        ),
+        Barred(
+            "tp_size",
+            lambda c: moe_tp_size(c) != 1 and method(c) not in _GPTQ,
+            "every rank keeps whole experts of this model",
+            "0.5.23",
+            _whole_experts,
+        ),
+    ),
+    "NanbeigeForCausalLM": (
+        Barred("tp_size", lambda c: not _kv_heads_for_each(c), "every rank needs a KV head", "0.5.20", _fewer_ranks_than_kv_heads),
+    ),
+    "Step3VLForConditionalGeneration": (
+        Barred("moe_a2a_backend", lambda c: bool(c.moe_a2a_backend == "deepep"), "its experts have no path for DeepEP", "", _without_exchange),
+    ),
+    "XllmForCausalLM": _XLLM,
+    "ZayaForCausalLM": (
+        Barred(
+            "enable_dp_attention",
+            lambda c: bool(c.enable_dp_attention) and attention_tp_size(c) != c.tp_size,
+            "this model's attention is split over all TP ranks",
+            "0.5.22",
+            lambda _: (dropping("enable_dp_attention", "dp_size"),),
+        ),
+    ),
+}  # fmt: skip
+"""What the classes of models/ refuse in their constructors."""
+
+
+@model_options.refuses(
+    "SPC677",
+    "option-this-model-refuses",
+    raises="NotImplementedError",
+    late=True,
+    bad=(
+        "model=longcat -- --tp-size 8 --ep-size 8 --ep-dispatch-algorithm dynamic "
+        """--json-model-override-args '{"zero_expert_num": 256}'""",
+        """--json-model-override-args '{"architectures": ["NanbeigeForCausalLM"]}' --tp-size 16 --nnodes 2""",
+        """gpu=h100 model=beam -- --tp-size 2 --moe-dense-tp-size 1""",
+        """model=ring-2.5-1t -- --tp-size 16 --nnodes 2""",
+    ),
+    good="model=ring-2.5-1t -- --tp-size 8",
+)
+def option_this_model_refuses(c: Config) -> Refusal | None:
+    """This model's class refuses this value when it is built.
+
+    Some classes of models lack what SGLang has in general: Step 3 has no DeepEP, LongCat's zero experts no expert balancing, Beam no
+    adapters, Ring 2.5 no more ranks than its norms have groups. Argument resolution does not look; the server stops when it builds the
+    model.
+    """
+    barred = BARRED.get(c.model.architecture, ())
+    if not barred or c.model_impl not in IN_SGLANG:
+        return None
+    for bar in barred:
+        if (not bar.since or c.since(bar.since)) and bar.is_so(c):
+            return value_refused(
+                c,
+                bar.field,
+                f"is refused when SGLang builds {c.model.architecture}: {bar.why}.",
+                "model_path",
+                fixes=bar.way_out(c) if bar.way_out else None,
+            )
+    return None

@@ -1,0 +1,213 @@
+"""MoE runners that do not know the experts they are to run, refused when the MoE layers are built.
+
+Follows create_moe_runner and the constructors of the MoE methods in layers/quantization/, layers/moe/fused_moe_triton/layer.py
+(_validate_deepep_v2_quant_method), layers/moe/mega_moe.py (check_mega_moe_shapes) and MoeRunner (layers/moe/moe_runner/runner.py).
+
+Left out: AMD's runners, whose choice hangs on what AITER was built with; layers that a checkpoint mixes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.late.methods import leaves_experts_out, method
+from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.late.weights import expert_width, moe_tp_size
+from spec_lsp.resolution.model.deepseek_v4 import has_fp4_experts
+
+expert_runners = Handler(
+    "layers/quantization/awq/schemes/awq_moe.py:create_moe_runner",
+    when=lambda c: bool(c.gpu.is_cuda) and (c.moe_runner_backend != "auto" or c.moe_a2a_backend != "none"),
+)
+
+ON_MARLIN = (32, 64, 128)
+"""The group sizes that Marlin's MoE kernels take (marlin_utils.py, check_moe_marlin_supports_layer)."""
+
+
+def _on_marlin(c: Config) -> bool:
+    """Whether four-bit experts have a shape that Marlin's MoE kernels take; others run on kernels that need no runner."""
+    config = c.model.quantization_config or {}
+    group, width = config.get("group_size", config.get("q_group_size")), expert_width(c)
+    if group not in ON_MARLIN or width is None:
+        return False
+    return c.model.hidden_size % 128 == 0 and width // moe_tp_size(c) % max(64, group) == 0
+
+
+@expert_runners.refuses(
+    "SPC680", "runner-for-four-bit-experts", raises="AssertionError", late=True, since="0.5.6.post2",
+    earlier=(Earlier("0.5.11", "layers/quantization/awq.py:create_moe_runner"),),
+    bad="model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+    good="model=qwen3-30b-a3b -- --tp-size 2 --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+)  # fmt: skip
+def runner_for_four_bit_experts(c: Config) -> Refusal | None:
+    """AWQ's experts (before 0.5.13 GPTQ's too) run on Marlin's kernels, and take no runner that was chosen.
+
+    `--moe-runner-backend` has to be left out for such a checkpoint, even where it says `marlin`.
+    """
+    if not c.given("moe_runner_backend") or c.moe_runner_backend == "auto" or not c.model.num_experts:
+        return None
+    name = method(c)
+    marlin = name == "awq_marlin" and _on_marlin(c)
+    if not (marlin or (name == "gptq_marlin" and c.before("0.5.13"))) or leaves_experts_out(c):
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"is refused for experts of {'four bits' if marlin else 'GPTQ'} ({name}), and SGLang stops when it builds the MoE layers. Leave "
+        "it out.",
+        "model_path",
+    )
+
+
+OF_THEIR_OWN: Mapping[str, tuple[str, ...]] = {"humming": ("humming",)}
+"""Methods whose experts run on a runner of theirs only."""
+
+
+@expert_runners.refuses(
+    "SPC681", "runner-of-another-method", raises="ValueError", late=True, since="0.5.16",
+    sglang="layers/quantization/humming.py:create_moe_runner",
+    bad="model=qwen3-30b-a3b -- --tp-size 2 --quantization humming --moe-runner-backend triton",
+    good="model=qwen3-30b-a3b -- --tp-size 2 --quantization humming",
+)  # fmt: skip
+def runner_of_another_method(c: Config) -> Refusal | None:
+    """Experts of this quantization method run on a runner of its own.
+
+    Humming's kernels unpack its weights; `--moe-runner-backend` can be left out.
+    """
+    name = method(c) or ""
+    own = OF_THEIR_OWN.get(name)
+    if own is None or not c.model.num_experts or c.moe_runner_backend in ("auto", *own):
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"cannot run experts quantized by {name}, and SGLang stops when it builds the MoE layers. Leave it out.",
+        "quantization",
+    )
+
+
+DEQUANT = "SGLANG_DSV4_FP4_DEQUANT"
+FP4_EXPERTS = """--json-model-override-args '{"fp4_experts": true}'"""
+
+
+@expert_runners.refuses(
+    "SPC682", "runner-with-dequantized-experts", raises="AssertionError", late=True, since="0.5.15",
+    sglang="layers/quantization/fp8.py:get_quant_method",
+bad=f"gpu=h200 model=v4 {DEQUANT}=1 -- --tp-size 8 --moe-runner-backend marlin {FP4_EXPERTS}",
+    good=f"gpu=h200 model=v4 -- --tp-size 8 --moe-runner-backend marlin {FP4_EXPERTS}",
+)  # fmt: skip
+def runner_with_dequantized_experts(c: Config) -> Refusal | None:
+    """FP4 experts that are turned into FP8 take no runner that was chosen.
+
+    `SGLANG_DSV4_FP4_DEQUANT=1` makes DeepSeek V4's FP4 experts FP8 while they load; SGLang then picks the runner.
+    """
+    if not c.env.is_set(DEQUANT) or not c.env.flag(DEQUANT) or not c.model.is_deepseek_v4:
+        return None
+    if c.moe_runner_backend == "auto" or not c.given("moe_runner_backend") or not has_fp4_experts(c):
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"is refused with `{DEQUANT}`, and SGLang stops when it builds the MoE layers. Leave one of them out.",
+        DEQUANT,
+        fixes=(dropping("moe_runner_backend"), dropping_env(DEQUANT)),
+    )
+
+
+@expert_runners.refuses(
+    "SPC683", "adapters-on-mega-moe-runner", raises="NotImplementedError", late=True, since="0.5.20",
+    sglang="layers/moe/moe_runner/runner.py:__init__",
+)  # fmt: skip
+def adapters_on_mega_moe_runner(c: Config) -> Refusal | None:
+    """FlashInfer's MegaMoE computes dispatch and experts in one function, with no place for adapters.
+
+    Take another runner for a launch with `--enable-lora`.
+    """
+    if c.moe_runner_backend != "flashinfer_megamoe" or not c.enable_lora or not c.model.num_experts:
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"has no place for adapters ({c.shown('enable_lora')}), and SGLang stops when it builds the MoE layers.",
+        "enable_lora",
+        fixes=(dropping("moe_runner_backend", "moe_a2a_backend"), dropping("enable_lora")),
+    )
+
+
+def _unfit_for_deepep_v2(c: Config) -> str | None:
+    """Why DeepEP v2 cannot feed these experts; None where it can or nobody knows."""
+    name, config = method(c), c.model.quantization_config or {}
+    if name is None:
+        return "they are not quantized" if c.before("0.5.21") else None
+    if name == "mxfp8":
+        return "they are MXFP8" if c.before("0.5.21") else None
+    if name != "fp8":
+        return f"they are quantized by {name}"
+    if has_fp4_experts(c):
+        return "they are FP4"
+    if list(config.get("weight_block_size") or ()) != [128, 128]:
+        return "their FP8 has no scale for each 128 by 128 block"
+    if config.get("activation_scheme", "dynamic") != "dynamic":
+        return "their activations have fixed scales"
+    return None
+
+
+@expert_runners.refuses(
+    "SPC684", "experts-unfit-for-deepep-v2", raises="ValueError", late=True, since="0.5.19",
+    sglang="layers/moe/fused_moe_triton/layer.py:_validate_deepep_v2_quant_method",
+    bad=(
+        "model=qwen3-30b-a3b -- --tp-size 2 --quantization w8a8_fp8 --moe-a2a-backend deepep_v2 --chunked-prefill-size 256 "
+        "--max-prefill-tokens 256 --cuda-graph-max-bs-decode 64",
+    ),
+    good="model=qwen3-235b-fp8 -- --tp-size 4 --moe-a2a-backend deepep_v2 --chunked-prefill-size 256 --max-prefill-tokens 256 "
+    "--cuda-graph-max-bs-decode 64",
+)  # fmt: skip
+def experts_unfit_for_deepep_v2(c: Config) -> Refusal | None:
+    """DeepEP v2 feeds blockwise FP8 experts through DeepGEMM, from 0.5.21 also MXFP8 and unquantized ones.
+
+    Take `--moe-a2a-backend deepep`, or another checkpoint.
+    """
+    if c.moe_a2a_backend != "deepep_v2" or not c.model.num_experts or leaves_experts_out(c):
+        return None
+    why = _unfit_for_deepep_v2(c)
+    if why is None:
+        return None
+    return value_refused(
+        c,
+        "moe_a2a_backend",
+        f"cannot feed this model's experts, because {why}, and SGLang stops when it builds the MoE layers.",
+        "model_path",
+        fixes=(setting(moe_a2a_backend="deepep"), dropping("moe_a2a_backend")),
+    )
+
+
+@expert_runners.refuses(
+    "SPC685", "experts-unfit-for-mega-moe", raises="ValueError", late=True, since="0.5.21",
+    sglang="layers/moe/mega_moe.py:check_mega_moe_shapes",
+    bad="gpu=b200 model=v4 -- --tp-size 4 --ep-size 4 --moe-a2a-backend megamoe --json-model-override-args "
+    """'{"fp4_experts": true, "moe_intermediate_size": 2000}'""",
+    good="gpu=b200 model=v4 -- --tp-size 4 --ep-size 4 --moe-a2a-backend megamoe --chunked-prefill-size 4096 "
+    f"--max-prefill-tokens 4096 {FP4_EXPERTS}",
+)  # fmt: skip
+def experts_unfit_for_mega_moe(c: Config) -> Refusal | None:
+    """DeepGEMM's MegaMoE takes experts of certain widths only.
+
+    The model's width has to be a multiple of 256 (of 512, but for NVFP4), that of an expert of 128 at least. Take another
+    `--moe-a2a-backend` for others.
+    """
+    if c.moe_a2a_backend != "megamoe":
+        return None
+    width = expert_width(c)
+    if width is None or (c.model.hidden_size % 256 == 0 and width % 128 == 0):
+        return None
+    return value_refused(
+        c,
+        "moe_a2a_backend",
+        f"cannot run this model's experts ({c.model.hidden_size} by {width}), whose widths are no multiples of 256 and 128, and SGLang "
+        "stops with the weights loaded.",
+        "model_path",
+        fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="none")),
+    )
