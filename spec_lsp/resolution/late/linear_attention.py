@@ -336,7 +336,7 @@ def scoring_on_hybrid_model(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "enable_mis",
-        f"is refused for {c.model.architecture} once the weights are loaded: recurrent layers of its kind do not score items. Leave it out.",
+        f"is refused for {c.model.architecture} once the weights are loaded: its recurrent layers do not score items. Leave it out.",
         "model_path",
     )
 

@@ -289,7 +289,7 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
         Barred("tp_size", lambda c: not _kv_heads_for_each(c), "every rank needs a KV head", "0.5.20", _fewer_ranks_than_kv_heads),
     ),
     "Step3VLForConditionalGeneration": (
-        Barred("moe_a2a_backend", lambda c: bool(c.moe_a2a_backend == "deepep"), "its experts have no path for DeepEP", "", _without_exchange),
+        Barred("moe_a2a_backend", lambda c: bool(c.moe_a2a_backend == "deepep"), "its experts have none for DeepEP", "", _without_exchange),
     ),
     "XllmForCausalLM": _XLLM,
     "ZayaForCausalLM": (
