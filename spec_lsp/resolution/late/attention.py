@@ -510,8 +510,8 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
 def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
     """Triton's decode context parallelism supports neither sliding windows nor attention sinks nor trees of drafts.
 
-    The launch starts and dies on the first prompt. Leave `--dcp-size` out for gpt-oss, Gemma and their like, and where drafts are verified
-    as a tree.
+    The launch starts and dies on the first prompt. Remove `--dcp-size` for gpt-oss, Gemma and their like, and where drafts are verified as a
+    tree.
     """
     if (c.dcp_size or 1) <= 1:
         return None
@@ -645,7 +645,7 @@ def short_convolutions_on_npu(c: Config) -> Refusal | None:
 def trtllm_mla_prefill_on_sm120(c: Config) -> Refusal | None:
     """TensorRT-LLM's prefill of latent attention exists for SM100 only.
 
-    SGLang takes `trtllm_mla` on SM120 too, where its decoding has kernels; the first prompt fails with the weights loaded. Prefill with
+    SGLang accepts `trtllm_mla` on SM120 too, where its decoding has kernels; the first prompt fails with the weights loaded. Prefill with
     `flashinfer` or `triton`.
     """
     if not c.gpu.sm120 or backends_of(c)[0] != "trtllm_mla" or not c.model.uses_mla:

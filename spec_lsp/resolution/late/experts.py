@@ -88,7 +88,7 @@ def unknown_expert_balancer(c: Config) -> Refusal | None:
     good="model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --ep-num-redundant-experts 4",
 )
 def copies_of_experts_that_stay(c: Config) -> Refusal | None:
-    """This model's class knows no redundant experts.
+    """This model's class does not support redundant experts.
 
     Ling and Ring (Bailing), LLaDA 2 and Sarvam have one place for each expert, and stop on a bare assertion when the MoE layers are built.
     """
@@ -100,7 +100,7 @@ def copies_of_experts_that_stay(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "ep_num_redundant_experts",
-        f"is refused for {c.model.architecture} when SGLang builds the MoE layers: it has one place for each expert. Leave it out.",
+        f"is refused for {c.model.architecture} when SGLang builds the MoE layers: it has one place for each expert. Remove it.",
         "model_path",
     )
 

@@ -160,7 +160,7 @@ def fp4_kernels_before_blackwell(c: Config) -> Refusal | None:
     """Before Blackwell only Marlin multiplies NVFP4 weights with BF16.
 
     `--fp4-gemm-backend flashinfer_cutedsl` and `flashinfer_cudnn` need SM100 for a checkpoint whose weights alone are NVFP4. Left out,
-    SGLang takes Marlin's kernels.
+    SGLang chooses Marlin's kernels.
     """
     backend = c.fp4_gemm_runner_backend
     if backend not in ("flashinfer_cutedsl", "flashinfer_cudnn") or c.gpu.major not in (8, 9):
@@ -171,7 +171,7 @@ def fp4_kernels_before_blackwell(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "fp4_gemm_runner_backend",
-        f"has no kernels for this model's NVFP4 weights on {c.gpu.title}, and SGLang stops when it builds the layers. Leave it out.",
+        f"has no kernels for this model's NVFP4 weights on {c.gpu.title}, and SGLang stops when it builds the layers. Remove it.",
         "model_path",
     )
 

@@ -324,10 +324,10 @@ def scoring_on_gdn_prefill(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b -- --tp-size 2 --enable-mis --attention-backend flashinfer --linear-attn-prefill-backend triton",
 )
 def scoring_on_hybrid_model(c: Config) -> Refusal | None:
-    """Multi-item scoring of hybrid models knows gated delta nets only.
+    """Multi-item scoring of hybrid models supports gated delta nets only.
 
-    The items of a request start from the state after the query, which Mamba-2, Kimi's and lightning attention do not hand over. Leave
-    `--enable-mis` out for such models.
+    The items of a request start from the state after the query, which Mamba-2, Kimi's and lightning attention do not hand over. Remove
+    `--enable-mis` for such models.
     """
     if not c.enable_mis or not (c.model.is_mamba2 or c.model.is_kda or c.model.is_lightning):
         return None
@@ -336,7 +336,7 @@ def scoring_on_hybrid_model(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "enable_mis",
-        f"is refused for {c.model.architecture} once the weights are loaded: its recurrent layers do not score items. Leave it out.",
+        f"is refused for {c.model.architecture} once the weights are loaded: its recurrent layers do not score items. Remove it.",
         "model_path",
     )
 

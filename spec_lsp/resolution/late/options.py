@@ -24,7 +24,7 @@ Test = Callable[[Config], bool]
 
 
 class Barred(NamedTuple):
-    """A value that a class refuses: of which field, when (`is_so`), why, since which release, and the way out (None: leave it out)."""
+    """A value that a class refuses: of which field, when (`is_so`), why, since which release, and the way out (None: remove it)."""
 
     field: str
     is_so: Test
@@ -95,7 +95,7 @@ _BEAM = (
     Barred(
         "enable_lora",
         lambda c: bool(c.enable_lora or c.lora_paths),
-        "this model takes no adapters",
+        "this model does not support adapters",
         "",
         lambda _: (dropping("enable_lora", "lora_paths"),),
     ),
@@ -134,7 +134,7 @@ _V4 = (
     Barred(
         "attn_cp_size",
         lambda c: attention_cp_size(c) > 1 and _sees(c),
-        "its vision layers know no context parallelism",
+        "its vision layers do not support context parallelism",
         "0.5.22",
     ),
 )
@@ -166,7 +166,7 @@ _M3 = (
             and c.moe_runner_backend == "flashinfer_trtllm_routed"
             and attention_tp_size(c) != c.ep_size
         ),
-        "MegaMoE beside TensorRT-LLM's runner wants as many expert ranks as attention ranks",
+        "MegaMoE beside TensorRT-LLM's runner needs as many expert ranks as attention ranks",
         "0.5.23",
         lambda c: (setting(ep_size=attention_tp_size(c)), dropping("moe_runner_backend")),
     ),

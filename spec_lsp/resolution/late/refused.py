@@ -1,4 +1,4 @@
-"""The shape that most late refusals have: one value is refused, for a reason, and the way out is to leave it out or to change it."""
+"""The shape that most late refusals have: one value is refused, for a reason, and the way out is to remove it or to change it."""
 
 from __future__ import annotations
 

@@ -43,9 +43,9 @@ def _on_marlin(c: Config) -> bool:
     """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
 )  # fmt: skip
 def runner_for_four_bit_experts(c: Config) -> Refusal | None:
-    """AWQ's experts (before 0.5.13 GPTQ's too) run on Marlin's kernels, and take no runner that was chosen.
+    """AWQ's experts (before 0.5.13 GPTQ's too) run on Marlin's kernels, and cannot be combined with a runner that was named.
 
-    `--moe-runner-backend` has to be left out for such a checkpoint, even where it says `marlin`.
+    `--moe-runner-backend` has to be removed for such a checkpoint, even where it says `marlin`.
     """
     if not c.given("moe_runner_backend") or c.moe_runner_backend == "auto" or not c.model.num_experts:
         return None
@@ -56,8 +56,8 @@ def runner_for_four_bit_experts(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "moe_runner_backend",
-        f"is refused for experts of {'four bits' if marlin else 'GPTQ'} ({name}), and SGLang stops when it builds the MoE layers. Leave "
-        "it out.",
+        f"is refused for experts of {'four bits' if marlin else 'GPTQ'} ({name}), and SGLang stops when it builds the MoE layers. "
+        "Remove it.",
         "model_path",
     )
 
@@ -84,7 +84,7 @@ def runner_of_another_method(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "moe_runner_backend",
-        f"cannot run experts quantized by {name}, and SGLang stops when it builds the MoE layers. Leave it out.",
+        f"cannot run experts quantized by {name}, and SGLang stops when it builds the MoE layers. Remove it.",
         "quantization",
     )
 
@@ -100,7 +100,7 @@ bad=f"gpu=h200 model=v4 {DEQUANT}=1 -- --tp-size 8 --moe-runner-backend marlin {
     good=f"gpu=h200 model=v4 -- --tp-size 8 --moe-runner-backend marlin {FP4_EXPERTS}",
 )  # fmt: skip
 def runner_with_dequantized_experts(c: Config) -> Refusal | None:
-    """FP4 experts that are turned into FP8 take no runner that was chosen.
+    """FP4 experts that are turned into FP8 cannot be combined with a runner that was named.
 
     `SGLANG_DSV4_FP4_DEQUANT=1` makes DeepSeek V4's FP4 experts FP8 while they load; SGLang then picks the runner.
     """
@@ -111,7 +111,7 @@ def runner_with_dequantized_experts(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "moe_runner_backend",
-        f"is refused with `{DEQUANT}`, and SGLang stops when it builds the MoE layers. Leave one of them out.",
+        f"is refused with `{DEQUANT}`, and SGLang stops when it builds the MoE layers. Remove one of them.",
         DEQUANT,
         fixes=(dropping("moe_runner_backend"), dropping_env(DEQUANT)),
     )
@@ -124,7 +124,7 @@ def runner_with_dequantized_experts(c: Config) -> Refusal | None:
 def adapters_on_mega_moe_runner(c: Config) -> Refusal | None:
     """FlashInfer's MegaMoE computes dispatch and experts in one function, with no place for adapters.
 
-    Take another runner for a launch with `--enable-lora`.
+    Use another runner for a launch with `--enable-lora`.
     """
     if c.moe_runner_backend != "flashinfer_megamoe" or not c.enable_lora or not c.model.num_experts:
         return None
@@ -168,7 +168,7 @@ def _unfit_for_deepep_v2(c: Config) -> str | None:
 def experts_unfit_for_deepep_v2(c: Config) -> Refusal | None:
     """DeepEP v2 feeds blockwise FP8 experts through DeepGEMM, from 0.5.21 also MXFP8 and unquantized ones.
 
-    Take `--moe-a2a-backend deepep`, or another checkpoint.
+    Use `--moe-a2a-backend deepep`, or another checkpoint.
     """
     if c.moe_a2a_backend != "deepep_v2" or not c.model.num_experts or leaves_experts_out(c):
         return None
@@ -193,9 +193,9 @@ def experts_unfit_for_deepep_v2(c: Config) -> Refusal | None:
     f"--max-prefill-tokens 4096 {FP4_EXPERTS}",
 )  # fmt: skip
 def experts_unfit_for_mega_moe(c: Config) -> Refusal | None:
-    """DeepGEMM's MegaMoE takes experts of certain widths only.
+    """DeepGEMM's MegaMoE supports experts of certain widths only.
 
-    The model's width has to be a multiple of 256 (of 512, but for NVFP4), that of an expert of 128 at least. Take another
+    The model's width has to be a multiple of 256 (of 512, but for NVFP4), that of an expert of 128 at least. Use another
     `--moe-a2a-backend` for others.
     """
     if c.moe_a2a_backend != "megamoe":

@@ -49,7 +49,7 @@ def triton_sparse_prefill_unfit(c: Config) -> Refusal | None:
     """Triton's sparse prefill runs from Hopper on, with at most 32 query heads on a rank.
 
     A union of queries (`--dsa-triton-union`) has to make 16 or 32 rows of them. With fewer ranks, or attention data parallelism, more heads
-    fall to each rank: take `flashmla_sparse` or leave the backend to SGLang.
+    fall to each rank: use `flashmla_sparse` or let SGLang choose the backend.
     """
     if c.dsa_prefill_backend != "triton_sparse_mla" or not c.model.is_deepseek_dsa:
         return None
@@ -83,14 +83,14 @@ Q8 = "SGLANG_DSV4_Q8KV8_PREFILL"
 def v4_q8_prefill_off_hopper(c: Config) -> Refusal | None:
     """FlashMLA's FP8 prefill of DeepSeek V4 runs on Hopper only.
 
-    Leave `--dsv4-prefill-backend` out elsewhere. `SGLANG_DSV4_Q8KV8_PREFILL` overrides the flag.
+    Remove `--dsv4-prefill-backend` elsewhere. `SGLANG_DSV4_Q8KV8_PREFILL` overrides the flag.
     """
     if c.dsv4_prefill_backend != "flashmla_sparse_q8" or c.gpu.sm90 or c.env.is_set(Q8) or not c.model.is_deepseek_v4:
         return None
     return value_refused(
         c,
         "dsv4_prefill_backend",
-        f"does not run on {c.gpu.title}, and SGLang stops when it builds the attention backend. Leave it out.",
+        f"does not run on {c.gpu.title}, and SGLang stops when it builds the attention backend. Remove it.",
     )
 
 
@@ -115,7 +115,7 @@ def v4_trtllm_kernels_with_online_compression(c: Config) -> Refusal | None:
     return value_refused(
         c,
         "dsv4_attn_backend",
-        f"is refused with `{COMPRESS}` when SGLang builds the attention backend. Leave one of them out.",
+        f"is refused with `{COMPRESS}` when SGLang builds the attention backend. Remove one of them.",
         COMPRESS,
         fixes=(dropping_env(COMPRESS), dropping("dsv4_attn_backend")),
     )
