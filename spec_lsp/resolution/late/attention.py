@@ -510,8 +510,8 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
 def shared_context_on_triton_with_window(c: Config) -> Refusal | None:
     """Triton's decode context parallelism supports neither sliding windows nor attention sinks nor trees of drafts.
 
-    The launch starts and dies on the first prompt. Remove `--dcp-size` for gpt-oss, Gemma and their like, and where drafts are verified as a
-    tree.
+    The launch starts and dies on the first prompt. Remove `--dcp-size` for gpt-oss, Gemma and their like, and where drafts are verified as
+    a tree.
     """
     if (c.dcp_size or 1) <= 1:
         return None

@@ -76,12 +76,12 @@ def _fewer_ranks_than_kv_heads(c: Config) -> tuple[Change, ...]:
 
 
 def _norms_fit(c: Config) -> bool:
-    groups = c.model.hf("group_norm_size", 1)
+    groups = c.model.hf("group_norm_size")  # facts of well-known models may lack it
     return not isinstance(groups, int) or groups % attention_tp_size(c) == 0
 
 
 def _norm_ranks(c: Config) -> tuple[Change, ...]:
-    return _ranks_that(lambda n: c.model.hf("group_norm_size", 1) % n == 0)(c)
+    return _ranks_that(lambda n: c.model.hf("group_norm_size") % n == 0)(c)
 
 
 _GPTQ = ("gptq", "gptq_marlin")
