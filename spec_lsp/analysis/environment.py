@@ -192,11 +192,7 @@ def _misread(name: str, text: str | None, known: Sequence[Variable]) -> str:
         return ""
     if all(v.type == "bool" for v in known):
         taken = text.lower() in TRUE | FALSE or not text.strip()
-        return (
-            ""
-            if taken
-            else f"`{name}` is a switch: SGLang accepts 1, true, 0 or false, and ignores `{text}`."
-        )
+        return "" if taken else f"`{name}` is a switch: SGLang accepts 1, true, 0 or false, and ignores `{text}`."
     if all(v.type == "int" for v in known) and text.strip():
         return "" if _whole(text) else f"`{name}` is a whole number; SGLang cannot read `{text}` as one."
     return ""

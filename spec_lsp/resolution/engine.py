@@ -240,7 +240,16 @@ class Handler:
         run on this hardware (`trtllm_mla` on Hopper): with hardware not named, such a world is not the writer's, and is dropped
         while another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
         """
-        return self._rule(code, name, "error", raises, bad, good, since, until, late, hardware_only, sglang, earlier)
+
+        def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
+            rule = Rule(
+                code, name, *_documentation(run), sglang or self.sglang, raises, late, hardware_only=hardware_only,
+                since=since or self.since, until=until or self.until, bad=_examples(bad), good=_examples(good),
+                earlier=earlier or (() if sglang else self.earlier),
+            )  # fmt: skip
+            return self._enter(run, rule)
+
+        return enter
 
     def notes(
         self,
@@ -255,35 +264,30 @@ class Handler:
         sglang: str = "",
     ) -> Callable[[Callable[[Config], Note | None]], Callable[[Config], Note | None]]:
         """Declare a rule that tells something of a launch SGLang takes."""
-        return self._rule(code, name, severity, "", bad, good, since, until, False, False, sglang, ())
 
-    def _rule(
-        self,
-        code: str,
-        name: str,
-        severity: Severity,
-        raises: str,
-        bad: str | Sequence[str],
-        good: str | Sequence[str],
-        since: str,
-        until: str,
-        late: bool,
-        hardware_only: bool,
-        sglang: str,
-        earlier: tuple[Earlier, ...],
-    ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
-        def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
-            summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
-            rule = declare(Rule(
-                code, name, summary, _dedent(explanation), _topic(run.__module__), sglang or self.sglang, raises,
-                late, severity, hardware_only, since or self.since, until or self.until,
-                (bad,) if isinstance(bad, str) else tuple(bad), (good,) if isinstance(good, str) else tuple(good),
-                earlier or (() if sglang else self.earlier),
-            ))  # fmt: skip
-            self.steps.append(Step(name, run, self, (), rule, since, until))
-            return run
+        def enter(run: Callable[[Config], Note | None]) -> Callable[[Config], Note | None]:
+            rule = Rule(
+                code, name, *_documentation(run), sglang or self.sglang, severity=severity,
+                since=since or self.since, until=until or self.until, bad=_examples(bad), good=_examples(good),
+                earlier=() if sglang else self.earlier,
+            )  # fmt: skip
+            return self._enter(run, rule)
 
         return enter
+
+    def _enter(self, run: Callable[[Config], Refusal | None], rule: Rule) -> Callable[[Config], Refusal | None]:
+        self.steps.append(Step(rule.name, run, self, (), declare(rule), rule.since, rule.until))
+        return run
+
+
+def _documentation(run: Callable[..., Any]) -> tuple[str, str, str]:
+    """The summary, the explanation and the topic of a rule: the docstring's first line, the rest, and the module."""
+    summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
+    return summary, _dedent(explanation), _topic(run.__module__)
+
+
+def _examples(given: str | Sequence[str]) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(given)
 
 
 def _topic(module: str) -> str:

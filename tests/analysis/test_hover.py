@@ -203,7 +203,11 @@ def test_long_values_are_json_below_the_table() -> None:
             "# spec-lsp: sglang=0.5.23\n",
             "**SGLang accepts this launch on Hopper, SM100, SM103 and SM120, not on ",
         ),
-        ("--attention-backend ascend", HEAD, "**SGLang accepts these arguments, but the server does not start.**\n\n- **"),
+        (
+            "--attention-backend ascend",
+            HEAD,
+            "**SGLang accepts these arguments, but the server does not start.**\n\n- **",
+        ),
     ],
 )
 def test_the_view_starts_with_the_verdict(rest: str, head: str, verdict: str) -> None:
