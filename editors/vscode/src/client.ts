@@ -3,7 +3,9 @@
 import * as vscode from "vscode";
 import {
   type ClientCapabilities,
+  CloseAction,
   DidChangeConfigurationNotification,
+  ErrorAction,
   ExecuteCommandRequest,
   LanguageClient,
   type LanguageClientOptions,
@@ -25,6 +27,10 @@ export interface Hooks {
 
 export class Client extends LanguageClient {
   private begun = false;
+
+  get hasBegun(): boolean {
+    return this.begun;
+  }
 
   /** Start the server; false when it is none. What goes wrong until then is for who asked to tell, once. */
   async begin(): Promise<boolean> {
@@ -90,6 +96,12 @@ export function createClient(
   const options: LanguageClientOptions = {
     documentSelector: documents as LanguageClientOptions["documentSelector"] & object,
     outputChannel: log,
+    initializationFailedHandler: () => false, // whoever begins tells
+    errorHandler: {
+      error: (problem, message, count) =>
+        client.hasBegun ? usual.error(problem, message, count) : { action: ErrorAction.Shutdown, handled: true },
+      closed: () => (client.hasBegun ? usual.closed() : { action: CloseAction.DoNotRestart, handled: true }),
+    },
     initializationOptions: {
       settings: forServer(vscode.workspace.getConfiguration().get("spec-lsp"), hooks.python()),
     },
@@ -113,12 +125,13 @@ export function createClient(
       },
     },
   };
-  const client = new Client(
+  const client: Client = new Client(
     "spec-lsp",
     "spec-lsp",
     { command: server.command, args: [...server.args], ...(server.cwd ? { options: { cwd: server.cwd } } : {}) },
     options,
   );
+  const usual = client.createDefaultErrorHandler();
   client.registerFeature(new Abilities());
   client.onNotification(CHANGED, () => hooks.changed());
   return client;

@@ -206,7 +206,15 @@ def test_folders_of_one_window_have_their_own_settings(window: Window, tmp_path:
 # --- the server --------------------------------------------------------------------------------------------------------
 
 
-def test_a_missing_server_is_told_once(editor: Editor) -> None:
+def from_path_again(editor: Editor, starts: Path) -> None:
+    """Take the setting back, and wait for the server on PATH: another test counts starts."""
+    before = starts.read_text()
+    editor.set()
+    editor.until(lambda: starts.read_text() != before, "a start")
+    expect(editor.squiggle()).to_have_count(1)
+
+
+def test_a_missing_server_is_told_once(editor: Editor, starts: Path) -> None:
     editor.put(SCRIPT, "run.sh")
     expect(editor.squiggle()).to_have_count(1)
     editor.set(**{"spec-lsp.path": "/nowhere/spec-lsp"})
@@ -222,9 +230,10 @@ def test_a_missing_server_is_told_once(editor: Editor) -> None:
     expect(told).to_be_visible()
     editor.set(**{"spec-lsp.path": sys.executable})
     expect(editor.squiggle()).to_have_count(1)
+    from_path_again(editor, starts)
 
 
-def test_a_program_that_is_no_server_is_told_once_with_why(editor: Editor, tmp_path: Path) -> None:
+def test_a_program_that_is_no_server_is_told_once_with_why(editor: Editor, tmp_path: Path, starts: Path) -> None:
     """A Python without spec-lsp, and a program that says something else: one message, with a button that helps, no stack trace."""
     bare = tmp_path / "bare" / "bin" / "python"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
@@ -244,10 +253,13 @@ def test_a_program_that_is_no_server_is_told_once_with_why(editor: Editor, tmp_p
         expect(messages).to_have_count(1)
         expect(messages).not_to_contain_text("Traceback")
         expect(editor.squiggle()).to_have_count(0)
+        editor.page.wait_for_timeout(2000)  # a second message would come by now
+        expect(messages).to_have_count(1)
         editor.screenshot(f"no server {program.name}")
         editor.set(**{"spec-lsp.path": sys.executable})
         expect(editor.squiggle()).to_have_count(1)
         editor.command("Notifications: Clear All Notifications")
+    from_path_again(editor, starts)
 
 
 def test_a_setting_that_cannot_be_used_is_told_once(editor: Editor) -> None:
