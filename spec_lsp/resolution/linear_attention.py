@@ -553,7 +553,7 @@ def replayssm_verify_decode_backend(c: Config) -> Refusal | None:
     good="model=qwen3-next-80b SGLANG_RAGGED_VERIFY_MODE=static -- --enable-linear-replayssm-spec",
 )
 def ragged_replayssm_verify(c: Config) -> Refusal | None:
-    """ReplaySSM's verification takes ragged drafts only from DSPARK or DFLASH, with kernels that fill its ring.
+    """ReplaySSM's verification accepts ragged drafts only from DSPARK or DFLASH, with kernels that fill its ring.
 
     `SGLANG_RAGGED_VERIFY_MODE` other than `static` lets requests verify different numbers of tokens. That works for
     DSPARK and DFLASH with `--linear-attn-verify-backend triton` or `nv_cutedsl`; with anything else the ring would hold

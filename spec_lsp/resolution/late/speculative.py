@@ -159,7 +159,7 @@ def latent_backend_for_plain_draft(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=(*related_fields, "speculative_draft_model_path"),
-        message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft has no MLA and would "
+        message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft does not use MLA and would "
         f"run on {name}, which computes nothing else.",
         fixes=other_draft_backends(c),
     )
@@ -179,7 +179,7 @@ def latent_backend_for_plain_draft(c: Config) -> Refusal | None:
 def plain_backend_for_latent_draft(c: Config) -> Refusal | None:
     """The draft model uses MLA, but would run on a backend that does not compute it.
 
-    The NEXTN layer of DeepSeek, GLM-5 or Kimi has MLA like its target.
+    The NEXTN layer of DeepSeek, GLM-5 or Kimi uses MLA as its target does.
     """
     if not is_eagle(c):
         return None
@@ -191,7 +191,7 @@ def plain_backend_for_latent_draft(c: Config) -> Refusal | None:
     return Refusal(
         at=at,
         related_fields=related_fields,
-        message=f"{c.shown(field)} is refused for this draft once the weights are loaded: it has MLA, and {name} does not "
+        message=f"{c.shown(field)} is refused for this draft once the weights are loaded: it uses MLA, and {name} does not "
         "compute that.",
         fixes=(*((dropping(field),) if c.given(field) else ()), *other_draft_backends(c)),
     )
@@ -244,7 +244,7 @@ def fa3_draft_off_hopper(c: Config) -> Refusal | None:
     "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
 )
 def tree_drafting_on_chain_backend(c: Config) -> Refusal | None:
-    """This backend drafts chains of MLA, not trees.
+    """With MLA, this backend drafts chains, not trees.
 
     FlashInfer (for a draft with MLA), FlashMLA, trtllm_mla and cutedsl_mla have no tree masks for several draft steps. Draft
     a chain (`--speculative-eagle-topk 1`), or give the draft triton, or fa3 on Hopper.

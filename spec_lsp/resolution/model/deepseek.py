@@ -421,7 +421,7 @@ _dsa_dtype = Handler(
     good="model=deepseek-v3.2 -- --tp-size 8 --kv-cache-dtype fp8_e4m3",
 )  # fmt: skip
 def sparse_attention_sinks_with_quantized_cache(c: Config) -> Refusal | None:
-    """Learned attention sinks want a bfloat16 KV cache.
+    """Learned attention sinks need a bfloat16 KV cache.
 
     The sparse-attention kernels that support sinks (`learnable_sink` in config.json) read no FP8 cache.
     """
