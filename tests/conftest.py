@@ -4,5 +4,9 @@ from __future__ import annotations
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+from tests.draws import draws
+
+settings.register_profile(
+    "patient", deadline=None, max_examples=draws(100).max_examples, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("patient")

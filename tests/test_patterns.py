@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.patterns import Patterns
+from tests.draws import draws
 
 PATHS = [
     "a.sh", "b.yaml", "build/a.sh", "deep/build/a.sh", "deep/er/a.sh", "deep/er/b.yaml", "third_party/x/a.sh", "a[1].sh", "ab.sh", "# x",
@@ -88,7 +89,7 @@ NAMES = ("a", "b", "ab", "a.sh", "x]y", "a b", "-", "a\\b", "aab", "!x", "#c")
 
 
 @pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
-@settings(max_examples=40, deadline=None)
+@draws(40)
 @given(
     st.lists(st.lists(st.sampled_from(PIECES), min_size=1, max_size=6).map("".join), min_size=1, max_size=3),
     st.lists(

@@ -11,13 +11,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.cli.check import may_be_launched_from
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.walk import candidates
 from spec_lsp.files import Area
+from tests.draws import draws
 
 needs_git = pytest.mark.skipif(not shutil.which("git"), reason="git is not installed")
 
@@ -180,7 +181,7 @@ LINES = (
 
 
 @needs_git
-@settings(max_examples=25, deadline=None)
+@draws(25)
 @given(
     st.dictionaries(
         st.sampled_from(["", "sub/", "sub/deep/", "out/"]),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
 from spec_lsp.syntax.launch import Document
+from tests.draws import draws
 from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, manifest, notebook, python_helper, supervised
 from tests.syntax.support import check_maps
 
@@ -46,7 +47,7 @@ def read_alike(carrier: Carrier, words: list[str]) -> bool:
 
 @pytest.mark.parametrize("carrier", CARRIERS, ids=lambda c: c.id)
 @given(words=all_words)
-@settings(max_examples=25, deadline=None)
+@draws(25)
 def test_words_are_what_was_written(carrier: Carrier, words: list[str]) -> None:
     if not read_alike(carrier, words):
         return
@@ -61,7 +62,7 @@ def test_words_are_what_was_written(carrier: Carrier, words: list[str]) -> None:
     at=st.integers(0, 400),
     mark=st.sampled_from(["", "x", '"', "\n", "\uf8f1", "[", "'''", "{{", "$("]),
 )
-@settings(max_examples=20, deadline=None)
+@draws(20)
 def test_nothing_that_is_typed_breaks_the_reader(carrier: Carrier, words: list[str], at: int, mark: str) -> None:
     text = carrier.write(words)
     at %= len(text)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml import ConfigFile, ConfigValue, read_config, read_embedded_config
+from tests.draws import draws
 
 TEXT = """\
 # a server
@@ -119,7 +120,7 @@ trees = st.recursive(
 
 
 @given(st.dictionaries(st.text("abc-_ é", min_size=1, max_size=8), trees, max_size=4), st.sampled_from([True, False, None]), st.sampled_from([None, '"', "'", "|", ">"]))  # fmt: skip
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_values_are_those_of_the_loader(data: dict[str, object], flow: bool | None, style: str | None) -> None:
     text = yaml.safe_dump(data, default_flow_style=flow, default_style=style, allow_unicode=True, width=30)
     config = read_config("c.yaml", text)
@@ -132,7 +133,7 @@ def test_values_are_those_of_the_loader(data: dict[str, object], flow: bool | No
 
 
 @given(st.text("ab:- \n'\"[]{}#&*!|>\t\x00é", max_size=60))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_any_text(text: str) -> None:
     config = read_config("c.yaml", text)
     check(text, config)

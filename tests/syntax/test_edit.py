@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
@@ -14,6 +14,7 @@ from spec_lsp.syntax.edit import ConfigEditor, WordChange, WordEditor, apply_edi
 from spec_lsp.syntax.edit.change import UNREADABLE, flaws
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
+from tests.draws import draws
 from tests.syntax.support import START, check_maps
 
 Pairs = list[tuple[str, str]]
@@ -105,7 +106,7 @@ def editor(text: str) -> WordEditor:
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.sampled_from(["16", "flashinfer"]), st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_setting_a_value(pairs: Pairs, layout: Callable[[Pairs], str], value: str, which: int) -> None:
     which %= len(pairs)
     flag, old = pairs[which]
@@ -122,7 +123,7 @@ def test_setting_a_value(pairs: Pairs, layout: Callable[[Pairs], str], value: st
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.integers(0, 3))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_removing_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: int) -> None:
     which %= len(pairs)
     flag, old = pairs[which]
@@ -142,7 +143,7 @@ def test_removing_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: in
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.sampled_from(["1", "", "a b", '{"x": [1]}']), st.integers(-1, 3))
-@settings(max_examples=200, deadline=None)
+@draws(200)
 def test_inserting_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], value: str, where: int) -> None:
     where = min(where, len(pairs) - 1)
     text = layout(pairs)
@@ -162,7 +163,7 @@ def test_inserting_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], value: s
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.integers(0, 3))
-@settings(max_examples=80, deadline=None)
+@draws(80)
 def test_renaming_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: int) -> None:
     which %= len(pairs)
     flag, value = pairs[which]
@@ -240,7 +241,7 @@ def config_texts(draw: st.DrawFn) -> tuple[str, dict[str, object]]:
 
 
 @given(config_texts(), data, st.integers(0, 5))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_config_edits(made: tuple[str, dict[str, object]], value: object, which: int) -> None:
     text, config = made
     key = list(config)[which % len(config)]

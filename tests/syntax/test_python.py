@@ -6,13 +6,14 @@ from itertools import product
 from textwrap import indent
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordEditor, apply_edits
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.python import ways
+from tests.draws import draws
 from tests.syntax.support import argv, check_maps, told
 
 HEAD = "import os, sys, shlex, json, subprocess\nimport sglang as sgl\n"
@@ -579,7 +580,7 @@ def steps(depth: int) -> st.SearchStrategy[str]:
 
 
 @given(st.lists(steps(2), min_size=1, max_size=5).map("\n".join))
-@settings(max_examples=200, deadline=None)
+@draws(200)
 def test_ways_are_those_that_python_takes(body: str) -> None:
     """Whatever is asked of names that nobody knows: each way that Python can take is told, and no other."""
     text = f"{PROGRAM}{body}\nrun(cmd)\n"
@@ -602,7 +603,7 @@ strings = st.text(st.sampled_from("ab é😀'\"\\\n\t{}%$"), max_size=8)
 @given(
     st.lists(strings, min_size=1, max_size=4), st.sampled_from(["{!r}", "f{!r}", "'' {!r}", "str({!r})", "({!r} + '')"])
 )
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_strings_are_what_python_makes_of_them(texts: list[str], form: str) -> None:
     if "f" in form:
         texts = [t.replace("{", "").replace("}", "").replace("\\", "") for t in texts]

@@ -7,10 +7,11 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
+from tests.draws import draws
 from tests.syntax.support import START, check_maps, forget
 
 CORPUS = sorted((Path(__file__).parent.parent / "corpus" / "shell").glob("*.sh"))
@@ -95,7 +96,7 @@ def test_nasty_texts_in_every_language(language: str) -> None:
 
 
 @given(st.text(max_size=200))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_any_text(text: str) -> None:
     for name in (
         "a.sh",
@@ -123,13 +124,13 @@ def mangled(text: str, chance: random.Random, edits: int) -> str:
 
 
 @given(st.sampled_from(TEXTS or [START]), st.integers(0, 1 << 30), st.integers(1, 6))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_random_edits_never_raise_and_keep_maps(text: str, seed: int, edits: int) -> None:
     check_maps(parse("x.sh", mangled(text, random.Random(seed), edits)))
 
 
 @given(st.sampled_from(TEXTS or [START]), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_reading_again_is_reading_anew(text: str, seed: int) -> None:
     """A text read after many others gives what it gives when it is read first."""
     chance = random.Random(seed)

@@ -8,10 +8,11 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
+from tests.draws import draws
 from tests.syntax.support import START, check_maps
 
 BASH = shutil.which("bash")
@@ -144,7 +145,7 @@ arguments = st.lists(st.sampled_from(["a", "7", "x y", "it's", "", "-3", '"q"', 
 
 
 @given(formats, arguments)
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_printf_prints_what_bash_prints(form: str, words: list[str]) -> None:
     if form.startswith("-"):
         return
@@ -166,7 +167,7 @@ def test_printf_prints_what_bash_prints(form: str, words: list[str]) -> None:
 
 
 @given(st.lists(st.sampled_from(["a", "b c", "it's", "", '{"a": 1}', "é$x", "\\n", "*"]), min_size=1, max_size=4))
-@settings(max_examples=40, deadline=None)
+@draws(40)
 def test_quoted_words_read_back(words: list[str]) -> None:
     array = " ".join("'" + w.replace("'", "'\\''") + "'" for w in words)
     for command in (
@@ -181,7 +182,7 @@ lines = st.text(alphabet="ab ,:\t", max_size=10)
 
 
 @given(lines, st.sampled_from([" \t\n", ",", ":", ", ", " :"]), st.integers(1, 3))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_read_splits_as_bash_does(line: str, separators: str, count: int) -> None:
     names = ["X", "Y", "Z"][:count]
     ifs = separators.replace("\n", "\\n").replace("\t", "\\t")

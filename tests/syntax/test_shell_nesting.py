@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordEditor, apply_edits
+from tests.draws import draws
 from tests.syntax.support import START, check_maps, told
 
 
@@ -56,7 +57,7 @@ def launch(words: list[str]) -> str:
     st.lists(st.sampled_from(sorted(LEVELS)), min_size=1, max_size=3, unique=True),
     st.lists(values, min_size=1, max_size=3),
 )
-@settings(max_examples=80, deadline=None)
+@draws(80)
 def test_words_and_their_places(levels: list[str], words: list[str]) -> None:
     text = launch(words)
     for level in levels:
@@ -72,7 +73,7 @@ def test_words_and_their_places(levels: list[str], words: list[str]) -> None:
     values,
     st.sampled_from(["16", "flashinfer"]),
 )
-@settings(max_examples=50, deadline=None)
+@draws(50)
 def test_changes_read_back(levels: list[str], word: str, value: str) -> None:
     text = launch(["a", word])
     for level in levels:

@@ -6,13 +6,14 @@ import random
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.shell import interpreter as interpreter_module
 from spec_lsp.syntax.shell.statements import common_end, common_start, restate, statements
+from tests.draws import draws
 from tests.syntax.support import START, check_maps, forget
 
 CORPUS = sorted((Path(__file__).parent.parent / "corpus" / "shell").glob("*.sh"))
@@ -38,7 +39,7 @@ def edited(text: str, at: int, chance: random.Random) -> tuple[str, int]:
 
 
 @given(st.sampled_from(TEXTS), st.sampled_from(["", *TEXTS]), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_reading_after_edits_is_reading_afresh(first: str, second: str, seed: int) -> None:
     chance = random.Random(seed)
     text = f"{first}\n{second}"
@@ -65,7 +66,7 @@ def test_what_two_texts_have_in_common(a: str, b: str) -> None:
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_statements_after_an_edit_are_those_of_the_text(text: str, seed: int) -> None:
     chance = random.Random(seed)
     before, at = text, chance.randrange(len(text) + 1)

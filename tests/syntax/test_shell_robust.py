@@ -10,10 +10,11 @@ from types import FrameType
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
+from tests.draws import draws
 from tests.syntax.support import START, check_maps, forget
 
 CORPUS = sorted((Path(__file__).parent.parent / "corpus" / "shell").glob("*.sh"))
@@ -22,7 +23,7 @@ P = START
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_scripts_cut_off(text: str, seed: int) -> None:
     chance = random.Random(seed)
     start = chance.choice([0, 0, chance.randrange(len(text))])
@@ -30,7 +31,7 @@ def test_scripts_cut_off(text: str, seed: int) -> None:
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30), st.integers(1, 8))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_scripts_with_characters_swapped(text: str, seed: int, swaps: int) -> None:
     chance = random.Random(seed)
     characters = list(text)

@@ -11,13 +11,14 @@ import sys
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax.shell import ast, structure
 from spec_lsp.syntax.shell.scanner import ShellSyntaxError
 from spec_lsp.syntax.shell.skeleton import parse_statement
 from spec_lsp.syntax.shell.words import MAX_DEPTH
+from tests.draws import draws
 from tests.syntax.support import START, forget, launches
 
 BASH = shutil.which("bash")
@@ -252,7 +253,7 @@ def meaning(node: Any) -> Any:
 
 @needs_bash
 @given(st.integers(0, 1 << 30))
-@settings(max_examples=80, deadline=None)
+@draws(80)
 def test_structure_is_that_of_bash(seed: int) -> None:
     text = f"outer() {{\n{body(random.Random(seed), 2)}\n}}\n"
     bash = subprocess.run(

@@ -6,13 +6,14 @@ from itertools import combinations, product
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax import shell as shell_reader
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
+from tests.draws import draws
 from tests.syntax.support import START, check_maps
 from tests.syntax.test_shell_bash import BASH, run_by_bash
 
@@ -178,7 +179,7 @@ def all_ways(script: str, folder: Path) -> set[tuple[str, ...]]:
 
 
 @pytest.mark.skipif(BASH is None, reason="needs bash")
-@settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@draws(10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
         st.tuples(st.sampled_from(STATEMENTS), st.integers(0, SWITCHES - 1), st.integers(0, SWITCHES - 1)),

@@ -6,10 +6,11 @@ import shutil
 import subprocess
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
+from tests.draws import draws
 from tests.syntax.support import START, check_maps
 
 BASH = shutil.which("bash")
@@ -85,7 +86,7 @@ def bash_argv(script: str) -> list[str] | None:
 
 
 @given(st.lists(st.tuples(separator, word), min_size=1, max_size=4).map(lambda ws: "".join(a + b for a, b in ws)))
-@settings(max_examples=120, deadline=None)
+@draws(120)
 @example(" {a,b}{1..3} x{a}")
 @example(' --j {"a":1,"b":2}')
 @example(" ${W:-{}}")
@@ -103,7 +104,7 @@ def test_words_are_those_of_bash(words: str) -> None:
 
 
 @given(st.lists(word.filter(lambda w: "[" not in w), min_size=1, max_size=3))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_arrays_and_strings_are_those_of_bash(words: list[str]) -> None:
     joined = " ".join(words)
     script = PREAMBLE + f'set -f\nX=(--a {joined})\nY="{START} "\nX+=(z)\n$Y "${{X[@]}}" ${{X[*]}}\n'
@@ -118,7 +119,7 @@ def test_arrays_and_strings_are_those_of_bash(words: list[str]) -> None:
 
 
 @given(st.lists(word, min_size=1, max_size=2), st.sampled_from(["eval", "bash -c", "eval-heredoc"]))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_nested_texts_are_those_of_bash(words: list[str], how: str) -> None:
     inner = f"{START} {' '.join(words)} end"
     if how == "bash -c":

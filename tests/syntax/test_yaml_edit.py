@@ -6,12 +6,13 @@ from collections.abc import Callable
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
 from spec_lsp.syntax.launch import Document
+from tests.draws import draws
 from tests.syntax.support import check_maps, forget
 
 Pairs = list[tuple[str, str]]
@@ -163,7 +164,7 @@ def after(text: str, change: WordChange | None) -> list[str | None]:
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.sampled_from(["16", "flashinfer", "true", "a: b"]), st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_setting_a_value(pairs: Pairs, layout: Callable[[Pairs], str], value: str, which: int) -> None:
     which %= len(pairs)
     flag, old = pairs[which]
@@ -182,7 +183,7 @@ def test_setting_a_value(pairs: Pairs, layout: Callable[[Pairs], str], value: st
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_removing_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: int) -> None:
     which %= len(pairs)
     flag, old = pairs[which]
@@ -200,7 +201,7 @@ def test_removing_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: in
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.sampled_from(["1", "", "true", "a b", '{"x": [1]}']), st.integers(-1, 3))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_inserting_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], value: str, where: int) -> None:
     where = min(where, len(pairs) - 1)
     text = layout(pairs)
@@ -226,7 +227,7 @@ def test_inserting_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], value: s
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.integers(0, 3))
-@settings(max_examples=100, deadline=None)
+@draws(100)
 def test_renaming_a_flag(pairs: Pairs, layout: Callable[[Pairs], str], which: int) -> None:
     which %= len(pairs)
     flag, value = pairs[which]

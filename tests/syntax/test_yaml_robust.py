@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.analysis import reading
@@ -15,6 +15,7 @@ from spec_lsp.analysis.reading import read_with
 from spec_lsp.syntax import yaml as reader
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.yaml import nodes
+from tests.draws import draws
 from tests.syntax.support import check_maps, forget
 
 CORPUS = sorted(p for p in (Path(__file__).parent.parent / "corpus" / "yaml").iterdir() if p.suffix != ".json")
@@ -80,13 +81,13 @@ def mangled(text: str, chance: random.Random, edits: int) -> str:
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30), st.integers(1, 6))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_random_edits_never_raise_and_keep_maps(text: str, seed: int, edits: int) -> None:
     check_maps(read(mangled(text, random.Random(seed), edits)))
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_reading_again_is_reading_anew(text: str, seed: int) -> None:
     chance = random.Random(seed)
     for _ in range(3):
@@ -113,12 +114,12 @@ def test_documents_that_move_are_those_read_anew(path: Path) -> None:
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))
-@settings(max_examples=60, deadline=None)
+@draws(60)
 def test_a_document_cut_off_anywhere_is_read(text: str, seed: int) -> None:
     check_maps(read(text[: random.Random(seed).randrange(len(text) + 1)]))
 
 
 @given(st.text("sglang:-|>{}[]'\"&*!#%@ \n\t\r\\$()aé\u2028", max_size=120))
-@settings(max_examples=150, deadline=None)
+@draws(150)
 def test_any_text(text: str) -> None:
     check_maps(read("# sglang\n" + text))

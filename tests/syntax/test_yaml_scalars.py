@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import yaml
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax.shell.embedding import read_script
@@ -12,6 +12,7 @@ from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.word import Word
 from spec_lsp.syntax.yaml.nodes import Part, root_of
 from spec_lsp.syntax.yaml.scalars import scalar_word
+from tests.draws import draws
 
 LOADERS = [yaml.SafeLoader, getattr(yaml, "CSafeLoader", yaml.SafeLoader)]
 
@@ -55,7 +56,7 @@ HEADERS = st.sampled_from(["|", "|-", "|+", ">", ">-", ">+", "|2", ">2-", "|2+",
 
 
 @given(HEADERS, BODY, st.integers(1, 5), st.sampled_from(["\n", "\r\n"]), st.sampled_from(LOADERS), st.booleans())
-@settings(max_examples=400, deadline=None)
+@draws(400)
 def test_block_scalars(header: str, body: list[str], indent: int, eol: str, loader: type, more: bool) -> None:
     lines = [f"k: {header}", *(" " * indent + line if line else "" for line in body)]
     text = eol.join(lines) + (eol + "z: 1" + eol if more else "")
@@ -69,7 +70,7 @@ def test_block_scalars(header: str, body: list[str], indent: int, eol: str, load
 @given(
     st.sampled_from(["'", '"', ""]), BODY, st.integers(1, 4), st.sampled_from(["\n", "\r\n"]), st.sampled_from(LOADERS)
 )
-@settings(max_examples=300, deadline=None)
+@draws(300)
 def test_flow_scalars(quote: str, body: list[str], indent: int, eol: str, loader: type) -> None:
     text = f"- {quote}" + f"{eol}{' ' * indent}".join(body) + f"{quote}{eol}- c{eol}"
     try:
@@ -80,7 +81,7 @@ def test_flow_scalars(quote: str, body: list[str], indent: int, eol: str, loader
 
 
 @given(st.text("ab\n\t \\\"'\x07\x85\u2028\u00a0é😀\x00:#", max_size=20), st.sampled_from(["|", ">", '"', "'", None]), st.sampled_from([20, 80]), st.sampled_from(LOADERS), st.booleans())  # fmt: skip
-@settings(max_examples=300, deadline=None)
+@draws(300)
 def test_what_the_dumper_writes(value: str, style: str | None, width: int, loader: type, allow: bool) -> None:
     text = yaml.safe_dump({"k": [value]}, default_style=style, width=width, allow_unicode=allow)
     assert check(text, loader) == 2
