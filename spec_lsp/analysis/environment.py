@@ -140,7 +140,7 @@ def _of_stock(message: str) -> str:
     unread = re.match(r"No release of SGLang that spec-lsp knows reads (`\w+`): it has no effect\.", message)
     if unread:
         return f"Stock SGLang does not read {unread[1]}; a build of your own may.{message[unread.end() :]}"
-    said = re.sub(r"\bSGLang(?= (?:no longer|reads|warns|takes|cannot|\d))", "stock SGLang", message, count=1)
+    said = re.sub(r"\bSGLang(?= (?:no longer|reads|warns|accepts|cannot|\d))", "stock SGLang", message, count=1)
     return said[:1].upper() + said[1:]
 
 

@@ -117,7 +117,7 @@ def _of_refused_words(report: LaunchReport, run: Run, offset: int, name: str) ->
         if error.definition is not None and error.place is not None and _holds(error.place, offset, name):
             flag = error.definition
             head, *facts = flag_text(flag, flag.name, run.world.release)
-            refused = f"**Here** `{_short(error.text or error.typed)}`, as typed: SGLang does not take it."
+            refused = f"**Here** `{_short(error.text or error.typed)}`, as typed: SGLang does not accept it."
             parts = [head, refused, *facts, _world_text(run.world, any_gpu(report))]
             return HoverText("\n\n".join(parts), error.place, flag.name)
     return None

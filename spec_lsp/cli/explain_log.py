@@ -77,7 +77,7 @@ def _crash(one: Explained, style: Style) -> Iterator[str]:
         yield from (f"  | {line}" for line in fold(harmless(crash.message), width() - 4)[:6])
     yield ""
     if not one.rules:
-        yield "spec-lsp knows no rule for this place: it is new to it, or no decision about flags."
+        yield "spec-lsp has no rule for this place: it is new, or it does not depend on flags."
         return
     if not one.sure:
         yield f"One of {len(one.rules)} rules that this place may speak of; the likeliest comes first:"

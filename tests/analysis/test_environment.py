@@ -231,6 +231,20 @@ def test_a_build_of_ones_own_may_read_what_no_release_reads(before: str) -> None
     assert repaired(text) == text
 
 
+def test_whatever_is_said_of_variables_is_said_of_stock_sglang_beside_a_build_of_ones_own() -> None:
+    """Each sentence that names what reads variables."""
+    variables = (
+        "SGLANG_MY_KERNEL=1",
+        "SGLANG_ENABLE_SPEC_V2=1",
+        "SGLANG_USE_CPU_ENGINE=maybe",
+        "SGLANG_MAX_QUEUED_REQUESTS=32",
+    )
+    text = "pip install -e ./sglang/python\n" + "".join(f"export {v}\n" for v in variables) + f"{SERVER}\n"
+    said = [d.message for d in check(text).diagnostics if d.rule.topic == "environment"]
+    assert len(said) >= 3
+    assert all("stock SGLang" in message or message.startswith("Stock SGLang") for message in said), said
+
+
 @pytest.mark.parametrize(
     "before",
     ["pip install sglang\n", "pip install 'sglang[all]'\n", "export PYTHONPATH=/opt/tools\n", "PATH=/x/sglang/bin\n"],

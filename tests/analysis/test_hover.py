@@ -52,7 +52,7 @@ def at_caret(text: str, name: str = "/w/run.sh") -> tuple[HoverText | None, str]
             ["**`pytorch`** · value of", "**Here** `pytorch`, as typed."],
         ),
         ("--sampling-back‸end=pytorch", "--sampling-backend=pytorch", ["**`--sampling-backend`** · text\n"]),
-        ("--sampling-backend no‸pe", "nope", ["**Here** `nope`, as typed: SGLang does not take it."]),
+        ("--sampling-backend no‸pe", "nope", ["**Here** `nope`, as typed: SGLang does not accept it."]),
         ("--enable-metri‸cs", "--enable-metrics", ["**`--enable-metrics`** · switch\n", "**Here** on, as typed."]),
         ("--t‸p 2", "--tp", ["also `--tp-size`", "**Here** `2`, as typed."]),
         ("--page-size 1‸6 --page-size 32", "16", ["Given again later: `--page-size 32` is what counts."]),

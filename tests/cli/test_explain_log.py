@@ -56,7 +56,7 @@ def test_of_a_long_log_the_beginning_and_the_end_are_read(run: Run, spawn: Calla
     ("text", "says"),
     [
         ("all is well\n", "There is no refusal of SGLang in this log"),
-        (DIED[0].traceback().replace("_handle_eagle_family", "nobody_knows"), "spec-lsp knows no rule for this place"),
+        (DIED[0].traceback().replace("_handle_eagle_family", "nobody_knows"), "spec-lsp has no rule for this place"),
         ("torch.OutOfMemoryError: CUDA out of memory.\n", "The GPU ran out of memory"),
     ],
 )
