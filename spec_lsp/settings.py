@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -270,6 +269,8 @@ def _short(key: str) -> str:
 
 def _meant(word: str, known: Iterable[str]) -> str:
     """The end of a sentence that names what was probably meant; empty where nothing is near."""
+    import difflib  # takes a while to import
+
     near = difflib.get_close_matches(word, list(known), n=1) if len(word) <= MAX_SHOWN else []
     return f"; did you mean `{near[0]}`?" if near else ""
 

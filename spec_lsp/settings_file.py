@@ -15,11 +15,6 @@ from spec_lsp.expressions import expression
 from spec_lsp.settings import Misfit, read_settings, shown
 from spec_lsp.syntax.word import Place
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:
-    import tomli as tomllib
-
 SETTINGS_FILES = ("spec-lsp.toml", "pyproject.toml")
 MAX_DOTS = 100
 """Dots in a key: what reads TOML takes time with their square."""
@@ -96,7 +91,7 @@ def read_settings_file(path: str, text: str) -> SettingsFile | None:
     own = os.path.basename(path) == SETTINGS_FILES[0]
     try:
         values = _toml(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         start, end = _told_place(text, str(error))
         return SettingsFile.unusable(path, f"cannot be read: {_sentence(str(error))}", text, start, end)
     except RecursionError:
@@ -120,6 +115,12 @@ def read_settings_file(path: str, text: str) -> SettingsFile | None:
 
 
 def _toml(text: str) -> dict[str, Any]:
+    """The tables of a text. Raises ValueError where it is no TOML, RecursionError where it is nested too deeply."""
+    if sys.version_info >= (3, 11):
+        import tomllib
+    else:
+        import tomli as tomllib
+
     for line in text.split("\n"):
         if (
             line.count(".") > MAX_DOTS
@@ -206,7 +207,7 @@ def _keys(written: str) -> Keys:
         return ()
     try:
         table: Any = _toml(f"{written} = 0")
-    except (tomllib.TOMLDecodeError, RecursionError):
+    except (ValueError, RecursionError):
         return ()
     found: list[str] = []
     while isinstance(table, dict) and len(table) == 1:

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.rules import (
@@ -41,7 +41,9 @@ from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.resolution.replay import Given, Kind, resolve_by_difference
 from spec_lsp.syntax.launch import Launch, Variant
-from spec_lsp.syntax.yaml import ConfigFile, read_embedded_config
+
+if TYPE_CHECKING:
+    from spec_lsp.syntax.yaml.config import ConfigFile
 
 ModelSource = Callable[[str], "ModelFacts | None"]
 ConfigSource = Callable[[str], "tuple[str, str] | None"]
@@ -260,6 +262,8 @@ def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
     def read(path: str) -> tuple[str, str] | ConfigFile | None:
         file = written.get(path)
         if file is not None and file.content.text is not None:
+            from spec_lsp.syntax.yaml.config import read_embedded_config  # PyYAML: few launches name a file
+
             return read_embedded_config(file.content.place.document, file.content)
         return configs(path)
 

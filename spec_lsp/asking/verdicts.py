@@ -15,6 +15,7 @@ from spec_lsp.analysis.diagnostics import setting_place
 from spec_lsp.analysis.judge import RunResult, findings_of
 from spec_lsp.asking.launches import Way
 from spec_lsp.asking.process import Ready
+from spec_lsp.expressions import expression
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.word import Place
 
@@ -24,7 +25,7 @@ Relation = Literal["accepted", "refused", "missed", "wrong", "differs", "unanswe
 `not-asked`: the document does not tell enough."""
 
 DISAGREEMENTS: tuple[Relation, ...] = ("missed", "wrong", "differs")
-SECRET = re.compile(r"(api_key|password|passphrase|token)$")
+SECRET = expression(r"(api_key|password|passphrase|token)$")
 """Fields whose values stand in no report."""
 
 

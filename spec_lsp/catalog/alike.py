@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from difflib import SequenceMatcher
 from functools import cache, lru_cache
 
 from spec_lsp.catalog.release import Release
@@ -45,6 +44,8 @@ def _like(typed: str, names: Sequence[str]) -> Iterator[tuple[float, str]]:
     if len(typed) > MAX_LENGTH:
         return
     letters = typed.encode("latin-1", "replace")
+    from difflib import SequenceMatcher  # takes a while to import
+
     matcher = SequenceMatcher(None, "", typed)
     for name in names:
         own = name.encode("latin-1", "replace")

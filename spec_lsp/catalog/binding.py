@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from spec_lsp.catalog import config_file
 from spec_lsp.catalog.argparse_rules import Arg, Fault, Occurrence, Outcome, parse
@@ -23,8 +23,9 @@ from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.catalog.wrappers import OWN, is_own, is_strict, without_own
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
-from spec_lsp.syntax.yaml.config import ConfigFile
-from spec_lsp.syntax.yaml.config import read_config as parse_config
+
+if TYPE_CHECKING:
+    from spec_lsp.syntax.yaml.config import ConfigFile
 
 __all__ = ["BindError", "Binding", "ErrorKind", "Note", "NoteKind", "Setting", "Unknown", "bind", "rebound"]
 
@@ -331,7 +332,9 @@ class _Binder:
         if read is None:
             self.unread = True
             return []
-        return self._merge(path, read if isinstance(read, ConfigFile) else parse_config(*read))
+        from spec_lsp.syntax.yaml.config import read_config  # PyYAML: few launches name a file
+
+        return self._merge(path, read_config(*read) if isinstance(read, tuple) else read)
 
     def _merge(self, path: Word, file: ConfigFile) -> list[Arg]:
         if file.error is not None or file.root == "other":

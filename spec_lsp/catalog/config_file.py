@@ -14,13 +14,16 @@ import functools
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from spec_lsp.catalog.argparse_rules import Arg
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
-from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, ConfigValue
+
+if TYPE_CHECKING:
+    from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, ConfigValue
 
 SINCE = Release(0, 5, 3)
 """`--config` came with 0.5.3; the oldest release shipped that has it is 0.5.3.post3."""

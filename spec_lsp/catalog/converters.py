@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Any, NoReturn
 
 from spec_lsp.catalog.release import Release
@@ -92,6 +91,8 @@ def _human_readable_int(text: str, _release: Release) -> int:
         if "." in number:
             raise Refusal(f"a whole number before {suffix}; decimals go with {suffix[0]}", "Decimals are not allowed")
         return int(number) * _POWERS[suffix]
+    from decimal import Decimal  # takes a while to import
+
     return int(Decimal(number) * _POWERS[suffix])
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import hashlib
 import os
 import re
@@ -17,7 +16,6 @@ from spec_lsp.analysis.faults import told
 from spec_lsp.analysis.fixes import Applied, apply, fixes_for, repair
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
-from spec_lsp.analysis.upgrade import upgrade
 from spec_lsp.catalog.release import Release
 from spec_lsp.cli.files import Rewritten, rewrite, with_line_ends_of
 from spec_lsp.cli.printed import harmless
@@ -141,6 +139,8 @@ class Checker:
 
     def _upgrade(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> FileReport:
         """What another release refuses or changes that the present one does not."""
+        from spec_lsp.analysis.upgrade import upgrade
+
         document = read_document(path, text, workspace)
         result = upgrade(document, surroundings.options, workspace, Release.parse(self.task.upgrade), self._cache)
         sources = Sources(workspace.texts, self.task.here)
@@ -256,6 +256,8 @@ class Checker:
         return f"{name}:{applied.line + 1}: {rule.name}[{rule.code}]: {applied.fix.title}"
 
     def _diff(self, name: str, old: str, new: str) -> str:
+        import difflib
+
         shown = harmless(shown_name(name, self.task.here))
         lines = difflib.unified_diff(_lines(old), _lines(new), shown, shown)
         return "".join(line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines)

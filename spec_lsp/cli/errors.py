@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
@@ -17,5 +16,7 @@ class UsageError(Exception):
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """ " Did you mean `x`?" with a leading blank, or nothing when no known word is near."""
+    import difflib  # takes a while to import
+
     near = difflib.get_close_matches(word, list(known), n=1, cutoff=0.6)
     return f" Did you mean `{near[0]}`?" if near else ""

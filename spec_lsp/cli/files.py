@@ -5,7 +5,6 @@ from __future__ import annotations
 import codecs
 import contextlib
 import os
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -95,6 +94,8 @@ def write_text(path: str, text: str) -> None:
 
 def _written_beside(path: str, data: bytes) -> str:
     """A new file in the same folder, safely on the disk, with the mode and the owner of the one that it is to replace."""
+    import tempfile  # takes a while to import
+
     temporary = ""
     try:
         handle, temporary = tempfile.mkstemp(

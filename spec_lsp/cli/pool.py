@@ -11,7 +11,6 @@ from spec_lsp.cli.checker import Checker, Task
 from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import FileReport
 from spec_lsp.cli.sources import shown_name
-from spec_lsp.cli.workers import spread
 
 FILES_FOR_A_POOL = 48
 """Files with launches below which starting processes costs more than it saves."""
@@ -43,6 +42,8 @@ def check_all(task: Task, paths: Iterable[str], jobs: int | None, progress: Prog
 
 
 def _in_pool(task: Task, paths: Iterator[str], workers: int, progress: Progress) -> Iterator[FileReport]:
+    from spec_lsp.cli.workers import spread  # processes and pipes take a while to import
+
     found = _Counted(paths)
     chunks = iter(lambda: list(islice(found, CHUNK)), [])
     done = 0
@@ -55,6 +56,8 @@ def _in_pool(task: Task, paths: Iterator[str], workers: int, progress: Progress)
 
 def _one_by_one(task: Task, paths: list[str]) -> Iterator[FileReport]:
     """The reports of files of which one has ended a process: each is read by a process that may end with it alone."""
+    from spec_lsp.cli.workers import spread
+
     for (path,), answer in spread([[path] for path in paths], 1, partial(_start, task)):
         yield answer[0] if answer is not None else FileReport(shown_name(path, task.here), problem=ENDED)
 

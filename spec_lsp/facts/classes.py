@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from spec_lsp.catalog.release import Release
@@ -67,6 +67,6 @@ def first_release(name: str) -> Release | None:
 
 @cache
 def _table() -> Mapping[str, Mapping[str, dict[str, Any] | None]]:
-    text = (files("spec_lsp.facts") / "data" / "classes.json").read_text("utf-8")
+    text = Path(__file__).with_name("data").joinpath("classes.json").read_text("utf-8")
     table: Mapping[str, Mapping[str, dict[str, Any] | None]] = json.loads(text)
     return table

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from spec_lsp.catalog.release import Release
@@ -52,6 +52,6 @@ def needed(capability: int) -> str:
 
 @cache
 def _table() -> Mapping[str, Mapping[str, dict[str, Any] | None]]:
-    text = (files("spec_lsp.facts") / "data" / "methods.json").read_text("utf-8")
+    text = Path(__file__).with_name("data").joinpath("methods.json").read_text("utf-8")
     table: Mapping[str, Mapping[str, dict[str, Any] | None]] = json.loads(text)
     return table

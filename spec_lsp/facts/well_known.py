@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
 from spec_lsp.expressions import expression
@@ -71,7 +71,7 @@ def _last_part(name: str) -> str:
 
 @cache
 def _table() -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    text = (files("spec_lsp.facts") / "data" / "well_known.json").read_text("utf-8")
+    text = Path(__file__).with_name("data").joinpath("well_known.json").read_text("utf-8")
     table: Mapping[str, Mapping[str, Mapping[str, Any]]] = json.loads(text)
     return table
 

@@ -14,7 +14,6 @@ from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Document, not_read_whole
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.written import with_written_files
-from spec_lsp.syntax.yaml import read_yaml
 
 __all__ = ["may_hold_launches", "may_launch", "parse"]
 
@@ -62,6 +61,10 @@ def _read(
 ) -> Document:
     nested = partial(parse, read=read, looks_like_config=looks_like_config)
     if kind == "yaml":
+        from spec_lsp.syntax.yaml.reader import (
+            read_yaml,  # PyYAML and all that reads templates: other files start without
+        )
+
         return read_yaml(name, text, looks_like_config, read, nested)
     if not kind or "sglang" not in text:
         return Document(name, text)

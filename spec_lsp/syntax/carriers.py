@@ -47,7 +47,7 @@ CARRIERS = (
     ),
     Carrier("shell-template", "shell_template:read_shell_template"),
     Carrier(
-        "yaml", "yaml:read_yaml",
+        "yaml", "yaml.reader:read_yaml",
         ("yaml", "dockercompose", "helm", "github-actions-workflow", "azure-pipelines", "ansible"),
         names=r"\.ya?ml(?:\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template|in|dist|example|sample))?$",
         fences=("yml",),

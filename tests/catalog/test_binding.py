@@ -8,7 +8,7 @@ from spec_lsp.catalog.binding import Binding, Unknown, bind, words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 from spec_lsp.syntax.word import Fragment, Place, Word, literal, unknown
-from spec_lsp.syntax.yaml import read_config
+from spec_lsp.syntax.yaml.config import read_config
 
 NEWEST = "0.5.23"
 

@@ -6,11 +6,7 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-import yaml
-
-from spec_lsp.syntax.jsonc import as_yaml
 from spec_lsp.syntax.launch import Edit
-from spec_lsp.syntax.python.parsing import MARK, parsed
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word
 
@@ -50,17 +46,38 @@ def flaws(kind: str, text: str) -> int:
         if kind == "notebook":
             json.loads(text)
         elif kind == "json":
+            from spec_lsp.syntax.jsonc import as_yaml
+
             json.loads(as_yaml(text))
         elif kind == "yaml":
-            list(yaml.compose_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, TypeError, RecursionError):
+            return 0 if _is_yaml(text) else UNREADABLE
+    except (ValueError, TypeError, RecursionError):
         return UNREADABLE
-    return sum(parsed(program) is None for program in _programs(kind, text))
+    return sum(not _is_python(program) for program in _programs(kind, text))
+
+
+def _is_yaml(text: str) -> bool:
+    import yaml
+
+    try:
+        for _ in yaml.compose_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)):
+            pass
+    except yaml.YAMLError:
+        return False
+    return True
+
+
+def _is_python(program: str) -> bool:
+    from spec_lsp.syntax.python.parsing import parsed
+
+    return parsed(program) is not None
 
 
 def _programs(kind: str, text: str) -> Iterator[str]:
     """The Python in a text: the whole of it, its fences, its cells. Their readers are imported where there is such a text."""
     if kind == "python":
+        from spec_lsp.syntax.python.parsing import MARK
+
         yield text.removeprefix(MARK)
     elif kind == "markdown":
         from spec_lsp.syntax.carriers import FENCES

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
-
-import yaml
+from typing import TYPE_CHECKING, Any
 
 from spec_lsp.expressions import expression
 from spec_lsp.syntax.edit.change import WordChange, apply_edits
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
-from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile, read_config
+
+if TYPE_CHECKING:
+    from spec_lsp.syntax.yaml.config import ConfigEntry, ConfigFile
 
 PLAIN = expression(r"[A-Za-z0-9_/.][A-Za-z0-9_./:@%+ -]*\Z")
 
@@ -38,7 +38,7 @@ class ConfigEditor:
     @property
     def config(self) -> ConfigFile:
         """The configuration, with places in its own text: offset 0 is `start`."""
-        return read_config(self.document, self.body)
+        return _read(self.document, self.body)
 
     def entry(self, name: Any) -> ConfigEntry | None:
         """The entry that counts for a key: the last one."""
@@ -161,7 +161,7 @@ class ConfigEditor:
         changed = apply_edits(self.body, self.document, inside)
         if changed is None:
             return None
-        after = read_config(self.document, changed)
+        after = _read(self.document, changed)
         before = self.config.error
         if after.error is not None and before is None:
             return None
@@ -195,9 +195,17 @@ def scalar(value: Any, quote: str) -> str:
     return json.dumps(text, ensure_ascii=False)
 
 
+def _read(document: str, text: str) -> ConfigFile:
+    from spec_lsp.syntax.yaml.config import read_config  # PyYAML: few launches name a file
+
+    return read_config(document, text)
+
+
 def _reads_as_text(text: str) -> bool:
     if ": " in text or " #" in text:
         return False
+    import yaml
+
     try:
         return bool(yaml.safe_load(text) == text)
     except (yaml.YAMLError, ValueError):

@@ -6,8 +6,6 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 
-import yaml
-
 from spec_lsp.expressions import expression
 from spec_lsp.syntax.edit import items
 from spec_lsp.syntax.launch import Edit
@@ -33,6 +31,8 @@ def scalar(text: str, quote: str = "", otherwise: str = '"') -> str:
 
 def _is_text(text: str) -> bool:
     """Whether a plain scalar is read as a string, and as this one."""
+    import yaml
+
     try:
         return not text.endswith(":") and yaml.safe_load(text) == text
     except (yaml.YAMLError, ValueError):
