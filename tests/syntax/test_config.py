@@ -9,12 +9,8 @@ from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.word import Fragment, Place, Word
-<<<<<<< HEAD
-from spec_lsp.syntax.yaml import ConfigFile, ConfigValue, read_config, read_embedded_config
-from tests.draws import draws
-=======
 from spec_lsp.syntax.yaml.config import ConfigFile, ConfigValue, read_config, read_embedded_config
->>>>>>> f79c6b8 (Import the readers of YAML and Python, PyYAML, TOML and processes where they are needed)
+from tests.draws import draws
 
 TEXT = """\
 # a server

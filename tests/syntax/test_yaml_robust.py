@@ -13,12 +13,8 @@ from hypothesis import strategies as st
 from spec_lsp.analysis import reading
 from spec_lsp.analysis.reading import read_with
 from spec_lsp.syntax.launch import Document
-<<<<<<< HEAD
-from spec_lsp.syntax.yaml import nodes
-from tests.draws import draws
-=======
 from spec_lsp.syntax.yaml import nodes, reader
->>>>>>> f79c6b8 (Import the readers of YAML and Python, PyYAML, TOML and processes where they are needed)
+from tests.draws import draws
 from tests.syntax.support import check_maps, forget
 
 CORPUS = sorted(p for p in (Path(__file__).parent.parent / "corpus" / "yaml").iterdir() if p.suffix != ".json")
