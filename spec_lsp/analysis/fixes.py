@@ -27,7 +27,6 @@ from spec_lsp.analysis.judge import (
     Verdict,
     bind_variant,
     is_open,
-    judged_in,
     runs_of,
 )
 from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
@@ -562,7 +561,7 @@ class Bound:
         self._models: ModelSource = partial(workspace.model, document.name)
         configs: ConfigSource = partial(workspace.read, document.name)
         assumed = assume(self._launch, document.directives, options, workspace, document.name)
-        self._worlds = judged_in(self._launch, assumed.worlds)
+        self._worlds = assumed.worlds
         self._cache = BindingCache(self._launch, configs)
 
     def given(self) -> object:
@@ -633,6 +632,7 @@ def same_run(one: RunResult | None, other: RunResult | None) -> bool:
         and one.resolution is not None
         and other.resolution is not None
         and one.variant == other.variant
+        and one.world.hardware == other.world.hardware
         and one.refused == other.refused
         and one.resolution.config.fields() == other.resolution.config.fields()
     )

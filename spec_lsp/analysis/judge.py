@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
+from spec_lsp.analysis.grid import grid
 from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.rules import (
     ABBREVIATED_FLAG,
@@ -30,7 +31,7 @@ from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.meant import fields_meant
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import load, releases
+from spec_lsp.catalog.store import fields_of_any, load, releases
 from spec_lsp.facts.clues import device_told
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
 ModelSource = Callable[[str], "ModelFacts | None"]
 ConfigSource = Callable[[str], "tuple[str, str] | None"]
 """A `--config` file as the launch names it: (document name, text), or None."""
-
-MAX_WORLDS = 96
-"""Variants × hardware beyond which the hardware is taken as unknown: a launch is judged while somebody types."""
 
 OLDEST_MODELLED = Release.parse("0.5.6")
 """The oldest release whose whole resolution is followed; of older ones only some refusals are known."""
@@ -102,7 +100,7 @@ class RunResult:
 def _kind(release: Release, open_: bool) -> Kind:
     """The release's handlers and fields with their defaults, and the names that only other releases have."""
     defaults = {**INTERNAL, **load(release).defaults}
-    every = frozenset(INTERNAL).union(*(load(other).defaults for other in releases()))
+    every = fields_of_any() | INTERNAL.keys()
     return Kind(pipeline(release), release, defaults, every - defaults.keys(), open_)
 
 
@@ -421,7 +419,6 @@ def judge(
 
     Without `ask_older` the findings are the same, but for how bad they are, what is said of where they hold, and those that only
     older releases have. `runs`: those of the same launch in the same worlds, where they are at hand."""
-    worlds = judged_in(launch, worlds)
     bound = BindingCache(launch, configs)
     runs = runs or list(runs_of(launch, worlds, models, bound))
     since: Mapping[tuple[str, str], Release] = {}
@@ -494,23 +491,15 @@ def _with_effect(merged: MergedFinding, launch: Launch, models: ModelSource) -> 
     return replace(merged, without_effect=same)
 
 
-def judged_in(launch: Launch, worlds: Sequence[World]) -> Sequence[World]:
-    """The worlds that a launch is judged in: those it may meet, without hardware that nobody named where they would be too many."""
-    if len(worlds) * len(launch.variants) <= MAX_WORLDS:
-        return worlds
-    return tuple(dict.fromkeys(replace(w, hardware=None) if w.hardware_from == NOT_NAMED else w for w in worlds))
-
-
 def runs_of(launch: Launch, worlds: Sequence[World], models: ModelSource, bound: BindingCache) -> Iterator[RunResult]:
-    """Every variant in every world; where more may be given than is seen, twice."""
-    for index in range(len(launch.variants)):
-        for world in worlds:
-            checkpoint()
-            binding, values = bound.binding(index, world.release)
-            judged = run(launch, index, world, models, binding, values=values)
-            yield judged
-            if is_open(launch, binding) and not (judged.resolution and judged.resolution.refused):
-                yield run(launch, index, world, models, binding, bare=True, values=values)
+    """Every variant in its worlds (see `grid`); where more may be given than is seen, twice."""
+    for index, world in grid(launch, worlds):
+        checkpoint()
+        binding, values = bound.binding(index, world.release)
+        judged = run(launch, index, world, models, binding, values=values)
+        yield judged
+        if is_open(launch, binding) and not (judged.resolution and judged.resolution.refused):
+            yield run(launch, index, world, models, binding, bare=True, values=values)
 
 
 def _older(
@@ -672,9 +661,9 @@ def _by_variant(cases: Sequence[tuple[RunFinding, RunResult]]) -> tuple[tuple[Ru
 
 
 def _variants(holding: Sequence[RunResult], runs: Sequence[RunResult]) -> tuple[int, ...]:
-    """The variants in which something holds; empty when they are all there are."""
-    variants = tuple(dict.fromkeys(r.variant for r in holding))
-    return variants if len(variants) < len({r.variant for r in runs}) else ()
+    """The variants in which something holds; empty when they are all that were judged in these worlds."""
+    variants, worlds = tuple(dict.fromkeys(r.variant for r in holding)), {r.world for r in holding}
+    return variants if len(variants) < len({r.variant for r in runs if r.world in worlds}) else ()
 
 
 def _where(holding: Sequence[RunResult], runs: Sequence[RunResult]) -> str:

@@ -17,11 +17,6 @@ from typing import Any
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
 
-if sys.version_info >= (3, 11):
-    import tomllib
-else:  # pragma: no cover
-    import tomli as tomllib
-
 REPLACEMENTS = Path(__file__).with_name("replacements.toml")
 
 
@@ -166,6 +161,11 @@ def _variables() -> Mapping[str, Span]:
 
 @functools.cache
 def _replacements() -> Mapping[str, Replacement]:
+    if sys.version_info >= (3, 11):
+        import tomllib  # takes a while to import
+    else:  # pragma: no cover
+        import tomli as tomllib
+
     data = tomllib.loads(REPLACEMENTS.read_text(encoding="utf-8"))
     return {
         name: Replacement(**{**entry, "also": tuple(entry.get("also", ()))})

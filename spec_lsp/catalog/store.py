@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from spec_lsp.catalog.model import Catalog, Flag, Variable
+from spec_lsp.catalog.model import FIELDS, SUPPRESS, Catalog, Flag, Variable
 from spec_lsp.catalog.release import Release
 
 DATA = Path(__file__).parent / "data"
@@ -88,6 +88,12 @@ def load(release: Release) -> Catalog:
 
 
 @functools.cache
+def fields_of_any() -> frozenset[str]:
+    """The fields that some shipped release has, told from the rows: loading every catalog takes a while."""
+    return frozenset(FIELDS.get(dest, dest) for _, dest, _, _, _, default, *_ in _flags().rows if default != SUPPRESS)
+
+
+@functools.cache
 def environment(release: Release) -> Mapping[str, Variable]:
     """The environment variables that a shipped release's source reads, by name."""
     table = _variables()
@@ -106,7 +112,7 @@ def _variable(number: int) -> Variable:
 
 def forget() -> None:
     """Drop what was read: the files were written anew."""
-    for cached in (_flags, _variables, releases, load, environment, _flag, _variable):
+    for cached in (_flags, _variables, releases, load, fields_of_any, environment, _flag, _variable):
         cached.cache_clear()
 
 

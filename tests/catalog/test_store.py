@@ -5,6 +5,7 @@ import pytest
 from spec_lsp.catalog import store
 from spec_lsp.catalog.model import Flag
 from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import fields_of_any, load, releases
 
 from .parsers import rows
 
@@ -100,3 +101,7 @@ def test_environment(release: str, name: str, type_: str, default: object) -> No
 
 def test_a_variable_that_was_removed() -> None:
     assert "SGLANG_ENABLE_SPEC_V2" not in store.environment(Release.parse("0.5.23"))
+
+
+def test_fields_of_any_release() -> None:
+    assert fields_of_any() == frozenset().union(*(load(release).defaults for release in releases()))
