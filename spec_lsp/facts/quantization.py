@@ -91,18 +91,22 @@ def _in(
     return frozenset(names)
 
 
-@cache
 def methods(release: Release, gpu: Hardware, cpu_engine: bool = False) -> frozenset[str]:
     """QUANTIZATION_METHODS: the methods this release knows on this device (`cpu_engine`: SGLANG_USE_CPU_ENGINE is set)."""
+    return _methods(release, gpu.platform, gpu.gfx95, cpu_engine)  # no more of the device: replay.py goes by what is asked
+
+
+@cache
+def _methods(release: Release, platform: str, gfx95: bool, cpu_engine: bool) -> frozenset[str]:
     names = set(_in(release, _FIRST_METHODS, _METHODS_ADDED, _METHODS_REMOVED))
-    on_cpu = gpu.platform == "cpu" and cpu_engine
-    if gpu.is_cuda or gpu.gfx95 or (on_cpu and release >= _release("0.5.14")):
+    on_cpu = platform == "cpu" and cpu_engine
+    if platform == "cuda" or gfx95 or (on_cpu and release >= _release("0.5.14")):
         names.add("mxfp4")
     if on_cpu and release >= _release("0.5.20"):
         names.add("gptq")
-    if gpu.platform == "npu":
+    if platform == "npu":
         names |= {"gptq", "mxfp4"}
-    if gpu.platform == "xpu" and release >= _release("0.5.19"):
+    if platform == "xpu" and release >= _release("0.5.19"):
         names |= {"gptq", "awq"} | ({"mxfp4"} if release >= _release("0.5.20") else set())
     return frozenset(names)
 

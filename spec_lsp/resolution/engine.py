@@ -504,7 +504,7 @@ class Config:
         self.reads.add(GPU)
         if self._gpu is None:
             raise NotKnown("hardware", "nothing names the GPU")
-        return cast("Hardware", SeenHardware(self._gpu, self.reads)) if self.watched else self._gpu
+        return self._gpu if self.reads is _UNHEARD else cast("Hardware", SeenHardware(self._gpu, self.reads))
 
     @property
     def model(self) -> ModelFacts:
