@@ -93,7 +93,9 @@ def _in(
 
 def methods(release: Release, gpu: Hardware, cpu_engine: bool = False) -> frozenset[str]:
     """QUANTIZATION_METHODS: the methods this release knows on this device (`cpu_engine`: SGLANG_USE_CPU_ENGINE is set)."""
-    return _methods(release, gpu.platform, gpu.gfx95, cpu_engine)  # no more of the device: replay.py goes by what is asked
+    return _methods(
+        release, gpu.platform, gpu.gfx95, cpu_engine
+    )  # no more of the device: replay.py goes by what is asked
 
 
 @cache
