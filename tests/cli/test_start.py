@@ -11,7 +11,7 @@ import pytest
 LOADED = "import sys; from spec_lsp.cli.main import main; main(sys.argv[1:]); print(*sys.modules)"
 SCRIPT = "python3 -m sglang.launch_server --model-path acme/dense --attention-backend nope --tp-size 2\n"
 OF_OTHERS = (
-    "yaml", "tomllib", "multiprocessing", "lsprotocol", "pygls",
+    "yaml", "multiprocessing", "lsprotocol", "pygls",
     "spec_lsp.syntax.yaml.reader", "spec_lsp.syntax.python", "spec_lsp.syntax.markdown", "spec_lsp.syntax.dockerfile",
 )  # fmt: skip
 
