@@ -336,6 +336,7 @@ late.attention_backends
 late.linear_attention_backends
 late.sparse_attention
 late.speculative_workers
+late.block_drafts
 late.quantization_methods
 late.expert_runners
 late.loaders
@@ -346,7 +347,12 @@ late.moe
 late.kernels
 late.gpu_memory
 late.caches
+late.v4_pools
+late.narrow_caches
+late.prefix_caches
+late.encoders
 late.scheduler
+late.model_runner
 late.lora
 late.disaggregation
 late.transfer_engines

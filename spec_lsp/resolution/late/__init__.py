@@ -5,6 +5,7 @@ The rules are marked `late`; they read the resolved configuration. A launch that
 
 from spec_lsp.resolution.late.adapters import lora
 from spec_lsp.resolution.late.attention import attention_backends
+from spec_lsp.resolution.late.block_drafts import block_drafts
 from spec_lsp.resolution.late.caches import caches
 from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.kernels import kernels
@@ -14,17 +15,22 @@ from spec_lsp.resolution.late.loading import loaders
 from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods
 from spec_lsp.resolution.late.options import model_options
+from spec_lsp.resolution.late.pools import encoders, narrow_caches, v4_pools
 from spec_lsp.resolution.late.runners import expert_runners
 from spec_lsp.resolution.late.scheduling import scheduler
 from spec_lsp.resolution.late.sparse_attention import sparse_attention
 from spec_lsp.resolution.late.speculative import speculative_workers
+from spec_lsp.resolution.late.startup import model_runner
 from spec_lsp.resolution.late.transfer import disaggregation, transfer_engines
+from spec_lsp.resolution.late.trees import prefix_caches
 from spec_lsp.resolution.late.weights import quantization
 
 __all__ = [
     "attention_backends",
+    "block_drafts",
     "caches",
     "disaggregation",
+    "encoders",
     "expert_runners",
     "gpu_memory",
     "kernels",
@@ -33,11 +39,15 @@ __all__ = [
     "lora",
     "model_options",
     "model_parallelism",
+    "model_runner",
     "moe",
+    "narrow_caches",
+    "prefix_caches",
     "quantization",
     "quantization_methods",
     "scheduler",
     "sparse_attention",
     "speculative_workers",
     "transfer_engines",
+    "v4_pools",
 ]

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.model.config import served_quantization
 from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, attention_dp_field, attention_tp_size
 
 lora = Handler("lora/lora_manager.py:__init__", when=lambda c: bool(c.enable_lora))
@@ -127,4 +128,168 @@ def all_adapter_slots_pinned(c: Config) -> Refusal | None:
         "SGLang stops when the adapters "
         "are set up.",
         fixes=(setting(max_loras_per_batch=pinned + 1),),
+    )
+
+
+# --- adapters on experts --------------------------------------------------------------------------------------------
+
+EXPERT_MODULES = ("gate_up_proj", "down_proj")
+"""What an adapter names of experts, as lora/utils.py (get_normalized_target_modules) writes it."""
+
+ALIASES = {
+    "gate_proj": "gate_up_proj",
+    "up_proj": "gate_up_proj",
+    "q_proj": "qkv_proj",
+    "k_proj": "qkv_proj",
+    "v_proj": "qkv_proj",
+}
+
+CHOOSY = ("GptOssForCausalLM",)
+"""Text models that keep adapters off some of their layers (should_apply_lora)."""
+
+
+def _targets(c: Config) -> set[str] | None:
+    """The modules that adapters may change, normalized; None where only the adapters' files tell."""
+    if not c.lora_target_modules:
+        return None
+    return {ALIASES.get(name.rpartition(".")[2], name.rpartition(".")[2]) for name in c.lora_target_modules}
+
+
+def _has_experts(c: Config) -> bool:
+    return bool(c.model.num_experts) and not c.model.is_multimodal() and c.model.architecture not in CHOOSY
+
+
+def _adapts_experts(c: Config) -> bool:
+    targets = _targets(c)
+    return targets is not None and _has_experts(c) and ("all" in targets or targets.issuperset(EXPERT_MODULES))
+
+
+def _without_adapters(c: Config, method: str | None) -> bool:
+    """Whether this runner computes experts in one fused kernel, which has no place for an adapter."""
+    runner = c.moe_runner_backend
+    if c.before("0.5.19"):
+        return runner not in ("auto", "triton", "marlin") and not runner.startswith("experimental")
+    if method is None:
+        return runner in ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashinfer_cutlass", "triton_kernel")
+    return method == "fp8" and runner in ("flashinfer_trtllm", "flashinfer_trtllm_routed", "deep_gemm")
+
+
+EXPERTS = "--enable-lora --max-lora-rank 16 --lora-target-modules gate_proj up_proj down_proj --tp-size 2"
+
+
+@lora.refuses(
+    "SPC491", "adapters-on-experts-of-fused-runner", raises="NotImplementedError", late=True, since="0.5.11",
+    sglang="layers/quantization/base_config.py:get_moe_quant_info", earlier=(Earlier("0.5.19", "lora/layers.py:__init__"),),
+    bad=(
+        f"gpu=b200 model=qwen3-30b-a3b -- {EXPERTS} --moe-runner-backend flashinfer_trtllm",
+        f"sglang=0.5.15 model=qwen3-30b-a3b -- {EXPERTS} --moe-runner-backend triton_kernel",
+    ),
+    good=(
+        f"model=qwen3-30b-a3b -- {EXPERTS} --moe-runner-backend triton",
+        "gpu=b200 model=qwen3-30b-a3b -- --enable-lora --max-lora-rank 16 --lora-target-modules q_proj k_proj v_proj --tp-size 2 "
+        "--moe-runner-backend flashinfer_trtllm",
+    ),
+)  # fmt: skip
+def adapters_on_experts_of_fused_runner(c: Config) -> Refusal | None:
+    """This MoE runner computes experts in one kernel, where an adapter has no place.
+
+    Adapters that change experts (`gate_proj`, `up_proj` and `down_proj`, or all modules) run on triton, which lets them in between its two
+    multiplications.
+    """
+    if not _adapts_experts(c) or c.moe_a2a_backend != "none" or c.lora_backend == "triton_v2":
+        return None
+    served = served_quantization(c)
+    if served.problem or not _without_adapters(c, served.method):
+        return None
+    return Refusal(
+        at="moe_runner_backend" if c.given("moe_runner_backend") else "lora_target_modules",
+        related_fields=("lora_target_modules", "enable_lora", "moe_runner_backend"),
+        message=f"{c.shown('moe_runner_backend')} has no place for adapted experts, which {c.shown('lora_target_modules')} asks for, so "
+        "SGLang stops when the adapters are set up. Use triton.",
+        fixes=(setting(moe_runner_backend="triton"), dropping("enable_lora", "lora_paths")),
+    )
+
+
+@lora.refuses(
+    "SPC492", "second-lora-backend-without-its-runner", raises="ValueError", late=True, since="0.5.23",
+    sglang="lora/layers.py:__init__",
+    bad=f"model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton_v2",
+    good=(
+        f"model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton_v2 --moe-runner-backend lora_triton",
+        f"model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton",
+    ),
+)  # fmt: skip
+def second_lora_backend_without_its_runner(c: Config) -> Refusal | None:
+    """`--lora-backend triton_v2` adapts experts only in the MoE runners that were made for it.
+
+    They are `lora_triton`, `lora_cutedsl` and `lora_marlin`. The other LoRA backends go with the other runners.
+    """
+    if (
+        c.lora_backend != "triton_v2"
+        or not _adapts_experts(c)
+        or c.moe_runner_backend.startswith(("lora", "experimental"))
+    ):
+        return None
+    return Refusal(
+        at="lora_backend",
+        related_fields=("moe_runner_backend", "lora_target_modules"),
+        message=f"{c.shown('lora_backend')} adapts experts only with a MoE runner of its own, and this launch has "
+        f"{c.shown('moe_runner_backend')}, so SGLang stops when the adapters are set up. Use `--moe-runner-backend lora_triton`.",
+        fixes=(setting(moe_runner_backend="lora_triton"), setting(lora_backend="triton")),
+    )
+
+
+@lora.refuses(
+    "SPC493", "lora-runner-without-adapted-experts", raises="ValueError", late=True, since="0.5.23",
+    sglang="lora/lora_manager.py:init_lora_modules",
+    bad="model=qwen3-30b-a3b -- --enable-lora --max-lora-rank 16 --lora-target-modules q_proj v_proj --lora-backend triton_v2 "
+    "--moe-runner-backend lora_triton --tp-size 2",
+    good=f"model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton_v2 --moe-runner-backend lora_triton",
+)  # fmt: skip
+def lora_runner_without_adapted_experts(c: Config) -> Refusal | None:
+    """A MoE runner of LoRA's own runs only where adapters change experts.
+
+    `lora_triton`, `lora_cutedsl` and `lora_marlin` leave the experts to the adapters' layers, which are built for `gate_up_proj` and
+    `down_proj`. Name both in `--lora-target-modules`, or take another runner.
+    """
+    targets = _targets(c)
+    if not c.moe_runner_backend.startswith("lora_") or targets is None or not _has_experts(c) or _adapts_experts(c):
+        return None
+    return Refusal(
+        at="lora_target_modules",
+        related_fields=("moe_runner_backend",),
+        message=f"{c.shown('moe_runner_backend')} needs adapters on experts, and {c.shown('lora_target_modules')} names no `gate_up_proj` "
+        "and `down_proj`, so SGLang stops when the adapters are set up.",
+        fixes=(
+            setting(lora_target_modules=[*c.lora_target_modules, *(m for m in EXPERT_MODULES if m not in targets)]),
+            setting(moe_runner_backend="triton", lora_backend="triton"),
+        ),
+    )
+
+
+@lora.refuses(
+    "SPC494", "adapters-on-replicated-queries", raises="ValueError", late=True, since="0.5.23",
+    sglang="lora/lora_manager.py:_validate_replicated_q_targets",
+    bad="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --dcp-replicate-q-proj --enable-lora --max-lora-rank 16 "
+    "--lora-target-modules q_b_proj",
+    good="model=deepseek-v3 -- --tp-size 8 --dcp-size 2 --no-dcp-replicate-q-proj --enable-lora --max-lora-rank 16 "
+    "--lora-target-modules q_b_proj",
+)  # fmt: skip
+def adapters_on_replicated_queries(c: Config) -> Refusal | None:
+    """Replicated query projections take no adapters.
+
+    With decode context parallelism every rank computes all query heads (`--dcp-replicate-q-proj`), from weights that adapters on
+    `q_proj`, `q_b_proj` or `kv_b_proj` would have to change on each. `--no-dcp-replicate-q-proj` keeps heads apart.
+    """
+    if c.dcp_replicate_q_proj is not True:
+        return None
+    hit = sorted((_targets(c) or set()) & {"q_b_proj", "qkv_proj", "kv_b_proj"})
+    if not hit:
+        return None
+    return Refusal(
+        at="lora_target_modules",
+        related_fields=("dcp_replicate_q_proj", "dcp_size"),
+        message=f"{c.shown('lora_target_modules')} adapts {hit[0]}, which is replicated under {c.shown('dcp_size')}, so SGLang stops when "
+        "the adapters are set up. Use `--no-dcp-replicate-q-proj`.",
+        fixes=(setting(dcp_replicate_q_proj=False),),
     )

@@ -103,54 +103,57 @@ def shortest_prefill_first_without_prefix_cache(c: Config) -> Refusal | None:
 
 
 @caches.refuses(
-    "SPC957", "host-pool-backup-of-hybrid-model", raises="ValueError", late=True, since="0.5.18",
-    sglang="mem_cache/registry.py:create_unified_radix_cache",
-    bad="model=qwen3-next-80b -- --tp-size 4 --disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
-    good="--disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
+    "SPC467", "no-cache-of-other-attention", raises="RuntimeError", late=True, since="0.5.12",
+    sglang="mem_cache/kv_cache_configurator.py:_validate_prefill_only_disable_kv_cache_pool_family",
+    bad="model=deepseek-v3 -- --tp-size 8 --is-embedding --prefill-only-disable-kv-cache --chunked-prefill-size -1 --disable-radix-cache "
+    "--attention-backend fa3",
+    good="--is-embedding --prefill-only-disable-kv-cache --chunked-prefill-size -1 --disable-radix-cache --attention-backend fa3",
 )  # fmt: skip
-def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
-    """Retracted requests of a model with Mamba or linear-attention states cannot be backed up in the host pool.
+def no_cache_of_other_attention(c: Config) -> Refusal | None:
+    """Only models with ordinary attention can be served without a KV cache.
 
-    `--disaggregation-decode-retraction-backup host_pool` copies KV pages to host memory; recurrent states are not pages.
+    `--prefill-only-disable-kv-cache` is for embedding models like Qwen3-Embedding. Latent attention, sliding windows with a cache of their
+    own, and recurrent states need their caches even for a prefill.
     """
-    field = "disaggregation_decode_retraction_backup"
-    if c.disaggregation_decode_retraction_backup != "host_pool" or c.disaggregation_mode != "decode":
+    if not c.prefill_only_disable_kv_cache:
         return None
-    if not c.model.is_mambaish:
+    if not c.model.uses_mla and not c.model.is_mambaish and not _hybrid_swa(c):
         return None
     return Refusal(
-        at=field,
+        at="prefill_only_disable_kv_cache",
         related_fields=("model_path",),
-        message=f"{c.shown(field)} is refused for {c.model.architecture} when its cache is built: its recurrent states cannot be backed "
-        "up there.",
-        fixes=(dropping(field),),
+        message=f"{c.shown('prefill_only_disable_kv_cache')} is refused for {c.model.architecture} when its cache is built: its attention "
+        "needs a cache even for a prefill.",
+        fixes=(dropping("prefill_only_disable_kv_cache"),),
     )
 
 
 @caches.refuses(
-    "SPC958", "decode-radix-cache-of-sliding-window-model", raises="ValueError", late=True, since="0.5.23",
-    sglang="mem_cache/kv_cache_builder.py:validate_decode_radix_cache",
-    bad="model=gpt-oss-120b -- --tp-size 2 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache "
-    "--enable-hierarchical-cache",
-    good="model=gpt-oss-120b -- --tp-size 2 --disaggregation-mode decode --disaggregation-decode-enable-radix-cache",
+    "SPC957", "host-pool-backup-of-hybrid-model", raises="ValueError", late=True, since="0.5.18",
+    sglang="mem_cache/registry.py:create_unified_radix_cache",
+    bad=(
+        "model=qwen3-next-80b -- --tp-size 4 --disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
+        "model=deepseek-v3 -- --tp-size 8 --disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
+    ),
+    good="--disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
 )  # fmt: skip
-def decode_radix_cache_of_sliding_window_model(c: Config) -> Refusal | None:
-    """A decode server's prefix cache keeps a sliding window on the GPU only.
+def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
+    """Retracted requests of this model cannot be backed up in the host pool.
 
-    With `--disaggregation-decode-enable-radix-cache`, models with sliding windows (gpt-oss, Gemma) cannot have a hierarchical cache
-    beside it.
+    `--disaggregation-decode-retraction-backup host_pool` copies the KV pages of ordinary attention to host memory. Recurrent states (Mamba,
+    linear attention) are not pages, and the pages of MLA (DeepSeek, Kimi) have no such copy.
     """
-    field = "disaggregation_decode_enable_radix_cache"
-    if not c.disaggregation_decode_enable_radix_cache or c.disaggregation_mode != "decode":
+    field = "disaggregation_decode_retraction_backup"
+    if c.disaggregation_decode_retraction_backup != "host_pool" or c.disaggregation_mode != "decode":
         return None
-    if not c.enable_hierarchical_cache or not _hybrid_swa(c) or c.model.is_deepseek_v4:
+    if not c.model.is_mambaish and not c.model.uses_mla:
         return None
+    what = "its recurrent states" if c.model.is_mambaish else "the pages of MLA"
     return Refusal(
         at=field,
-        related_fields=("enable_hierarchical_cache", "model_path"),
-        message=f"{c.shown(field)} is refused with {c.shown('enable_hierarchical_cache')} for {c.model.architecture}: its sliding window "
-        "is cached on the GPU only. Leave one of the two out.",
-        fixes=(dropping("enable_hierarchical_cache"), dropping(field)),
+        related_fields=("model_path",),
+        message=f"{c.shown(field)} is refused for {c.model.architecture} when its cache is built: {what} cannot be backed up there.",
+        fixes=(dropping(field),),
     )
 
 

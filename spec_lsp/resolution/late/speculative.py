@@ -533,6 +533,35 @@ def tree_drafting_with_draft_layers(c: Config) -> Refusal | None:
 
 
 @speculative_workers.refuses(
+    "SPC488", "chained-steps-of-convolving-draft", raises="NotImplementedError", late=True, since="0.5.17",
+    sglang="draft_utils.py:_assert_draft_needs_no_conv_sidecar",
+    bad="""model=inkling -- --tp-size 8 --json-model-override-args '{"model_type": "inkling_mm_model"}' --speculative-algorithm EAGLE """
+    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+    good="""model=inkling -- --tp-size 8 --json-model-override-args '{"model_type": "inkling_mm_model"}' --speculative-algorithm EAGLE """
+    "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4 --enable-multi-layer-eagle",
+)  # fmt: skip
+def chained_steps_of_convolving_draft(c: Config) -> Refusal | None:
+    """Inkling's draft has short convolutions, whose states one draft layer cannot carry over several steps.
+
+    `--enable-multi-layer-eagle` drafts each step with a layer of its own.
+    """
+    if not is_eagle(c) or c.enable_multi_layer_eagle or (c.speculative_num_steps or 0) <= 1:
+        return None
+    if not draft_model(c).architecture.startswith("InklingForConditionalGeneration"):
+        return None
+    return Refusal(
+        at="speculative_algorithm",
+        related_fields=("enable_multi_layer_eagle", "model_path"),
+        message=f"{c.shown('speculative_algorithm')} is refused for Inkling's draft once the weights are loaded: a layer cannot carry its "
+        "convolutions over several steps. Add `--enable-multi-layer-eagle`.",
+        fixes=(
+            setting(enable_multi_layer_eagle=True),
+            setting(speculative_num_steps=1, speculative_num_draft_tokens=2),
+        ),
+    )
+
+
+@speculative_workers.refuses(
     "SPC942",
     "tree-drafting-with-first-overlap-worker",
     raises="RuntimeError",

@@ -226,16 +226,16 @@ def extra_buffer_not_supported_by_model(c: Config) -> Refusal | None:
 
 @_extra_buffer.refuses(
     "SPC808", "extra-buffer-off-gpu", raises="AssertionError", hardware_only=True,
-    bad="sglang=0.5.16 gpu=mi300x model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
+    bad="sglang=0.5.15 gpu=mi300x model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
     good="gpu=mi300x model=qwen3-next-80b -- --mamba-radix-cache-strategy extra_buffer",
 )  # fmt: skip
 def extra_buffer_off_gpu(c: Config) -> Refusal | None:
     """The extra buffer of states needs kernels that this device lacks.
 
-    They run on NVIDIA, from 0.5.17 on AMD GPUs and from 0.5.18 on Intel's; there are none for a CPU. Use `no_buffer` there.
+    They run on NVIDIA, from 0.5.16 on AMD GPUs and from 0.5.18 on Intel's; there are none for a CPU. Use `no_buffer` there.
     """
     supported = c.gpu.is_cuda or (c.gpu.platform == "npu" and c.since("0.5.11"))
-    supported = supported or (c.gpu.is_hip and c.since("0.5.17")) or (c.gpu.platform == "xpu" and c.since("0.5.18"))
+    supported = supported or (c.gpu.is_hip and c.since("0.5.16")) or (c.gpu.platform == "xpu" and c.since("0.5.18"))
     if supported:
         return None
     strategy = strategy_field(c)

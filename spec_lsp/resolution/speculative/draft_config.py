@@ -51,7 +51,7 @@ def drafts_causally(draft: ModelFacts) -> bool:
     return bool(kinds) and set(kinds) == {"sliding_attention"} and len(kinds) == draft.text_hf("num_hidden_layers")
 
 
-def _part(draft: ModelFacts, *names: str) -> dict[str, Any]:
+def part_of(draft: ModelFacts, *names: str) -> dict[str, Any]:
     part: dict[str, Any] = {}
     for name in names:
         value = draft.hf(name)
@@ -76,7 +76,7 @@ def _at_least(value: Any, least: int) -> int | None:
 
 
 def _parse_dflash(draft: ModelFacts) -> int | None:
-    part = _part(draft, "dflash_config")
+    part = part_of(draft, "dflash_config")
     _at_least(draft.text_hf("num_hidden_layers"), 1)
     _at_least(part.get("num_target_layers", draft.hf("num_target_layers")), 1)
     block_size = _at_least(part.get("block_size", draft.hf("block_size")), 1)
@@ -106,7 +106,7 @@ def _check_token_id(value: Any) -> None:
 
 
 def _check_dspark(draft: ModelFacts) -> None:
-    part = _part(draft, "dflash_config", "dspark_config")
+    part = part_of(draft, "dflash_config", "dspark_config")
     prefixed = draft.hf("dspark_markov_rank")
     rank = part.get("markov_rank", draft.hf("markov_rank", 0)) if prefixed is None else prefixed
     rank = _at_least(rank, 0) or 0
