@@ -89,6 +89,13 @@ class Settings:
         {"type": "string"},
         example='python = ".venv/bin/python"',
     )
+    verify_on_save: bool = _setting(
+        False,
+        "Ask the SGLang of `python`, or of the active environment, about the launches of a file that is saved, without a GPU; what it "
+        "refuses is told in its own words. It starts that interpreter, so only the editor's own settings can switch it on.",
+        {"type": "boolean"},
+        example="verify-on-save = true  # in the editor's own settings: `verifyOnSave`",
+    )
     models: tuple[str, ...] = _setting(
         (),
         "Folders that hold model folders (each with a config.json), looked at before the Hugging Face cache.",

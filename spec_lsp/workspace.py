@@ -314,7 +314,12 @@ def in_workspace(file: SettingsFile, area: Area) -> SettingsFile:
         environment = os.path.dirname(os.path.dirname(os.path.expanduser(python)))
         found = _own_path("python", environment, python, file, area, outside)
         table["python"] = os.path.join(found, *python.replace(os.sep, "/").split("/")[-2:]) if found else ""
+    if table.pop("verify-on-save", None) is not None:
+        outside.append(Misfit(f"setting `verify-on-save`: {NEVER_BY_FILE}", ("verify-on-save",)))
     return replace(file.without(outside), table=table)
+
+
+NEVER_BY_FILE = "it starts a program, so only the editor's settings may switch it on"
 
 
 def _own_path(key: str, path: Any, written: Any, file: SettingsFile, area: Area, outside: list[Misfit]) -> Any:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from spec_lsp.analysis.check import document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import is_open, run
+from spec_lsp.analysis.judge import ModelSource, RunResult, is_open, run
 from spec_lsp.analysis.messages import when_of
 from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.asking.devices import Device, device_for
-from spec_lsp.asking.launches import ways
-from spec_lsp.asking.process import CannotAskError, SGLang
+from spec_lsp.asking.launches import Way, ways
+from spec_lsp.asking.process import CannotAskError, Ready, SGLang
 from spec_lsp.asking.verdicts import DISAGREEMENTS, Relation, Verdict
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
@@ -57,24 +58,43 @@ def devices(report: LaunchReport) -> list[tuple[Device, bool]]:
     return list(dict.fromkeys(found))
 
 
-def verify(analysis: Analysis, index: int, workspace: DiskWorkspace, sglang: SGLang) -> Iterator[Verdict]:
-    """Ask SGLang about one launch of a document, in each way. Raises CannotAskError."""
+def questions(analysis: Analysis, index: int, workspace: DiskWorkspace, ready: Ready) -> list[Way]:
+    """What this SGLang is to be asked of one launch of a document: each way of it, those too that cannot be asked."""
     document, launch = analysis.document.name, analysis.launches[index].launch
-    ready = sglang.ready()
+    release = Release.read(ready.version) or releases()[-1]
+    return list(ways(launch, release, document, workspace, partial(workspace.read, document)))
+
+
+def cases(asked: Iterable[Way]) -> list[Mapping[str, Any]]:
+    """What is handed to SGLang."""
+    return [way.case for way in asked if not way.why]
+
+
+def verdicts(
+    asked: Sequence[Way], answers: Iterable[Mapping[str, Any]], document: str, workspace: DiskWorkspace, sglang: SGLang
+) -> list[Verdict]:
+    """The answers, in order, each beside what spec-lsp says of the same world."""
+    ready, given = sglang.ready(), iter(answers)
     release = Release.read(ready.version)
     hardware = find(ready.device) if not ready.simulated else sglang.device.hardware
-    configs = partial(workspace.read, document)
+    world = World(release, hardware, VERIFIED, VERIFIED) if release in releases() and hardware is not None else None
     models = partial(workspace.model, document)
-    asked = list(ways(launch, release or releases()[-1], document, workspace, configs))
-    answers = sglang.ask(way.case for way in asked if not way.why)
-    for way in asked:
-        answer = {} if way.why else next(answers)
-        ours = None
-        if not way.why and release in releases() and hardware is not None:
-            world = World(release, hardware, VERIFIED, VERIFIED)
-            bare = is_open(launch, way.binding)
-            ours = run(launch, way.variant, world, models, way.binding, bare=bare)
-        yield Verdict(way, ready, answer, ours)
+    return [
+        Verdict(way, ready, {} if way.why else next(given), None if way.why else _ours(way, world, models))
+        for way in asked
+    ]
+
+
+def _ours(way: Way, world: World | None, models: ModelSource) -> RunResult | None:
+    if world is None:
+        return None
+    return run(way.launch, way.variant, world, models, way.binding, bare=is_open(way.launch, way.binding))
+
+
+def verify(analysis: Analysis, index: int, workspace: DiskWorkspace, sglang: SGLang) -> list[Verdict]:
+    """Ask SGLang about one launch of a document, in each way. Raises CannotAskError."""
+    asked = questions(analysis, index, workspace, sglang.ready())
+    return verdicts(asked, sglang.ask(cases(asked)), analysis.document.name, workspace, sglang)
 
 
 # --- what is told ------------------------------------------------------------------------------------------------------

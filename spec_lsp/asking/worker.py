@@ -399,16 +399,28 @@ def version() -> str:
         return ""
 
 
-WARMING = (
-    ("--speculative-algorithm", "EAGLE"),
-    ("--speculative-algorithm", "NGRAM"),
-    ("--tp-size", "8", "--dp-size", "8", "--enable-dp-attention"),
-)
 LLAMA = {
     "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096, "num_hidden_layers": 32, "num_attention_heads": 32,
     "num_key_value_heads": 8, "intermediate_size": 14336, "vocab_size": 128256, "max_position_embeddings": 131072,
     "torch_dtype": "bfloat16",
 }  # fmt: skip
+DEEPSEEK = {
+    "architectures": ["DeepseekV3ForCausalLM"], "model_type": "deepseek_v3", "hidden_size": 7168, "num_hidden_layers": 61,
+    "num_attention_heads": 128, "num_key_value_heads": 128, "intermediate_size": 18432, "moe_intermediate_size": 2048,
+    "vocab_size": 129280, "max_position_embeddings": 163840, "torch_dtype": "bfloat16", "kv_lora_rank": 512, "q_lora_rank": 1536,
+    "qk_nope_head_dim": 128, "qk_rope_head_dim": 64, "v_head_dim": 128, "n_routed_experts": 256, "n_shared_experts": 1,
+    "num_experts_per_tok": 8, "first_k_dense_replace": 3, "n_group": 8, "topk_group": 4, "num_nextn_predict_layers": 1,
+    "quantization_config": {
+        "quant_method": "fp8", "fmt": "e4m3", "activation_scheme": "dynamic", "weight_block_size": [128, 128],
+    },
+}  # fmt: skip
+WARMING = (
+    (LLAMA, ("--speculative-algorithm", "EAGLE")),
+    (LLAMA, ("--speculative-algorithm", "NGRAM")),
+    (DEEPSEEK, ("--tp-size", "8", "--dp-size", "8", "--enable-dp-attention")),
+    (DEEPSEEK, ("--tp-size", "8", "--speculative-algorithm", "EAGLE")),
+)
+"""Launches that import what most others need: models of two kinds, quantization, drafting."""
 
 
 def warm_up(models: str | None) -> None:
@@ -418,9 +430,9 @@ def warm_up(models: str | None) -> None:
             importlib.import_module(name)
     environ, folder = dict(os.environ), tempfile.mkdtemp()
     try:
-        with open(os.path.join(folder, "config.json"), "w") as file:
-            json.dump(LLAMA, file)
-        for flags in WARMING:
+        for model, flags in WARMING:
+            with open(os.path.join(folder, "config.json"), "w") as file:
+                json.dump(model, file)
             ask({"argv": ["--model-path", folder, *flags]}, models, folder)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -592,7 +604,7 @@ def answer_in_child(case: Json, start: Json, code: Sequence[str], folder: str) -
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
-    guard = Guard(code, folder)
+    guard, before = Guard(code, folder), set(sys.modules)
     try:
         tempfile.tempdir = os.environ["TMPDIR"] = os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
         if case.get("cwd"):
@@ -607,7 +619,22 @@ def answer_in_child(case: Json, start: Json, code: Sequence[str], folder: str) -
     foreign = [d for d in guard.denied if d.startswith(FOREIGN_CODE)]
     if foreign and answer["outcome"] != "argparse":
         answer = {"outcome": "unanswered", "error": {"type": "ForeignCode", "message": foreign[0], "where": None}}
-    return {**answer, "denied": guard.denied[:8]}
+    return {**answer, "denied": guard.denied[:8], "imported": others_modules(set(sys.modules) - before)}
+
+
+def others_modules(names: set[str]) -> list[str]:
+    """Modules of other packages than SGLang's, which reads the variables of a launch while it is imported."""
+    return sorted(n for n in names if n.partition(".")[0] not in ("sglang", *KERNELS))
+
+
+def import_too(names: Sequence[str]) -> None:
+    """What one child had to import the next one finds here."""
+    missing = [n for n in names if n not in sys.modules]
+    for name in missing:
+        with suppress(Exception):
+            importlib.import_module(name)
+    if missing:
+        gc.freeze()
 
 
 # --- all cases ---------------------------------------------------------------------------------------------------------
@@ -674,7 +701,10 @@ def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
             running[reading].said += chunk
             if not chunk:
                 os.close(reading)
-                yield finished(running.pop(reading))
+                answer = finished(running.pop(reading))
+                imported = answer.pop("imported", ())
+                yield answer
+                import_too(imported)
         for reading in [r for r, child in running.items() if time.monotonic() > child.until]:
             os.close(reading)
             yield finished(running.pop(reading), f"SGLang took longer than {start['seconds']:g} seconds")

@@ -25,8 +25,8 @@ OWN: Mapping[str, Mapping[str, Any]] = {
 }
 """Settings that the server is not told of."""
 
-OF_THE_MACHINE = frozenset({"path", "python"})
-"""Settings that name programs: another machine has them elsewhere."""
+OF_THE_MACHINE = frozenset({"path", "python", "verifyOnSave"})
+"""Settings that name programs, which another machine has elsewhere, or let one be started."""
 
 
 def properties() -> dict[str, dict[str, Any]]:

@@ -79,7 +79,7 @@ class _Shown:
         report = analysis.launches[index]
         self._launches += 1
         for device, own in devices(report):
-            verdicts = list(verify(analysis, index, around.workspace, desk.sglang(device, own)))
+            verdicts = verify(analysis, index, around.workspace, desk.sglang(device, own))
             findings = told(analysis, report.launch, verdicts, around.workspace)
             self._bad |= bool(findings)
             self._reports.update(dict.fromkeys(v.report() for v in verdicts if v.relation in DISAGREEMENTS))

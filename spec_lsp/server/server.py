@@ -31,6 +31,7 @@ from spec_lsp.server.features import (
     reference,
     refreshing,
     sync,
+    verifying,
     watching,
     workspace_diagnostics,
 )
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from spec_lsp.server.features.diagnostics import Diagnostics
     from spec_lsp.server.features.refreshing import Refreshing
     from spec_lsp.server.features.sync import Sync
+    from spec_lsp.server.features.verifying import Verifying
 
 log = logging.getLogger(__name__)
 
@@ -63,6 +65,7 @@ FEATURES = (
     watching,
     refreshing,
     workspace_diagnostics,
+    verifying,
 )
 
 FindFiles = Callable[[Sequence[str]], Iterable[str]]
@@ -80,6 +83,7 @@ class Server(LanguageServer):
     texts: Sync
     diagnostics: Diagnostics
     refreshing: Refreshing
+    verifying: Verifying
 
     def __init__(
         self, engine: Engine | None = None, *, reads_disk: bool = True, find_files: FindFiles | None = None
@@ -148,6 +152,8 @@ class Server(LanguageServer):
         """The client goes: nothing is wanted any more. To be awaited until what is under way is answered so."""
         if self._beginning is not None:
             self._beginning.cancel()
+        if hasattr(self, "verifying"):
+            self.verifying.end()
         given_up = self.wire.give_up()
 
         async def answered() -> None:

@@ -88,6 +88,8 @@ class Session:
         self._made: dict[str, _Made] = {}
         self._faults: dict[str, Exception] = {}
         """What went wrong with the present texts of documents that could not be analysed."""
+        self.asked: dict[str, list[dict[str, Any]]] = {}
+        """What the installed SGLang says of the present texts of documents that it was asked about, as the protocol writes it."""
         self._scopes: dict[str, Scope] = {}
         self._workspaces: dict[tuple[Path, ...], DiskWorkspace] = {}
         self.over = False
@@ -121,6 +123,7 @@ class Session:
         for concerned in (name, *dependants):
             self._made.pop(concerned, None)
             self._faults.pop(concerned, None)
+            self.asked.pop(concerned, None)
         return dependants
 
     def uri(self, name: str) -> str:
@@ -379,6 +382,16 @@ class Session:
             return []
         flaws = flaws_of(in_workspace(found, self._workspace(()).area(name)))
         return [flaw for f in flaws if (flaw := with_severity(f, self.scope(name).options)) is not None]
+
+    def asks(self, name: str) -> str | None:
+        """The interpreter whose SGLang is asked about a document when it is saved, as the editor's own settings name it (empty: that of
+        the environment); None where they do not switch that on."""
+        from spec_lsp import settings as declared
+
+        if not self.reads_disk or not is_file(name) or self.scope(name).excluded(name):
+            return None
+        values, _ = declared.read_settings(self._from_editor(name, declared.Settings()))
+        return values.python if values.verify_on_save else None
 
     def _from_editor(self, name: str, defaults: Settings) -> Mapping[str, Any]:
         """The editor's settings for a document. Editors send defaults too; a default is nobody's wish."""

@@ -146,6 +146,15 @@ def settings_that_name_folders(folder: Path) -> None:
 
 
 @hostile
+def settings_that_start_programs(folder: Path) -> None:
+    (folder / "spec-lsp.toml").write_text('verify-on-save = true\npython = ".venv/bin/python"\n')
+    program = folder / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\necho RAN >> {folder}/ran\n")
+    program.chmod(0o755)
+
+
+@hostile
 def models_elsewhere(folder: Path) -> None:
     (folder / "m").symlink_to("../model")
     (folder / "n").mkdir()

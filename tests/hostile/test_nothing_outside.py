@@ -21,6 +21,7 @@ SAID = {
     "links_to_what_is_changed": ["`v.sh` lies outside the workspace", "`w/outside.sh` lies outside"],
     "links_to_settings_and_pins": ["spec-lsp.toml lies outside the workspace"],
     "settings_that_name_folders": ["'/etc' lies outside the workspace", "'..' lies outside the workspace", "venv/bin/python' lies outside"],
+    "settings_that_start_programs": ["only the editor's settings may switch it on"],
     "models_that_are_no_files": ["`./pipe` is not a regular file", "`./folder` is not a regular file", "`./deep` is nested too deeply",
                                  "`./huge` is larger than 4 MiB"],
     "files_that_are_no_files": ["`pipe.sh` is not a regular file", "`zero.sh` lies outside", "`pipe.yaml` is not a regular file",

@@ -103,7 +103,11 @@ export function createClient(
       closed: () => (client.hasBegun ? usual.closed() : { action: CloseAction.DoNotRestart, handled: true }),
     },
     initializationOptions: {
-      settings: forServer(vscode.workspace.getConfiguration().get("spec-lsp"), hooks.python()),
+      settings: forServer(
+        vscode.workspace.getConfiguration().get("spec-lsp"),
+        hooks.python(),
+        vscode.workspace.isTrusted,
+      ),
     },
     middleware: {
       executeCommand: (command, args, next) =>
@@ -120,7 +124,7 @@ export function createClient(
       workspace: {
         configuration: async (params, token, next) => {
           const tables = await next(params, token);
-          return Array.isArray(tables) ? tables.map((table) => forServer(table, hooks.python())) : tables;
+          return Array.isArray(tables) ? tables.map((table) => forServer(table, hooks.python(), vscode.workspace.isTrusted)) : tables;
         },
       },
     },

@@ -57,10 +57,12 @@ for (const [language, text, concerned] of [
 
 test("the server is told its settings and the selected interpreter, not what is ours", () => {
   const table = { path: "/x", trace: { server: "off" }, gpu: "h200", python: "" };
-  assert.deepEqual(forServer(table, undefined), { gpu: "h200", python: "" });
-  assert.deepEqual(forServer(table, "/env/bin/python"), { gpu: "h200", python: "/env/bin/python" });
-  assert.deepEqual(forServer({ python: "/mine" }, "/env/bin/python"), { python: "/mine" });
-  assert.deepEqual(forServer(null, undefined), {});
+  assert.deepEqual(forServer(table, undefined, true), { gpu: "h200", python: "" });
+  assert.deepEqual(forServer(table, "/env/bin/python", true), { gpu: "h200", python: "/env/bin/python" });
+  assert.deepEqual(forServer({ python: "/mine" }, "/env/bin/python", true), { python: "/mine" });
+  assert.deepEqual(forServer(null, undefined, true), {});
+  assert.deepEqual(forServer({ verifyOnSave: true }, undefined, true), { verifyOnSave: true });
+  assert.deepEqual(forServer({ verifyOnSave: true }, undefined, false), {});
 });
 
 test("documents are those that wake the extension", () => {

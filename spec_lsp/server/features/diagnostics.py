@@ -69,6 +69,7 @@ class Reporter:
         items = [_fault(fault)] if fault is not None else []
         items += self._of_settings(name)
         items += (item for item, _, _ in self.found(name))
+        items += self._session.asked.get(name, ())
         text = self._session.text(name)
         return _report(items, text.text if text else "")
 

@@ -91,6 +91,7 @@ def register(ls: Server) -> dict[str, Any]:
         ls.diagnostics.half_typed.finish()
         if not ls.client.dynamic_watching:
             ls.files_changed([name_of(params.text_document.uri)])
+        ls.verifying.saved(name_of(params.text_document.uri))
         ls.look_around()
 
     offered: dict[str, Any] = {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}}}

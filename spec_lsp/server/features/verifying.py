@@ -1,0 +1,138 @@
+"""Asking the installed SGLang about the launches of a document that is saved: off until the editor's own settings switch it on.
+
+SGLang is started, once, when the first document is saved, and asked in a thread; what it says is told with the source "sglang" until
+the text is another one. Where it cannot be asked, the client's log says why, once, and everything else goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Analysis
+    from spec_lsp.asking.launches import Way
+    from spec_lsp.asking.process import SGLang
+    from spec_lsp.asking.verify import Desk, Told
+    from spec_lsp.server.server import Server
+    from spec_lsp.server.text import OpenText
+    from spec_lsp.workspace import DiskWorkspace
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
+
+
+class Verifying:
+    """The documents that are to be asked about, one after the other."""
+
+    def __init__(self, ls: Server) -> None:
+        self._ls = ls
+        self._waiting: dict[str, str] = {}
+        """The interpreter for each document that was saved."""
+        self._desks: dict[str, Desk] = {}
+        self._working: asyncio.Task[None] | None = None
+
+    def saved(self, name: str) -> None:
+        """A document was saved."""
+        python = self._ls.session.asks(name)
+        if python is None or self._ls.session.text(name) is None:
+            return
+        self._waiting[name] = python
+        if self._working is None or self._working.done():
+            self._working = asyncio.get_running_loop().create_task(self._work())
+
+    def end(self) -> None:
+        """The client goes."""
+        self._waiting.clear()
+        if self._working is not None:
+            self._working.cancel()
+        for desk in self._desks.values():
+            desk.close()
+
+    async def _work(self) -> None:
+        from spec_lsp.asking.process import CannotAskError
+
+        while self._waiting:
+            name = next(iter(self._waiting))
+            python = self._waiting.pop(name)
+            try:
+                await self._ask(name, python)
+            except CannotAskError as error:
+                self._ls.session.report_once(f"SGLang was not asked: {error}")
+            except Exception as error:
+                log.exception("asking about %s", name)
+                self._ls.report_server_error(error, type(error))
+
+    async def _ask(self, name: str, python: str) -> None:
+        session = self._ls.session
+        await session.ready()
+        text, analysis = session.text(name), session.tried(name)
+        workspace: Any = session.scope(name).workspace
+        if text is None or analysis is None or not analysis.launches:
+            return
+        edits = text.edits
+        found = [
+            told
+            for index in range(len(analysis.launches))
+            for told in await self._told(analysis, index, workspace, python)
+        ]
+        if session.text(name) is not text or text.edits != edits:
+            return  # it is another text by now, which will be saved, too
+        session.asked[name] = [_item(told, text) for told in found if told.place.document == name]
+        self._ls.diagnostics.surroundings_changed([name])
+
+    async def _told(self, analysis: Analysis, index: int, workspace: DiskWorkspace, python: str) -> list[Told]:
+        """What there is to tell of one launch. Only the waiting is done in a thread: what is known here is used from the loop alone."""
+        from spec_lsp.asking.verify import devices, questions, told, verdicts
+
+        report, found = analysis.launches[index], []
+        for device, own in devices(report):
+            sglang = self._desk(python).sglang(device, own)
+            ready = await _in_thread(sglang.ready)
+            asked = questions(analysis, index, workspace, ready)
+            answers = await _in_thread(partial(_answers, sglang, asked))
+            answered = verdicts(asked, answers, analysis.document.name, workspace, sglang)
+            found += told(analysis, report.launch, answered, workspace)
+        return found
+
+    def _desk(self, python: str) -> Desk:
+        from spec_lsp.asking.interpreter import interpreter
+        from spec_lsp.asking.verify import Desk
+
+        path = interpreter(python)
+        if path not in self._desks:
+            self._desks[path] = Desk(path)
+        return self._desks[path]
+
+
+def _answers(sglang: SGLang, asked: list[Way]) -> list[Mapping[str, Any]]:
+    from spec_lsp.asking.verify import cases
+
+    return list(sglang.ask(cases(asked)))
+
+
+async def _in_thread(call: Callable[[], T]) -> T:
+    return await asyncio.get_running_loop().run_in_executor(None, call)
+
+
+def _item(told: Told, text: OpenText) -> dict[str, Any]:
+    """A diagnostic as the protocol writes it."""
+    item: dict[str, Any] = {
+        "range": text.lines.range(told.place.start, told.place.end),
+        "severity": SEVERITY[told.severity],
+        "code": told.code,
+        "source": "sglang",
+        "message": told.message,
+    }
+    return item
+
+
+def register(ls: Server) -> dict[str, Any]:
+    ls.verifying = Verifying(ls)
+    return {}

@@ -1,0 +1,148 @@
+"""Asking SGLang when a file is saved: only where the editor switches it on, told with its source, gone with the next edit."""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from spec_lsp.server.engine import RealEngine
+from tests.asking.fake import write
+from tests.server.fakes import LocalClient, range_
+from tests.server.test_diagnostics import PULL, PUSH
+from tests.truth.score import MODELS
+
+LAUNCH = "# spec-lsp: gpu=h100\npython3 -m sglang.launch_server --model-path ./llama --page-size {}\n"
+ON = {"verifyOnSave": True, "python": sys.executable}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("PYTHONPATH", str(write(tmp_path / "packages")))
+    folder = tmp_path.resolve() / "here"
+    shutil.copytree(MODELS / "llama-3.1-8b", folder / "llama")
+    return folder
+
+
+async def started(folder: Path, capabilities: dict[str, Any], options: dict[str, Any]) -> LocalClient:
+    engine: Any = RealEngine()
+    client = LocalClient(
+        capabilities, engine, workspaceFolders=[{"uri": folder.as_uri(), "name": "w"}], initializationOptions=options
+    )
+    client.answers = {"workspace/diagnostic/refresh": lambda _: None, "client/registerCapability": lambda _: None}
+    await client.start()
+    return client
+
+
+async def saved(client: LocalClient, uri: str) -> None:
+    """Save, and wait until SGLang has been asked about it, where it is."""
+    client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    await client.quiet()
+    working = client.server.verifying._working
+    if working is not None:
+        await asyncio.wait_for(working, 60)
+    await client.quiet()
+
+
+def of_sglang(items: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
+    return [(i["range"], i["severity"], i["code"], i["message"]) for i in items if i["source"] == "sglang"]
+
+
+REFUSED = (
+    range_(1, 53, 1, 67), 1, "ValueError",
+    "page_size 32 does not suit ./llama. spec-lsp does not know this refusal: please report it.",
+)  # fmt: skip
+
+
+async def test_pushed(folder: Path) -> None:
+    client = await started(folder, PUSH, ON)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await client.quiet()
+    assert of_sglang(client.published(uri)[-1]["diagnostics"]) == []
+    await saved(client, uri)
+    assert of_sglang(client.published(uri)[-1]["diagnostics"]) == [REFUSED]
+    client.change(uri, 2, (1, 65, 1, 67, "16"))
+    await client.quiet()
+    assert of_sglang(client.published(uri)[-1]["diagnostics"]) == []
+    await saved(client, uri)
+    assert of_sglang(client.published(uri)[-1]["diagnostics"]) == []
+    client.server.verifying.end()
+
+
+async def test_pulled(folder: Path) -> None:
+    client = await started(folder, PULL, ON)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    first = await client.pull(uri)
+    await saved(client, uri)
+    assert "workspace/diagnostic/refresh" in client.methods()
+    second = await client.pull(uri, first["resultId"])
+    assert of_sglang(second["items"]) == [REFUSED]
+    client.server.verifying.end()
+
+
+async def test_what_was_edited_meanwhile_is_not_told(folder: Path) -> None:
+    client = await started(folder, PUSH, ON)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await client.quiet()
+    client.notify("textDocument/didSave", {"textDocument": {"uri": uri}})
+    await client.quiet()
+    client.change(uri, 2, (0, 0, 0, 0, "# a comment\n"))
+    working = client.server.verifying._working
+    assert working is not None
+    await asyncio.wait_for(working, 60)
+    await client.quiet()
+    assert of_sglang(client.published(uri)[-1]["diagnostics"]) == []
+    client.server.verifying.end()
+
+
+@pytest.mark.parametrize("options", [{}, {"verifyOnSave": False, "python": sys.executable}])
+async def test_off_until_it_is_switched_on(folder: Path, options: dict[str, Any]) -> None:
+    client = await started(folder, PUSH, options)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await saved(client, uri)
+    assert client.server.verifying._working is None
+
+
+async def test_no_file_switches_it_on_or_names_the_interpreter(folder: Path) -> None:
+    """What a settings file says of it is told as what cannot be used; an interpreter that it names is never started."""
+    program = folder / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ntouch {folder}/ran\n")
+    program.chmod(0o755)
+    settings = folder / "spec-lsp.toml"
+    settings.write_text('verify-on-save = true\npython = ".venv/bin/python"\n')
+    client = await started(folder, PUSH, {})
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await saved(client, uri)
+    assert client.server.verifying._working is None
+    client.open(settings.as_uri(), settings.read_text(), "toml")
+    await client.quiet()
+    (item,) = client.published(settings.as_uri())[-1]["diagnostics"]
+    assert "only the editor's settings may switch it on" in item["message"]
+    assert client.server.session.asks(str(folder / "a.sh")) is None
+    client = await started(folder, PUSH, {"verifyOnSave": True})
+    assert client.server.session.asks(str(folder / "a.sh")) == ""
+    assert not (folder / "ran").exists()
+
+
+async def test_an_interpreter_that_is_none_is_told_once_and_everything_goes_on(folder: Path) -> None:
+    client = await started(folder, PUSH, {"verifyOnSave": True, "python": str(folder / "no-python")})
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format("x"))
+    for _ in range(2):
+        await saved(client, uri)
+    lines = [m["params"]["message"] for m in client.messages if m.get("method") == "window/logMessage"]
+    assert [line for line in lines if "SGLang was not asked" in line] == [
+        f"SGLang was not asked: There is no Python interpreter `{folder}/no-python`. Name the Python interpreter that has SGLang "
+        "(`--python`, or the setting `python` of your editor)."
+    ]
+    assert [i["code"] for i in client.published(uri)[-1]["diagnostics"]] == ["invalid-value"]
