@@ -11,19 +11,16 @@ QKVParallelLinear, which do. Where two of them differ, or one pads, nothing is s
 from __future__ import annotations
 
 import ast
-import json
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import releases
+from tests.sources.table import Table
 from tests.sources.trees import ModelClass, Models
 
 DATA = Path(__file__).parents[2] / "spec_lsp" / "facts" / "data" / "classes.json"
-FIRST = "0.5.6"
 
 ATTENTION = {"RadixAttention"}
 CAPTURES = {
@@ -256,34 +253,13 @@ def _vision_heads(models: Models, cls: ModelClass) -> bool:
 # --- the file ----------------------------------------------------------------------------------------------------------
 
 
-def table(root: Path) -> dict[str, dict[str, Any]]:
-    """class → release → facts, only where they change (null: the class is gone)."""
-    by_release = {}
-    for release in releases():
-        if release >= Release.parse(FIRST):
-            models = Models(root / str(release))
-            by_release[str(release)] = {entry.node.name: facts_of(models, entry) for entry in models.entries()}
-    found: dict[str, dict[str, Any]] = {}
-    for name in sorted({n for classes in by_release.values() for n in classes}):
-        changes: dict[str, Any] = {}
-        last: Mapping[str, Any] | None = None
-        for release, classes in by_release.items():
-            now = classes.get(name)
-            if now != last:
-                changes[release.partition(".post")[0]] = now
-            last = now
-        found[name] = changes
-    return found
+def classes_of(root: Path) -> dict[str, dict[str, Any]]:
+    """The facts of each class that an `architectures` of config.json can name."""
+    models = Models(root)
+    return {entry.node.name: facts_of(models, entry) for entry in models.entries()}
 
 
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: python -m tests.sources.classes FOLDER", file=sys.stderr)
-        return 2
-    lines = [f"{json.dumps(name)}: {json.dumps(changes)}" for name, changes in table(Path(arguments[0])).items()]
-    DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
-    return 0
-
+TABLE = Table(DATA, classes_of)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(TABLE.main(sys.argv[1:]))

@@ -10,16 +10,13 @@ get_supported_act_dtypes are evaluated as on a CUDA device. What cannot be evalu
 from __future__ import annotations
 
 import ast
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import releases
+from tests.sources.table import Table
 
 DATA = Path(__file__).parents[2] / "spec_lsp" / "facts" / "data" / "methods.json"
-FIRST = "0.5.6"
 DTYPES = {"half": "float16", "float": "float32"}
 
 
@@ -129,27 +126,7 @@ def _literal(value: ast.expr | None, method: str) -> Any:
     return None
 
 
-def table(root: Path) -> dict[str, dict[str, Any]]:
-    """method → release → facts, only where they change (null: the method is gone)."""
-    by_release = {str(r): methods_of(root / str(r)) for r in releases() if r >= Release.parse(FIRST)}
-    found: dict[str, dict[str, Any]] = {}
-    for name in sorted({n for methods in by_release.values() for n in methods}):
-        last: Any = None
-        for release, methods in by_release.items():
-            if methods.get(name) != last:
-                last = methods.get(name)
-                found.setdefault(name, {})[release.partition(".post")[0]] = last
-    return found
-
-
-def main(arguments: list[str]) -> int:
-    if len(arguments) != 1:
-        print("usage: python -m tests.sources.methods FOLDER", file=sys.stderr)
-        return 2
-    lines = [f"{json.dumps(name)}: {json.dumps(changes)}" for name, changes in table(Path(arguments[0])).items()]
-    DATA.write_text("{\n" + ",\n".join(lines) + "\n}\n", "utf-8")
-    return 0
-
+TABLE = Table(DATA, methods_of)
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(TABLE.main(sys.argv[1:]))

@@ -1,0 +1,1 @@
+"""What a new release of SGLang asks of spec-lsp: `python -m tests.upkeep RELEASE`."""
