@@ -213,8 +213,9 @@ class SGLang:
         """End the process and all that it started. It can be asked again: it is started anew."""
         process, self._process = self._process, None
         if process is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(process.pid, signal.SIGKILL)
+            if process.poll() is None:  # the number of one that has ended may be another's by now
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, signal.SIGKILL)
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with suppress(OSError):

@@ -158,8 +158,8 @@ def _when(holding: Sequence[Verdict], launch: Launch) -> str:
     return f" This holds {when}." if when else ""
 
 
-def summary(verdicts: Sequence[Verdict]) -> str:
-    """What SGLang said of a launch over all its ways, in a sentence."""
+def summary(report: LaunchReport, verdicts: Sequence[Verdict]) -> str:
+    """What SGLang said of a launch over all its ways, in a sentence; and that another release will run, where the file says so."""
     first = verdicts[0].ready
     who = f"SGLang {first.version} on {'a simulated ' if first.simulated else ''}{first.device}"
     asked = [v for v in verdicts if v.relation not in ("not-asked", "unanswered")]
@@ -178,10 +178,12 @@ def summary(verdicts: Sequence[Verdict]) -> str:
         ours = "spec-lsp disagrees" if len(asked) == 1 else f"spec-lsp disagrees in {apart}"
     left = len(verdicts) - len(asked)
     unasked = next((v.reason for v in verdicts if v not in asked), "")
+    named = [w.release for w in report.worlds if w.release_from != NOT_NAMED and str(w.release) != first.version]
+    other = f" The launch will run {named[0]} ({report.worlds[0].release_from})." if named else ""
     rest = f" {left} of {len(verdicts)} ways could not be asked: {unasked}." if left else ""
     facts = sorted({m for v in asked for m in v.way.from_facts})
     made = f" The config.json of `{'`, `'.join(facts)}` was made of what spec-lsp knows." if facts else ""
-    return f"{who} {how}; {ours}.{rest}{made}"
+    return f"{who} {how}; {ours}.{other}{rest}{made}"
 
 
 class Desk:

@@ -657,6 +657,7 @@ def fork(case: Json, start: Json, code: Sequence[str]) -> tuple[int, Child]:
     if pid == 0:
         try:
             os.close(reading)
+            signal.alarm(int(start["seconds"]) + 5)  # should nobody be there any more to end it
             answer = json.dumps(answer_in_child(case, start, code, folder))
             with os.fdopen(writing, "w") as file:
                 file.write(answer.replace(folder, "{files}"))

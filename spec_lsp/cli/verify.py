@@ -10,7 +10,7 @@ from typing import Any
 
 from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.reading import read_document
-from spec_lsp.analysis.report import Analysis
+from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.asking.interpreter import interpreter
 from spec_lsp.asking.process import CannotAskError
@@ -88,7 +88,7 @@ class _Shown:
                 for verdict in verdicts:
                     print(json_text(as_json(verdict, sources)), file=in_utf_8(sys.stdout), flush=True)
             else:
-                print("\n".join(_lines(verdicts, findings, sources, self._style)), flush=True)
+                print("\n".join(_lines(report, verdicts, findings, sources, self._style)), flush=True)
 
     def end(self) -> int:
         """The last words, and the exit code."""
@@ -117,10 +117,12 @@ def _first(reports: Collection[str]) -> str:
     return "\n".join([*lines, *([f"({more} more: `--report FILE` writes all of them)"] if more else [])])
 
 
-def _lines(verdicts: Sequence[Verdict], findings: Sequence[Told], sources: Sources, style: Style) -> Iterator[str]:
+def _lines(
+    report: LaunchReport, verdicts: Sequence[Verdict], findings: Sequence[Told], sources: Sources, style: Style
+) -> Iterator[str]:
     at = sources.bare(verdicts[0].way.launch.place)
     where = f"{harmless(at.file)}:{at.start.line + 1}:{at.start.character + 1}"
-    yield f"{style.paint(where, 'bold')}: {harmless(summary(verdicts))}"
+    yield f"{style.paint(where, 'bold')}: {harmless(summary(report, verdicts))}"
     for found in findings:
         where = f" ({found.verdict.where})" if found.verdict.where else ""
         yield headline(found.severity, f"sglang[{found.code}]", f"{found.message}{where}", style)

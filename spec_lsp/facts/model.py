@@ -370,7 +370,10 @@ class ModelFacts:
             return True
         if self.model_type in ("inkling_model", "inkling_mm_model"):
             return True
-        return self.model_type == "granitemoehybrid" and "mamba" in (self.hf("layer_types") or ())
+        kinds = (
+            self.hf("layer_types") or ()
+        )  # transformers 5 writes "linear_attention", which SGLang takes for the same
+        return self.model_type == "granitemoehybrid" and not {"mamba", "linear_attention"}.isdisjoint(kinds)
 
     @cached_property
     def is_kda(self) -> bool:

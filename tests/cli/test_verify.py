@@ -45,6 +45,11 @@ def test_agreement(verify: Verify) -> None:
     )
 
 
+def test_a_launch_of_another_release_says_so(verify: Verify) -> None:
+    ran = verify(f"{LAUNCH.replace('gpu', 'sglang=0.5.19 gpu')} --page-size 16\n")
+    assert "accepts the launch; spec-lsp agrees. The launch will run 0.5.19 (directive)." in ran.out
+
+
 def test_sglangs_own_words_stand_at_the_flag(verify: Verify) -> None:
     ran = verify(f"{LAUNCH} --page-size x\n")
     assert ran.code == 1

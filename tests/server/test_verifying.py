@@ -54,7 +54,8 @@ def of_sglang(items: list[dict[str, Any]]) -> list[tuple[Any, ...]]:
 
 REFUSED = (
     range_(1, 53, 1, 67), 1, "ValueError",
-    "page_size 32 does not suit ./llama. spec-lsp does not know this refusal: please report it.",
+    "page_size 32 does not suit ./llama. spec-lsp does not know this refusal: please report it. "
+    "`spec-lsp verify FILE --report report.md` writes what to send.",
 )  # fmt: skip
 
 

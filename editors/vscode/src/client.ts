@@ -124,7 +124,9 @@ export function createClient(
       workspace: {
         configuration: async (params, token, next) => {
           const tables = await next(params, token);
-          return Array.isArray(tables) ? tables.map((table) => forServer(table, hooks.python(), vscode.workspace.isTrusted)) : tables;
+          return Array.isArray(tables)
+            ? tables.map((table) => forServer(table, hooks.python(), vscode.workspace.isTrusted))
+            : tables;
         },
       },
     },

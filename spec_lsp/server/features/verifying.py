@@ -123,14 +123,19 @@ async def _in_thread(call: Callable[[], T]) -> T:
 
 def _item(told: Told, text: OpenText) -> dict[str, Any]:
     """A diagnostic as the protocol writes it."""
+    from spec_lsp.asking.verdicts import DISAGREEMENTS
+
     item: dict[str, Any] = {
         "range": text.lines.range(told.place.start, told.place.end),
         "severity": SEVERITY[told.severity],
         "code": told.code,
         "source": "sglang",
-        "message": told.message,
+        "message": f"{told.message} {HOW_TO_REPORT}" if told.verdict.relation in DISAGREEMENTS else told.message,
     }
     return item
+
+
+HOW_TO_REPORT = "`spec-lsp verify FILE --report report.md` writes what to send."
 
 
 def register(ls: Server) -> dict[str, Any]:
