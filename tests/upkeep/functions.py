@@ -127,7 +127,8 @@ class Differences:
 
     # --- the part
 
-    def part(self) -> Part:
+    def part(self, gone_through: bool = False) -> Part:
+        """The functions that differ, each with who follows it; nothing is left to do where somebody has gone through them."""
         followed_, others = [f for f in self.functions if f.followed], [f for f in self.functions if not f.followed]
         new = [f.place for f in others if f.kind == "new"]
         lines = [f"- `{f.place}` ({f.kind}): {_who(f)}" for f in followed_]
@@ -142,7 +143,7 @@ class Differences:
             todo.append(f"Look at {len(new)} new functions that nothing follows: {some(new)}")
         if gone := [old for old in self.moved if old in self._followed]:
             todo.append(f"Name the new place of {some(gone)} (`sglang=`, with the old one in `earlier`)")
-        return Part("Functions of argument resolution", lines, todo, list(self._details()))
+        return Part("Functions of argument resolution", lines, [] if gone_through else todo, list(self._details()))
 
     def _details(self) -> Iterator[str]:
         for function in self.functions:

@@ -110,10 +110,20 @@ def test_new_statements(tmp_path: Path) -> None:
     found = sites.new_sites(old, new, ["arg_groups/**/*.py"])
     assert [(s.function, s.raises) for s in found] == [("limit", "AssertionError"), ("limit", "KeyError")]
     assert sites.functions_with_new_sites(old, new) == {"limit"}
-    part = sites.part(old, new)
+    part = sites.part(old, new, NEVER)
     assert part.found[0] == "2 new in argument resolution:"
     assert "Give 2 new sites a rule or a reason" in part.todo[0]
     assert sites.new_sites(old, old, ["arg_groups/**/*.py"]) == []
+
+
+def test_what_somebody_went_through_is_done(differences: Any, tmp_path: Path) -> None:
+    found = differences(OLD.replace("> 3", "> 4"))
+    assert found.part().todo
+    assert found.part(gone_through=True).todo == []
+    assert sites.gone_through(str(releases()[-1]))
+    assert not sites.gone_through(NEVER)
+    (item,) = sites.part(package(tmp_path / "a", OLD), package(tmp_path / "b", OLD), str(releases()[-1])).todo
+    assert item.startswith("Complete docs/coverage.toml")
 
 
 def test_a_release_is_added_to_a_table_and_added_again(tmp_path: Path) -> None:
