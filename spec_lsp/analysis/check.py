@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache as once
 from functools import partial
 from typing import TypeVar, cast
 
 from spec_lsp.analysis.builds import own_build
-from spec_lsp.analysis.cross_launch import cross_launch_findings
+from spec_lsp.analysis.cross_launch import cross_launch_findings, may_belong_together
 from spec_lsp.analysis.diagnostics import Naming, deduplicated, deprecations_once, diagnostics_of, in_order, with_names
-from spec_lsp.analysis.environment import variables_of
+from spec_lsp.analysis.environment import sets_variables, variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
-from spec_lsp.analysis.gpus import gpu_count_of
+from spec_lsp.analysis.gpus import BEFORE, counts_gpus, gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.judge import (
@@ -28,9 +28,9 @@ from spec_lsp.analysis.judge import (
     judge,
     run,
 )
-from spec_lsp.analysis.left_out import files_left_out
-from spec_lsp.analysis.moved import moved
-from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Related, Run
+from spec_lsp.analysis.left_out import Named as NamedFile
+from spec_lsp.analysis.left_out import files_left_out, named_by
+from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Related, Reports, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
 from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
 from spec_lsp.catalog.binding import Binding
@@ -39,7 +39,8 @@ from spec_lsp.catalog.store import releases
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.resolution.engine import RULES
-from spec_lsp.syntax.launch import Document, Launch, Problem, Variant
+from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem, Variant
+from spec_lsp.syntax.standing import Launches
 from spec_lsp.syntax.word import Word
 
 T = TypeVar("T")
@@ -47,25 +48,41 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Entry:
-    """A verdict, the models that it was looked up for, and the diagnostics it came to for the launch that was seen last with it."""
+    """A verdict, and the models that it was looked up for."""
 
     verdict: Verdict
     models: Mapping[str, ModelFacts | None]
-    launch: Launch | None = None
-    diagnostics: list[Diagnostic] = field(default_factory=list)
 
 
-@dataclass(frozen=True, slots=True)
-class PreviousAnalysis:
-    """What a launch came to in the last analysis of its document, and all that decided it beside the launch itself."""
+@dataclass(slots=True)
+class Judged:
+    """What a launch came to when its document was analysed last. Its places, and those of its diagnostics, are anchored."""
 
     launch: Launch
-    decided_by: tuple[object, ...]
+    index: int
     read: Mapping[str, tuple[str, str] | None]
     """The `--config` files that it names."""
+    names: frozenset[NamedFile]
     assumed: Assumed
-    diagnostics: Sequence[Diagnostic]
-    report: LaunchReport
+    verdict: Verdict
+    diagnostics: list[Diagnostic]
+    counts: list[Clue]
+    sets_variables: bool
+    given: tuple[str, ...] = ()
+    """What stands in front of the GPUs that it is given."""
+    gpus: list[Diagnostic] = field(default_factory=list)
+    """What is said of these."""
+    placed: list[Diagnostic] | None = None
+    """All diagnostics, as they were placed in the text last."""
+
+
+@dataclass(slots=True)
+class PreviousAnalysis:
+    """The last analysis of a document: what its launches came to, by the launch, and all that decided it beside these."""
+
+    decided_by: tuple[object, ...]
+    directives: Sequence[Directive]
+    judged: dict[int, Judged]
 
 
 STEPS_OF_A_LAUNCH = 10
@@ -82,9 +99,8 @@ class Cache:
         self._size = size
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._found: OrderedDict[tuple[int, Hashable], tuple[object, object]] = OrderedDict()
-        self.kept: dict[str, Sequence[PreviousAnalysis | None]] = {}
-        """By document: a launch that the reader gives back as the very same object needs no look at what it reads. None where a launch
-        could not be judged."""
+        self.kept: dict[str, PreviousAnalysis] = {}
+        """By document: a launch that the reader gives back as the very same object needs no look at what it reads."""
 
     def get(self, key: Hashable) -> Entry | None:
         entry = self._entries.get(key)
@@ -112,9 +128,9 @@ class Cache:
                 self._found.popitem(last=False)
         return cast(T, known[1])
 
-    def keep(self, document: str, launches: Sequence[PreviousAnalysis | None]) -> None:
+    def keep(self, document: str, analysis: PreviousAnalysis) -> None:
         self.kept.pop(document, None)
-        self.kept[document] = launches
+        self.kept[document] = analysis
         if len(self.kept) > MAX_DOCUMENTS:
             del self.kept[next(iter(self.kept))]
 
@@ -138,104 +154,176 @@ def analyse(
     workspace = MemoizedWorkspace(workspace)
     naming = document_names(document, workspace)
     depends_on = {naming(name) for name in document.depends_on}
-    diagnostics = [_problem(p) for p in document.problems]
-    unknown: dict[Release, Diagnostic | None] = {}
-    decided_by = (document.directives, options, workspace.release(document.name))
-    before = cache.kept.get(document.name, [])
-    launches: list[PreviousAnalysis | None] = []
-    reports: list[LaunchReport] = []
-    faults: list[str] = []
-    for index, launch in enumerate(document.launches):
-        checkpoint(STEPS_OF_A_LAUNCH)
-        models, configs = _sources(document, workspace, depends_on)
-        last = before[index] if index < len(before) else None
+    looked_at = _Looked(document, options, workspace, depends_on, cache, ask_older=ask_older)
+    looked_at.at_all()
+    diagnostics = [*map(_problem, document.problems), *looked_at.diagnostics]
+    diagnostics += files_left_out(document, looked_at.names, workspace)
+    reports = Reports(looked_at.report, len(document.launches))
+    if may_belong_together(document, looked_at.launches):
         try:
-            if last is None or last.launch is not launch or not _holds(last, decided_by, configs, ask_older):
-                last = _looked_at(
-                    document, launch, index, options, workspace, models, configs, cache, decided_by, ask_older
-                )
-            own = [*last.diagnostics, *_around(document, launch, index, last, configs)]
-        except Exhausted:
-            raise
-        except Exception as error:  # a fault of ours: it costs this launch, and nothing else
-            faults.append(told(error))
-            diagnostics.append(fault_of(error, launch, index))
-            launches.append(None)
-            reports.append(unjudged(launch))
-            continue
-        diagnostics += own
-        launches.append(last)
-        reports.append(last.report)
-        for named in last.assumed.releases:
-            unknown.setdefault(named.value, _unknown_release(named, launch))
-    cache.keep(document.name, launches)
-    diagnostics += filter(None, unknown.values())
-    diagnostics += files_left_out(document, reports, workspace)
-    try:
-        diagnostics += cross_launch_findings(document, reports, partial(_binder, document, workspace))
-    except Exception as error:
-        faults.append(told(error))
-        diagnostics.append(fault_of(error, document.launches[0], 0))
+            diagnostics += cross_launch_findings(document, reports, partial(_binder, document, workspace))
+        except Exception as error:
+            looked_at.faults.append(told(error))
+            diagnostics.append(fault_of(error, document.launches[0], 0))
     diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(
         document,
         tuple(deprecations_once(in_order(deduplicated(kept)))),
-        tuple(reports),
+        reports,
         ignored,
         frozenset(depends_on),
-        faults=tuple(faults),
+        faults=tuple(looked_at.faults),
     )
 
 
-def _around(
-    document: Document, launch: Launch, index: int, kept: PreviousAnalysis, configs: ConfigSource
-) -> list[Diagnostic]:
-    """What is said of a launch's variables and GPUs, which depends on the rest of the document."""
-    verdict = kept.report.verdict
-    assert verdict is not None
-    bind = partial(bind_variant, launch, release=verdict.main.world.release, configs=configs)
-    return [
-        *variables_of(document, launch, index, kept.assumed),
-        *gpu_count_of(document, launch, index, verdict, bind),
-    ]
+class _Looked:
+    """The launches of a document as they are looked at, each that is the same as in the last analysis only glanced at.
+
+    Works with anchored places where the document has them (see `syntax.standing`).
+    """
+
+    def __init__(
+        self,
+        document: Document,
+        options: Options,
+        workspace: Workspace,
+        depends_on: set[str],
+        cache: Cache,
+        *,
+        ask_older: bool,
+    ) -> None:
+        self.document = document
+        self.options = options
+        self.workspace = workspace
+        self.cache = cache
+        self.ask_older = ask_older
+        self.models, self.configs = _sources(document, workspace, depends_on)
+        launches = document.launches
+        anchored = isinstance(launches, Launches) and launches.of is document.directives
+        self.standing = launches.standing if isinstance(launches, Launches) and anchored else None
+        self.launches = launches.anchored if isinstance(launches, Launches) and anchored else launches
+        self.directives = launches.directives if isinstance(launches, Launches) and anchored else document.directives
+        self.judged: list[Judged | None] = []
+        """None for a launch that could not be judged."""
+        self.diagnostics: list[Diagnostic] = []
+        """With places in the text."""
+        self.faults: list[str] = []
+        self.named: dict[Release, Diagnostic | None] = {}
+
+    @property
+    def names(self) -> Iterator[frozenset[NamedFile]]:
+        return (one.names for one in self.judged if one is not None)
+
+    def at_all(self) -> None:
+        decided_by = (self.options, self.workspace.release(self.document.name))
+        before = self.cache.kept.get(self.document.name)
+        last = before.judged if before is not None and before.decided_by == decided_by else {}
+        directed = before is not None and before.directives == self.directives
+        for index, launch in enumerate(self.launches):
+            checkpoint(STEPS_OF_A_LAUNCH)
+            try:
+                one = self.at(launch, index, last.get(id(launch)), directed=directed)
+                self.diagnostics += self.said(one, index)
+            except Exhausted:
+                raise
+            except Exception as error:  # a fault of ours: it costs this launch, and nothing else
+                self.faults.append(told(error))
+                self.diagnostics.append(fault_of(error, self.document.launches[index], index))
+                self.judged.append(None)
+                continue
+            self.judged.append(one)
+            for named in one.assumed.releases:
+                if named.value not in self.named:
+                    self.named[named.value] = _unknown_release(named, launch)
+        self.diagnostics += [self.placed(d) for d in self.named.values() if d is not None]
+        kept = {id(one.launch): one for one in self.judged if one is not None}
+        self.cache.keep(self.document.name, PreviousAnalysis(decided_by, self.directives, kept))
+
+    def at(self, launch: Launch, index: int, last: Judged | None, *, directed: bool) -> Judged:
+        """What a launch comes to; what it came to last time, where nothing that decides it is another. `directed`: the directives are the
+        same."""
+        if last is None or last.launch is not launch or (self.ask_older and last.verdict.older_unasked):
+            return self.anew(launch, index, self.assume(launch, index))
+        assumed = last.assumed if directed else self.assume(launch, index)
+        if assumed != last.assumed or any(self.configs(path) != was for path, was in last.read.items()):
+            return self.anew(launch, index, assumed)
+        if last.index == index:
+            return last
+        diagnostics = [_numbered(d, last.index, index) for d in last.diagnostics]
+        return replace(last, index=index, diagnostics=diagnostics, placed=None)
+
+    def assume(self, launch: Launch, index: int) -> Assumed:
+        build = own_build(self.document, self.document.launches[index])
+        return assume(launch, self.directives, self.options, self.workspace, self.document.name, build)
+
+    def anew(self, launch: Launch, index: int, assumed: Assumed) -> Judged:
+        read: dict[str, tuple[str, str] | None] = {}
+
+        def noted(path: str) -> tuple[str, str] | None:
+            read[path] = self.configs(path)
+            return read[path]
+
+        verdict, fresh = _judged(launch, assumed, self.models, noted, self.cache, self.ask_older)
+        found = diagnostics_of(launch, index, verdict, noted, own=fresh) if verdict.findings else []
+        return Judged(
+            launch, index, read, named_by(launch), assumed, verdict, found, counts_gpus(launch), sets_variables(launch)
+        )
+
+    def said(self, one: Judged, index: int) -> list[Diagnostic]:
+        """All that is said of a launch, with places in the text: also of its variables and GPUs, which depends on the text around."""
+        given = tuple(map(self.before, one.counts)) if one.counts else ()
+        if one.placed is None or given != one.given:
+            bind = partial(bind_variant, one.launch, release=one.verdict.main.world.release, configs=self.configs)
+            one.gpus = gpu_count_of(one.launch, index, one.verdict, bind, self.before)
+            one.given = given
+        one.placed = self.all_placed([*one.diagnostics, *one.gpus], one.placed or [])
+        if not one.sets_variables:
+            return one.placed
+        return [*one.placed, *variables_of(self.document, self.document.launches[index], index, one.assumed)]
+
+    def before(self, clue: Clue) -> str:
+        at = clue.place.start
+        if clue.place.document != self.document.name:
+            return ""
+        at = at if self.standing is None else self.standing.offset(at)
+        return self.document.text[max(at - BEFORE, 0) : at]
+
+    def all_placed(self, diagnostics: list[Diagnostic], last: list[Diagnostic]) -> list[Diagnostic]:
+        """Diagnostics with their places in the text: the ones of last time, where these are the same."""
+        if self.standing is None:
+            return diagnostics
+        if len(last) != len(diagnostics):
+            return list(map(self.placed, diagnostics))
+        return list(map(self.placed, diagnostics, last))
+
+    def placed(self, diagnostic: Diagnostic, last: Diagnostic | None = None) -> Diagnostic:
+        if self.standing is None:
+            return diagnostic
+        turn = self.standing.place
+        place = turn(diagnostic.place)
+        if (
+            last is not None
+            and last.place == place
+            and all(turn(r.place) == was.place for r, was in zip(diagnostic.related, last.related, strict=True))
+        ):
+            return last
+        related = tuple([Related(turn(r.place), r.message) for r in diagnostic.related])
+        return replace(diagnostic, place=place, related=related)
+
+    def report(self, index: int) -> LaunchReport:
+        """The report of a launch, with places in the text."""
+        one, launch = self.judged[index], partial(self.document.launches.__getitem__, index)
+        if one is None:
+            return unjudged(launch())
+        main = partial(_main_run, launch, one.verdict, self.models, self.configs)
+        return LaunchReport(launch, one.assumed.worlds, main, one.verdict, partial(_resolved, launch, self.models))
 
 
-def _holds(last: PreviousAnalysis, decided_by: tuple[object, ...], configs: ConfigSource, ask_older: bool) -> bool:
-    """Whether what a launch came to still holds."""
-    assert last.report.verdict is not None
-    if ask_older and last.report.verdict.older_unasked:
-        return False
-    return last.decided_by == decided_by and all(configs(path) == found for path, found in last.read.items())
-
-
-def _looked_at(
-    document: Document,
-    launch: Launch,
-    index: int,
-    options: Options,
-    workspace: Workspace,
-    models: ModelSource,
-    configs: ConfigSource,
-    cache: Cache,
-    decided_by: tuple[object, ...],
-    ask_older: bool,
-) -> PreviousAnalysis:
-    read: dict[str, tuple[str, str] | None] = {}
-
-    def noted(path: str) -> tuple[str, str] | None:
-        read[path] = configs(path)
-        return read[path]
-
-    build = own_build(document, launch)
-    assumed = assume(launch, document.directives, options, workspace, document.name, build)
-    entry, fresh = _judged(launch, assumed, models, noted, cache, ask_older)
-    diagnostics = _placed(entry, launch, index, noted, fresh=fresh)
-    verdict = entry.verdict
-    main = partial(_main_run, launch, verdict, models, configs)
-    report = LaunchReport(launch, assumed.worlds, main, verdict, partial(_resolved, launch, models))
-    return PreviousAnalysis(launch, decided_by, read, assumed, diagnostics, report)
+def _numbered(diagnostic: Diagnostic, before: int, now: int) -> Diagnostic:
+    """A diagnostic of a launch that is the `now`th of its document, and was the `before`th."""
+    return replace(diagnostic, key=diagnostic.key.replace(f":{before}:", f":{now}:", 1), launch=now)
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
@@ -259,14 +347,14 @@ def document_names(document: Document, workspace: Workspace) -> Naming:
 
 def _judged(
     launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache, ask_older: bool
-) -> tuple[Entry, bool]:
+) -> tuple[Verdict, bool]:
     """What the launch came to, and whether all its bindings are of its own words."""
     key = launch_key(launch, assumed, configs)
     entry = cache.get(key)
     if entry is not None and any(models(path) != facts for path, facts in entry.models.items()):
         entry = None
     if entry is not None and not (ask_older and entry.verdict.older_unasked):
-        return entry, False
+        return entry.verdict, False
     asked: dict[str, ModelFacts | None] = dict(entry.models) if entry is not None else {}
     runs = entry.verdict.runs if entry is not None else ()
 
@@ -278,20 +366,8 @@ def _judged(
         launch, assumed.worlds, noted, configs, release_named=assumed.release_named, build=assumed.build,
         ask_older=ask_older, runs=runs,
     )  # fmt: skip
-    entry = Entry(verdict, asked)
-    cache.put(key, entry)
-    return entry, not runs
-
-
-def _placed(entry: Entry, launch: Launch, index: int, configs: ConfigSource, *, fresh: bool) -> list[Diagnostic]:
-    """The launch's diagnostics: those of the last launch that read the same, moved to this one's words, else found anew."""
-    if not entry.verdict.findings:
-        return []
-    found = moved(entry.diagnostics, entry.launch, launch, index) if entry.launch is not None else None
-    if found is None:
-        found = diagnostics_of(launch, index, entry.verdict, configs, own=fresh)
-    entry.launch, entry.diagnostics = launch, found
-    return found
+    cache.put(key, Entry(verdict, asked))
+    return verdict, not runs
 
 
 def _sources(document: Document, workspace: Workspace, depends_on: set[str]) -> tuple[ModelSource, ConfigSource]:
@@ -303,16 +379,19 @@ def _sources(document: Document, workspace: Workspace, depends_on: set[str]) -> 
     return partial(workspace.model, document.name), configs
 
 
-def _main_run(launch: Launch, verdict: Verdict, models: ModelSource, configs: ConfigSource) -> Run:
+def _main_run(read: Callable[[], Launch], verdict: Verdict, models: ModelSource, configs: ConfigSource) -> Run:
     """The likeliest run, bound to this launch's own words."""
-    main = verdict.main
+    main, launch = verdict.main, read()
     binding = bind_variant(launch, main.variant, main.world.release, configs)
     judged = run(launch, main.variant, main.world, models, binding, bare=is_open(launch, binding))
     return Run(launch.variants[judged.variant], judged.world, judged.binding, judged.resolution)
 
 
-def _resolved(launch: Launch, models: ModelSource, variant: int, world: World, binding: Binding) -> RunResult:
+def _resolved(
+    read: Callable[[], Launch], models: ModelSource, variant: int, world: World, binding: Binding
+) -> RunResult:
     """What a variant resolves to in a world if its words bind like this."""
+    launch = read()
     return run(launch, variant, world, models, binding, bare=is_open(launch, binding))
 
 

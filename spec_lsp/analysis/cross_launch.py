@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any
 
 from spec_lsp.analysis.diagnostics import setting_place
-from spec_lsp.analysis.gpus import Given, given_to, needed_on_a_node
+from spec_lsp.analysis.gpus import Given, given_to, needed_on_a_node, text_before
 from spec_lsp.analysis.judge import RunResult, Verdict
 from spec_lsp.analysis.report import Diagnostic, LaunchReport, Related, Repair
 from spec_lsp.analysis.rules import (
@@ -97,13 +97,16 @@ class Server:
         return f"`{flag} {value}` (resolved)" if value not in (None, False) else f"no `{flag}`"
 
 
+def may_belong_together(document: Document, launches: Sequence[Launch]) -> bool:
+    """Whether launches may say that they are of several: a glance, at every keystroke."""
+    own_words = document.depends_on or ROLE.search(document.text)
+    return len(launches) > 1 and bool(own_words) and any(map(_tells_role, launches))
+
+
 def cross_launch_findings(
     document: Document, reports: Sequence[LaunchReport], bind: Callable[[Launch, Release], Bind]
 ) -> list[Diagnostic]:
     """What is said of launches that belong together. `bind` gives what binds the words of a launch's variants in a release."""
-    own_words = document.depends_on or ROLE.search(document.text)  # a glance, at every keystroke
-    if len(reports) < 2 or not own_words or not any(_tells_role(r.launch) for r in reports):
-        return []
     servers = [
         Server(i, report.launch, report.verdict, bind(report.launch, report.verdict.main.world.release))
         for i, report in enumerate(reports)
@@ -385,7 +388,8 @@ def _one_node(document: Document, servers: Sequence[Server]) -> Iterator[Diagnos
 def _given(document: Document, server: Server) -> Given | None:
     """The one number of GPUs that every variant of a launch is given."""
     found = {
-        min(given_to(document, server.launch, v), key=lambda g: g.count, default=None) for v in server.launch.variants
+        min(given_to(server.launch, v, text_before(document)), key=lambda g: g.count, default=None)
+        for v in server.launch.variants
     }
     return found.pop() if len(found) == 1 else None
 

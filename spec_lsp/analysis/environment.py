@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import chain
 
 from spec_lsp.analysis.builds import own_launcher
 from spec_lsp.analysis.report import Diagnostic, Remedy
@@ -48,12 +47,16 @@ class Spot:
     whole: Place
 
 
+def sets_variables(launch: Launch) -> bool:
+    """Whether a launch is given variables of SGLang's: a glance, at each keystroke."""
+    ours = (name for v in launch.variants if v.env for name in v.env if name.startswith(("SGLANG_", "SGL_")))
+    return launch.program in ("launch_server", "serve", "bench") and any(map(_OURS.fullmatch, ours))
+
+
 def variables_of(document: Document, launch: Launch, index: int, assumed: Assumed) -> list[Diagnostic]:
     """What is to be told of the launch's `SGLANG_*` variables, each once however many variants set it."""
-    if launch.program not in ("launch_server", "serve", "bench"):
+    if not sets_variables(launch):
         return []
-    if not any(map(_OURS.fullmatch, chain.from_iterable(v.env for v in launch.variants))):
-        return []  # as a rule, at each keystroke
     found: dict[tuple[str, Place], Diagnostic] = {}
     ahead = _ahead(launch, assumed)
     own = _own(document, launch, assumed)

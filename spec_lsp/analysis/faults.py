@@ -44,4 +44,4 @@ def unjudged(launch: Launch) -> LaunchReport:
     """The report of a launch that could not be judged: without a verdict, and as if nothing were known of its words."""
     world = World(newest(), None)
     run = Run(launch.variants[0], world, Binding(load(world.release), {}), None)
-    return LaunchReport(launch, (world,), lambda: run)
+    return LaunchReport(lambda: launch, (world,), lambda: run)

@@ -35,13 +35,17 @@ class Given:
     place: Place
 
 
+Before = Callable[[Clue], str]
+"""The characters in front of a clue; none where it stands in another document than the launch."""
+
+
 def gpu_count_of(
-    document: Document, launch: Launch, index: int, verdict: Verdict, bind: Callable[[int], Binding]
+    launch: Launch, index: int, verdict: Verdict, bind: Callable[[int], Binding], before: Before
 ) -> list[Diagnostic]:
     """One warning where every way to run the launch needs more GPUs on a node than it is given. `bind` binds a variant's words."""
     if launch.program not in ("launch_server", "serve"):
         return []
-    shown = [min(given_to(document, launch, v), key=lambda g: g.count, default=None) for v in launch.variants]
+    shown = [min(given_to(launch, v, before), key=lambda g: g.count, default=None) for v in launch.variants]
     if None in shown:
         return []
     judged = {j.variant: j.binding for j in verdict.runs if j.world.release == verdict.main.world.release}
@@ -60,7 +64,7 @@ def gpu_count_of(
     settings = [binding.settings[f] for f in _SIZES if f in binding.settings]
     sizes = [s for s in settings if s.value != 1] or settings
     place = setting_place(sizes[0])
-    if place.document != document.name:
+    if place.document != launch.place.document:
         place = launch.place
     flags = " ".join(s.spelled for s in sizes)
     message = f"`{flags}` needs {needed} GPUs on a node, but `{given.text}` gives {given.count}: SGLang fails while it starts."
@@ -102,7 +106,26 @@ def _replicas(binding: Binding, verdict: Verdict) -> int:
 # --- what is given -----------------------------------------------------------------------------------------------------
 
 
-def given_to(document: Document, launch: Launch, variant: Variant) -> Iterator[Given]:
+def counts_gpus(launch: Launch) -> list[Clue]:
+    """The clues that may say how many GPUs a launch is given: a glance, at each keystroke."""
+    return [c for c in launch.clues if c.kind in ("gpu", "gpu-count")]
+
+
+def text_before(document: Document) -> Before:
+    """What stands in front of clues whose places are those in the document's text."""
+
+    def before(clue: Clue) -> str:
+        at = clue.place.start
+        return document.text[max(at - BEFORE, 0) : at] if clue.place.document == document.name else ""
+
+    return before
+
+
+BEFORE = 48
+"""Characters in front of a count that are looked at for its option."""
+
+
+def given_to(launch: Launch, variant: Variant, before: Before) -> Iterator[Given]:
     """What the document says of the GPUs the launch can see."""
     for name in _VISIBLE:
         word = variant.env.get(name)
@@ -111,7 +134,7 @@ def given_to(document: Document, launch: Launch, variant: Variant) -> Iterator[G
     nodes = [c.text for c in launch.clues if c.kind == "nodes"]
     one_node = not nodes or all(n.strip() == "1" for n in nodes)
     for clue in launch.clues:
-        written = _written(document, clue)
+        written = _written(clue, before)
         option = written.rstrip("=: \t")
         if option in _ON_A_NODE or (option in _IN_ALL and one_node):
             count = counted(clue.text)
@@ -132,11 +155,11 @@ _OPTION = expression(
 )
 
 
-def _written(document: Document, clue: Clue) -> str:
+def _written(clue: Clue, before: Before) -> str:
     """The option a count is given to, as written before it: Slurm's `--gpus-per-task` means something else than `--gres`."""
-    if clue.kind not in ("gpu", "gpu-count") or clue.place.document != document.name:
+    if clue.kind not in ("gpu", "gpu-count"):
         return ""
-    found = _OPTION.search(document.text[max(clue.place.start - 48, 0) : clue.place.start])
+    found = _OPTION.search(before(clue))
     return found[0].rstrip("\"'[{ \t\r\n").replace('"', "").replace("'", "") if found else ""
 
 

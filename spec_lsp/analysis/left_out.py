@@ -4,31 +4,64 @@ can be read."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from itertools import pairwise
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain, pairwise
+from typing import Literal
 
 from spec_lsp.analysis.inputs import Workspace
-from spec_lsp.analysis.report import Diagnostic, LaunchReport
+from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import FILE_LEFT_OUT
 from spec_lsp.syntax.launch import Document, Launch, Variant
 from spec_lsp.syntax.word import Place, Word
 
+Kind = Literal["file", "model"]
+Named = tuple[Kind, str]
+"""A file or a model, by its path."""
 
-def files_left_out(document: Document, launches: Sequence[LaunchReport], workspace: Workspace) -> list[Diagnostic]:
-    """What is said of sourced files, of other files that the document includes, and of `--config` files, where each is named."""
+
+def files_left_out(document: Document, named: Iterable[Iterable[Named]], workspace: Workspace) -> list[Diagnostic]:
+    """What is said of sourced files, of other files that the document includes, and of `--config` files and models, where each is named.
+    `named` is what each launch names, in their order."""
+    each = dict.fromkeys(chain.from_iterable(named))
+    gone: dict[Named, str] = {n: why for n in each if (why := _left_out(n, document, workspace))}
     found: dict[tuple[str, Place], Diagnostic] = {}
-    flags = [(r.launch, pairs) for r in launches for v in r.launch.variants if (pairs := _naming(v))]
-    for path, place in (*_included(document), *_configurations(flags)):
-        if workspace.read(document.name, path) is None and (why := workspace.left_out(document.name, path)):
-            message = f"`{path}` {why}, so spec-lsp does not read it: what it sets is unknown."
-            key = f"{FILE_LEFT_OUT.name}:{path}"
-            found.setdefault((path, place), Diagnostic(FILE_LEFT_OUT, FILE_LEFT_OUT.severity, message, place, key))
-    for path, place in _models(flags):
-        if workspace.model(document.name, path) is None and (why := workspace.unreadable_model(document.name, path)):
-            message = f"The config.json of `{path}` {why}, so spec-lsp does not read it: what the model is is unknown."
-            key = f"{FILE_LEFT_OUT.name}:{path}"
-            found.setdefault((path, place), Diagnostic(FILE_LEFT_OUT, FILE_LEFT_OUT.severity, message, place, key))
+    for path, place in _included(document):
+        if why := _left_out(("file", path), document, workspace):
+            found.setdefault((path, place), _diagnostic("file", path, why, place))
+    for launch in document.launches if gone else ():
+        for kind, path, place in _places(launch):
+            if (kind, path) in gone:
+                found.setdefault((path, place), _diagnostic(kind, path, gone[kind, path], place))
     return list(found.values())
+
+
+def _left_out(named: Named, document: Document, workspace: Workspace) -> str:
+    """Why what a path names is not read, as what is said of it; empty where it is, or where there is no reason to give."""
+    kind, path = named
+    if kind == "file":
+        return "" if workspace.read(document.name, path) is not None else workspace.left_out(document.name, path)
+    return "" if workspace.model(document.name, path) is not None else workspace.unreadable_model(document.name, path)
+
+
+def _diagnostic(kind: Kind, path: str, why: str, place: Place) -> Diagnostic:
+    what, subject = (
+        ("what it sets", f"`{path}`") if kind == "file" else ("what the model is", f"The config.json of `{path}`")
+    )
+    message = f"{subject} {why}, so spec-lsp does not read it: {what} is unknown."
+    return Diagnostic(FILE_LEFT_OUT, FILE_LEFT_OUT.severity, message, place, f"{FILE_LEFT_OUT.name}:{path}")
+
+
+def named_by(launch: Launch) -> frozenset[Named]:
+    """The files and models that a launch names."""
+    return frozenset((kind, path) for kind, path, _ in _places(launch))
+
+
+def _places(launch: Launch) -> Iterator[tuple[Kind, str, Place]]:
+    for variant in launch.variants:
+        pairs = _naming(variant)
+        if pairs and launch.program != "config":
+            yield from (("file", path, place) for path, place in _configurations(launch, pairs))
+        yield from (("model", path, place) for path, place in _models(pairs))
 
 
 def _included(document: Document) -> Iterator[tuple[str, Place]]:
@@ -45,12 +78,12 @@ def _named_at(text: str, path: str) -> tuple[int, int]:
     return found.span(1) if found else (0, 0)
 
 
-Flags = Sequence[tuple[Launch, Sequence[tuple[Word, Word]]]]
-"""What may be a flag that names a file, each with the word behind it, of each way of each launch."""
+Flags = Sequence[tuple[Word, Word]]
+"""What may be a flag that names a file, each with the word behind it."""
 
 
-def _naming(variant: Variant) -> list[tuple[Word, Word]]:
-    """A glance, at every word and at every keystroke: words of several parts may be such flags, too."""
+def _naming(variant: Variant) -> Flags:
+    """A glance at every word: words of several parts may be such flags, too."""
     return [
         (word, behind)
         for word, behind in pairwise(variant.words)
@@ -58,11 +91,10 @@ def _naming(variant: Variant) -> list[tuple[Word, Word]]:
     ]
 
 
-def _configurations(flags: Flags) -> Iterator[tuple[str, Place]]:
-    for launch, pairs in flags:
-        for flag, path in pairs if launch.program != "config" else ():
-            if flag.text == "--config" and path.text and not _is_written(launch, path.text):
-                yield path.text, path.place_of(0, len(path.text)) or path.place
+def _configurations(launch: Launch, flags: Flags) -> Iterator[tuple[str, Place]]:
+    for flag, path in flags:
+        if flag.text == "--config" and path.text and not _is_written(launch, path.text):
+            yield path.text, path.place_of(0, len(path.text)) or path.place
 
 
 def _is_written(launch: Launch, path: str) -> bool:
@@ -71,12 +103,11 @@ def _is_written(launch: Launch, path: str) -> bool:
 
 def _models(flags: Flags) -> Iterator[tuple[str, Place]]:
     """What stands behind `--model-path` and the flags like it."""
-    for _, pairs in flags:
-        for flag, value in pairs:
-            spelling, equals, joined = (flag.text or "").partition("=")
-            if not spelling.startswith("--") or "model" not in spelling:
-                continue
-            word, path = (flag, joined) if equals else (value, value.text or "")
-            if path and not path.startswith("-"):
-                start = len(word.text or "") - len(path)
-                yield path, word.place_of(start, start + len(path)) or word.place
+    for flag, value in flags:
+        spelling, equals, joined = (flag.text or "").partition("=")
+        if not spelling.startswith("--") or "model" not in spelling:
+            continue
+        word, path = (flag, joined) if equals else (value, value.text or "")
+        if path and not path.startswith("-"):
+            start = len(word.text or "") - len(path)
+            yield path, word.place_of(start, start + len(path)) or word.place

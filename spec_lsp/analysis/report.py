@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, overload
 
 from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.judge import RunResult, Verdict
@@ -30,7 +30,8 @@ class Run:
 class LaunchReport:
     """One launch and its run in the likeliest world (first variant, newest or named release, named hardware or Hopper)."""
 
-    launch: Launch
+    read: Callable[[], Launch]
+    """The launch, made when it is asked for."""
     worlds: tuple[World, ...]
     main: Callable[[], Run]
     """Computed when asked for."""
@@ -39,6 +40,36 @@ class LaunchReport:
     fault of ours kept it from being judged."""
     resolve: Callable[[int, World, Binding], RunResult] | None = None
     """What a variant (by index) would resolve to in a world if its words bound like this."""
+
+    @property
+    def launch(self) -> Launch:
+        return self.read()
+
+
+class Reports(Sequence[LaunchReport]):
+    """The reports of a document's launches, each made when it is asked for."""
+
+    __slots__ = ("_count", "_made", "_make")
+
+    def __init__(self, make: Callable[[int], LaunchReport], count: int) -> None:
+        self._make = make
+        self._count = count
+        self._made: dict[int, LaunchReport] = {}
+
+    def __len__(self) -> int:
+        return self._count
+
+    @overload
+    def __getitem__(self, index: int) -> LaunchReport: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[LaunchReport]: ...
+    def __getitem__(self, index: int | slice) -> LaunchReport | Sequence[LaunchReport]:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(self._count))]
+        index = range(self._count)[index]
+        if index not in self._made:
+            self._made[index] = self._make(index)
+        return self._made[index]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +131,7 @@ class Analysis:
 
     document: Document
     diagnostics: tuple[Diagnostic, ...]
-    launches: tuple[LaunchReport, ...]
+    launches: Sequence[LaunchReport]
     ignored: int = 0
     """How many findings ignore comments silenced."""
     depends_on: frozenset[str] = frozenset()

@@ -54,6 +54,27 @@ class Lines:
         """Characters [start, end) as a protocol range."""
         return {"start": self.position(start), "end": self.position(end)}
 
+    def on_one_line(self, start: int, end: int) -> bool:
+        """Whether no line ends within some characters."""
+        text = self.text
+        return text.find("\n", start, end) < 0 and not (self._carriage and "\r" in text[start:end])
+
+    def written_range(self, start: int, end: int) -> str:
+        """Characters [start, end) as a protocol range in JSON: for the hot path."""
+        a, b = self.position(start), self.position(end)
+        return (
+            f'{{"start":{{"line":{a["line"]},"character":{a["character"]}}},'
+            f'"end":{{"line":{b["line"]},"character":{b["character"]}}}}}'
+        )
+
+    def after(self, start: int, end: int, new: str) -> Lines:
+        """The lines of the text in which `new` stands in place of the characters [start, end)."""
+        made = Lines.__new__(Lines)
+        made._index = self._index.after(start, end, new)
+        made._encoding = self._encoding
+        made._carriage = self._carriage or "\r" in new
+        return made
+
     def offset(self, line: int, units: int) -> int:
         """The offset of a protocol position, clamped to the line and to the text; within a character, its start."""
         return self._index.offset(line, units, self._encoding)

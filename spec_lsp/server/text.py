@@ -47,17 +47,17 @@ class OpenText:
         """Apply the edits of one didChange, in order, each on what the one before made."""
         for change in changes:
             if change.range is None:
-                self.text = change.text
+                self.text, self._lines = change.text, None
             else:
                 self._replace(change.range, change.text)
-            self._lines = None
         self.edits += 1
         self.version = version
 
     def _replace(self, span: tuple[int, int, int, int], text: str) -> None:
         lines = self.lines
         start, end = sorted((lines.offset(*span[:2]), lines.offset(*span[2:])))
-        self.text = self.text[:start] + text + self.text[end:]
+        self._lines = lines.after(start, end, text)
+        self.text = self._lines.text
 
 
 class TextStore:

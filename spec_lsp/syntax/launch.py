@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
@@ -150,7 +150,7 @@ class Document:
 
     name: str
     text: str
-    launches: tuple[Launch, ...] = ()
+    launches: Sequence[Launch] = ()
     problems: tuple[Problem, ...] = ()
     directives: tuple[Directive, ...] = ()
     depends_on: frozenset[str] = field(default_factory=frozenset)

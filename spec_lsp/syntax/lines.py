@@ -33,6 +33,21 @@ class LineIndex:
                 position = text.find("\n", position + 1)
         self._ascii = text.isascii()
 
+    def after(self, start: int, end: int, new: str) -> LineIndex:
+        """The lines of the text in which `new` stands in place of the characters [start, end), without a look at the others."""
+        text = f"{self.text[:start]}{new}{self.text[end:]}"
+        if "\r" in text:
+            return LineIndex(text)
+        made = LineIndex.__new__(LineIndex)
+        made.text = text
+        made._ascii = text.isascii()
+        first, behind = bisect_right(self.starts, start), bisect_right(self.starts, end)
+        shift = len(new) - (end - start)
+        own = [start + i + 1 for i, character in enumerate(new) if character == "\n"]
+        rest = self.starts[behind:]
+        made.starts = [*self.starts[:first], *own, *([at + shift for at in rest] if shift else rest)]
+        return made
+
     def __len__(self) -> int:
         """How many lines there are: one more than line ends."""
         return len(self.starts)

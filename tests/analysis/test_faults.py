@@ -17,7 +17,7 @@ from spec_lsp.interruption import Interrupted
 from tests.analysis.support import NOTHING, PINNED, check
 
 RUN = "python -m sglang.launch_server --model-path x"
-THREE = f"{PINNED}{RUN} --bogus 1\n{RUN} --tp 13\n{RUN} --bogus 3\n"
+THREE = f"{PINNED}{RUN} --bogus 1\nSGLANG_HOST_IP=10.0.0.1 {RUN} --tp 13\n{RUN} --bogus 3\n"
 WHERE = ("judge", "variables_of", "gpu_count_of", "assume")
 """What looks at one launch."""
 

@@ -71,7 +71,7 @@ class FakeEngine:
                         "BAD", Place(read[0], at, at + 3), "config", options, Related(launch.place, "the launch")
                     )
                 )
-        launches = (LaunchReport(launch, (), _no_run),) if text else ()
+        launches = (LaunchReport(lambda: launch, (), _no_run),) if text else ()
         return Analysis(Document(name, text), tuple(found), launches, ignored, frozenset(needs))
 
     def fixes(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -10,14 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.shell import interpreter as interpreter_module
-from spec_lsp.syntax.shell.statements import common_end, common_start, restate, statements
+from spec_lsp.syntax.shell.statements import common_end, common_start, restate, stated, statements
+from spec_lsp.syntax.standing import Launches
 from tests.draws import draws
 from tests.syntax.support import START, check_maps, forget
 
 CORPUS = sorted((Path(__file__).parent.parent / "corpus" / "shell").glob("*.sh"))
 TEXTS = [p.read_text(encoding="utf-8") for p in CORPUS]
+Edit = Callable[[str, random.Random], str]
 TYPED = ["1", "a", " ", "\n", "-", '"', "'", "$X", "#", "\\", "(", ")", "fi\n", "X=1\n"]
 
 
@@ -70,12 +73,16 @@ def test_what_two_texts_have_in_common(a: str, b: str) -> None:
 def test_statements_after_an_edit_are_those_of_the_text(text: str, seed: int) -> None:
     chance = random.Random(seed)
     before, at = text, chance.randrange(len(text) + 1)
+    known = stated(text)
     for _ in range(4):
         after, at = edited(before, at, chance)
-        found = restate(after, before, list(statements(before))).located
-        told = [(s.start, s.text, s.broken) for s in found]
+        found = restate(after, before, known)
+        assert found is not None
+        told = [(start, s.text, s.broken) for s, start in zip(found.parts, found.starts, strict=True)]
         assert told == [(s.start, s.text, s.broken) for s in statements(after)]
-        before = after
+        bases = [s.start for s in found.parts]
+        assert bases == sorted(set(bases))
+        before, known = after, found
 
 
 def fifty(tp: str = "2", page: str = "1") -> str:
@@ -111,6 +118,65 @@ def test_a_keystroke_in_a_launch_runs_that_launch_alone(monkeypatch: pytest.Monk
         assert len(document.launches[50].variants) == 2
         check_maps(document)
     assert ran <= 3
+
+
+def anchored(document: Document) -> list[Launch]:
+    assert isinstance(document.launches, Launches)
+    return list(document.launches.anchored)
+
+
+EDITS: dict[str, Edit] = {
+    "a letter in a comment": lambda text, chance: inserted(text, "# launch 25", chance.choice("xyz ")),
+    "a line above all": lambda text, _: f"# more\n{text}",
+    "a line in the middle": lambda text, _: inserted(text, "# launch 25", "\n"),
+    "a statement in the middle": lambda text, _: inserted(text, "# launch 25", "\nNEW=1\n"),
+    "a word in a launch": lambda text, chance: text.replace(" --tp 9", f" --tp 9{chance.choice('123')}", 1),
+    "a flag in a launch": lambda text, chance: text.replace(" --tp 9", f" --tp 9 --port {chance.randrange(9)}", 1),
+    "an open quote in a launch": lambda text, _: text.replace(" --tp 9", " --tp '9", 1),
+    "a launch in the middle": lambda text, _: inserted(text, "# launch 25", f"\n{START} --tp 7\n"),
+    "a launch less": lambda text, _: text.replace(START + " --tp 9\n", "", 1),
+    "the end": lambda text, _: f"{text}# the end",
+}
+
+
+def inserted(text: str, behind: str, new: str) -> str:
+    at = text.index(behind) + len(behind)
+    return text[:at] + new + text[at:]
+
+
+@pytest.mark.parametrize("edit", EDITS.values(), ids=EDITS)
+@pytest.mark.parametrize("kind", ["plain", "variables", "switches"])
+def test_launches_of_untouched_statements_are_the_very_same_objects(kind: str, edit: Edit) -> None:
+    """Whatever is typed elsewhere, again and again: what is above an edit, and what is below."""
+    given = {"plain": "", "variables": ' --port $P --page $((Q + 1)) "${A[@]}"', "switches": " --x $X"}[kind]
+    head = "P=1\nQ=2\nA=(--a 1)\nif $1; then X=1; else X=2; fi\n"
+    launches = "".join(f"# launch {i}\n{START} --tp {i % 3}{given}\n" for i in range(50))
+    at = launches.index("# launch 25")
+    text = f"{head}{launches[:at]}{START} --tp 9\n{launches[at:]}"
+    chance = random.Random(7)
+    forget()
+    before = anchored(parse("x.sh", text))
+    for _ in range(4):
+        text = edit(text, chance)
+        document = parse("x.sh", text)
+        now = anchored(document)
+        kept = {id(launch) for launch in now}
+        assert [i for i, launch in enumerate(before) if id(launch) not in kept] in ([], [25])
+        check_maps(document)
+        before = now
+
+
+def test_a_script_typed_line_by_line_in_the_middle_is_read_right() -> None:
+    """Also where there is no room left between the bases of its statements."""
+    forget()
+    text, mark = f"A=1\n{START} --tp 1\nB=2\n", "A=1\n"
+    for i in range(200):
+        at = text.index(mark) + len(mark) if i % 2 else text.index("B=2")
+        text = f"{text[:at]}X{i}={i}\n{text[at:]}"
+        document = parse("x.sh", text)
+        if i % 40 == 39:
+            check_maps(document)
+            assert document.launches[0].extent.start == text.index(START)
 
 
 def test_what_every_launch_reads_is_read_by_all(monkeypatch: pytest.MonkeyPatch) -> None:

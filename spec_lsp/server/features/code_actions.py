@@ -100,7 +100,7 @@ class CodeActions:
         A client that does not say means those in the range.
         """
         if any(shown.data == THOSE_IN_RANGE["data"] for shown in params.context.diagnostics):
-            return [one for one in Reporter(self._session).found(name) if _meet(one[0]["range"], params.range)]
+            return list(Reporter(self._session).found(name, lambda told: _meet(told, params.range)))
         chosen: list[tuple[Any, Analysis, Diagnostic]] = []
         for shown in params.context.diagnostics:
             found = self._by_data(shown.data) or self._by_place(name, shown)

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
@@ -40,16 +42,42 @@ SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 UNNECESSARY, DEPRECATED = 1, 2
 
 
-@dataclass(frozen=True, slots=True)
 class Report:
-    """What is said of one document, as objects and as JSON, and a hash of everything that decides it."""
+    """What is said of one document, as JSON, and a hash of everything that decides it."""
 
-    items: list[Item]
-    json: str
-    result_id: str
+    __slots__ = ("_id", "_text", "json")
+
+    def __init__(self, json: str, text: str) -> None:
+        """`text` is the document's."""
+        self.json = json
+        self._text = text
+        self._id = ""
+
+    @property
+    def is_empty(self) -> bool:
+        return self.json == "[]"
+
+    @property
+    def result_id(self) -> str:
+        if not self._id:
+            digest = hashlib.blake2b(self._text.encode("utf-8", "surrogatepass"), digest_size=12)
+            digest.update(self.json.encode())
+            self._id = digest.hexdigest()
+        return self._id
 
 
-NOTHING = Report([], "[]", "closed")
+NOTHING = Report("[]", "")
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A finding as it is told of a document: the analysis it comes from, what it is there, and where it is told."""
+
+    diagnostic: Diagnostic
+    analysis: Analysis | None
+    """None for what is wrong with settings."""
+    place: Place
+    lines: Lines
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -62,14 +90,15 @@ class Reporter:
         """`withholds` says which findings in a document are not told yet."""
         self._session = session
         self._withholds = withholds or (lambda diagnostic, document: False)
+        self._pieces: dict[tuple[object, ...], list[str]] = {}
+        """What findings are written with but for where they stand: the pieces between their ranges."""
 
     def report(self, name: str) -> Report:
         """All that is said of a document, open or not."""
         fault = self._session.fault(name) if self._session.tried(name) is None else None
-        items = [_fault(fault)] if fault is not None else []
-        items += self._of_settings(name)
-        items += (item for item, _, _ in self.found(name))
-        items += self._session.asked.get(name, ())
+        items = [written(_fault(fault))] if fault is not None else []
+        items += map(self._written, [*self._of_settings(name), *self._found(name)])
+        items += map(written, self._session.asked.get(name, ()))
         text = self._session.text(name)
         return _report(items, text.text if text else "")
 
@@ -80,47 +109,40 @@ class Reporter:
             return None
         text, analysis = read
         lines = Lines(text, self._session.client.encoding)
-        items = [
-            self._item(diagnostic, analysis, diagnostic.place, lines)
-            if diagnostic.place.document == name
-            else self._at_launch(diagnostic, analysis, lines)
-            for diagnostic in analysis.diagnostics
-        ]
-        return _report(items, text)
+        return _report((self._written(self._told(d, analysis, name, lines)) for d in analysis.diagnostics), text)
 
-    def _of_settings(self, name: str) -> Iterator[Item]:
+    def found(self, name: str, meets: Callable[[Range], bool]) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
+        """The findings that are told of a document in some ranges: each as it is told, the analysis it comes from, and what it is there."""
+        for one in self._found(name):
+            if one.analysis is not None and meets(_told_at(one)):
+                yield self._item(one), one.analysis, one.diagnostic
+
+    def _of_settings(self, name: str) -> Iterator[Finding]:
         """What cannot be used of a document with settings."""
         flaws = self._session.settings_flaws(name)
         lines = self._session.lines(name) if flaws else None
-        return (self._item(flaw, None, flaw.place, lines) for flaw in flaws if lines is not None)
+        return (Finding(flaw, None, flaw.place, lines) for flaw in flaws if lines is not None)
 
-    def found(self, name: str) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
-        """Each finding that is told of a document: as it is told, the analysis it comes from, and what it is there."""
+    def _found(self, name: str) -> Iterator[Finding]:
+        """Each finding that is told of a document."""
         lines = self._session.lines(name)
         if lines is None:
             return
         users = self.users(name)
-        seen: set[tuple[str, str]] = set()
         own = self._session.tried(name)
-        if own is not None:
-            for diagnostic in own.diagnostics:
-                if self._withholds(diagnostic, name):
-                    continue
-                if diagnostic.place.document != name:
-                    yield self._at_launch(diagnostic, own, lines), own, diagnostic
-                elif not (users and _of_config_alone(diagnostic, own)):
-                    yield self._item(diagnostic, own, diagnostic.place, lines), own, diagnostic
+        for diagnostic in own.diagnostics if own is not None else ():
+            alone = users and diagnostic.place.document == name and _of_config_alone(diagnostic, own)
+            if own is not None and not alone and not self._withholds(diagnostic, name):
+                yield self._told(diagnostic, own, name, lines)
+        seen: set[tuple[str, Place]] = set()
         for user in users:
             analysis = self._session.tried(user)
-            if analysis is None:
-                continue
-            for diagnostic in analysis.diagnostics:
+            for diagnostic in analysis.diagnostics if analysis is not None else ():
                 if diagnostic.place.document == name and not self._withholds(diagnostic, name):
-                    item = self._item(diagnostic, analysis, diagnostic.place, lines)
-                    key = (diagnostic.rule.name, str(item["range"]))
+                    key = (diagnostic.rule.name, diagnostic.place)
                     if key not in seen:
                         seen.add(key)
-                        yield item, analysis, diagnostic
+                        yield Finding(diagnostic, analysis, diagnostic.place, lines)
 
     def users(self, name: str) -> list[str]:
         """The other open documents with launches that read this one, in order of their names."""
@@ -128,16 +150,40 @@ class Reporter:
             self._session.tried(text.name)
         return sorted(self._session.dependants(name))
 
-    def _at_launch(self, diagnostic: Diagnostic, analysis: Analysis, lines: Lines) -> Item:
-        """A finding that lies in another file, told at the launch that uses the file."""
-        launch = analysis.launches[diagnostic.launch or 0].launch if analysis.launches else None
-        place = launch.place if launch else diagnostic.place
-        return self._item(diagnostic, analysis, place, lines)
+    def _told(self, diagnostic: Diagnostic, analysis: Analysis, name: str, lines: Lines) -> Finding:
+        """A finding of a document's own; one that lies in another file, told at the launch that uses the file."""
+        if diagnostic.place.document == name or not analysis.launches:
+            return Finding(diagnostic, analysis, diagnostic.place, lines)
+        return Finding(diagnostic, analysis, analysis.launches[diagnostic.launch or 0].launch.place, lines)
 
-    def _item(self, diagnostic: Diagnostic, analysis: Any, place: Place, lines: Lines) -> Item:
-        client = self._session.client
+    def _written(self, finding: Finding) -> str:
+        """A finding as JSON: what is said of it is written once, and only where it stands each time anew."""
+        d, related = finding.diagnostic, self._related(finding)
+        documents = tuple([(message, place.document) for place, message in related])
+        of = finding.analysis.document.name if finding.analysis is not None else ""
+        key = (d.rule.name, d.severity, d.message, d.key, d.unnecessary, d.deprecated, of, documents)
+        pieces = self._pieces.get(key)
+        if pieces is None:
+            if len(self._pieces) >= MAX_PIECES:
+                self._pieces.clear()
+            pieces = self._pieces[key] = written(self._item_at(finding, related, _SOMEWHERE)).split(_SOMEWHERE_WRITTEN)
+        if not related:
+            return f"{pieces[0]}{_told_at_written(finding)}{pieces[1]}"
+        ranges = [_told_at_written(finding)]
+        for place, _ in related:
+            lines = finding.lines if place.document == finding.place.document else self._session.lines(place.document)
+            ranges.append(lines.written_range(place.start, place.end) if lines is not None else "")
+        return "".join(chain.from_iterable(zip(pieces, [*ranges, ""], strict=True)))
+
+    def _item(self, finding: Finding) -> Item:
+        item: Item = json.loads(self._written(finding))
+        return item
+
+    def _item_at(self, finding: Finding, related: Sequence[tuple[Place, str]], somewhere: object) -> Item:
+        """A finding as the protocol writes it, with `somewhere` for each range in it."""
+        client, diagnostic = self._session.client, finding.diagnostic
         item: Item = {
-            "range": _told_at(diagnostic, place, lines),
+            "range": somewhere,
             "severity": SEVERITY[diagnostic.severity],
             "code": diagnostic.rule.name,
             "source": "spec-lsp",
@@ -152,45 +198,61 @@ class Reporter:
             item["tags"] = tags
         if client.code_description and (page := rule_url(diagnostic.rule.name)) is not None:
             item["codeDescription"] = {"href": page}
-        if client.related_information:
-            related = self._related(diagnostic, place)
-            if related:
-                item["relatedInformation"] = related
-        if client.diagnostic_data and analysis is not None:
-            item["data"] = {"key": diagnostic.key, "document": analysis.document.name}
+        if related:
+            item["relatedInformation"] = [
+                {"location": {"uri": self._session.uri(where.document), "range": somewhere}, "message": message}
+                for where, message in related
+            ]
+        if client.diagnostic_data and finding.analysis is not None:
+            item["data"] = {"key": diagnostic.key, "document": finding.analysis.document.name}
         return item
 
-    def _related(self, diagnostic: Diagnostic, place: Place) -> list[dict[str, Any]]:
+    def _related(self, finding: Finding) -> list[tuple[Place, str]]:
+        """The other places of a finding, of documents whose lines are known."""
+        diagnostic, place = finding.diagnostic, finding.place
+        if not self._session.client.related_information or (not diagnostic.related and diagnostic.place is place):
+            return []
         told = [(r.place, r.message) for r in diagnostic.related if r.place != place]
         if diagnostic.place != place:
             told.insert(0, (diagnostic.place, "the value is written here"))
-        found = []
-        for where, message in told:
-            lines = self._session.lines(where.document)
-            if lines is not None:
-                location = {"uri": self._session.uri(where.document), "range": lines.range(where.start, where.end)}
-                found.append({"location": location, "message": message})
-        return found
+        return [
+            (where, message)
+            for where, message in told
+            if where.document == place.document or self._session.lines(where.document) is not None
+        ]
 
 
-def _told_at(diagnostic: Diagnostic, place: Place, lines: Lines) -> Range:
-    """Where a finding is underlined: at the flag, on one line, where its value stands on the next. What has no effect is shown whole."""
-    end = min(place.end, lines.span(lines.line_at(place.start))[1])
-    if diagnostic.launch is None or diagnostic.unnecessary or end == place.end:
-        return lines.range(place.start, place.end)
-    words = lines.text[place.start : end].rstrip(BETWEEN_LINES)
-    return lines.range(place.start, place.start + len(words) if words else place.end)
+MAX_PIECES = 4_096
+_SOMEWHERE = "\0somewhere"
+_SOMEWHERE_WRITTEN = written(_SOMEWHERE)
+"""Stands for a range: no text of ours has a NUL in it, and in a longer text the quotes around it are escaped."""
+
+
+def _told_span(finding: Finding) -> tuple[int, int]:
+    """The characters that are underlined: those at the flag, on one line, where its value stands on the next. What has no effect is shown
+    whole."""
+    diagnostic, (_, start, end), lines = finding.diagnostic, finding.place, finding.lines
+    if diagnostic.launch is None or diagnostic.unnecessary or lines.on_one_line(start, end):
+        return start, end
+    first = min(end, lines.span(lines.line_at(start))[1])
+    words = lines.text[start:first].rstrip(BETWEEN_LINES)
+    return start, start + len(words) if words and first < end else end
+
+
+def _told_at(finding: Finding) -> Range:
+    return finding.lines.range(*_told_span(finding))
+
+
+def _told_at_written(finding: Finding) -> str:
+    return finding.lines.written_range(*_told_span(finding))
 
 
 BETWEEN_LINES = " \t\\`,"
 """What stands between a flag and the end of its line where its value is on the next: continuations, and commas of lists."""
 
 
-def _report(items: list[Item], text: str) -> Report:
-    digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12)
-    text_of_items = written(items)
-    digest.update(text_of_items.encode())
-    return Report(items, text_of_items, digest.hexdigest())
+def _report(items: Iterable[str], text: str) -> Report:
+    return Report(f"[{','.join(items)}]", text)
 
 
 def _fault(fault: Exception) -> Item:
@@ -204,9 +266,9 @@ def _fault(fault: Exception) -> Item:
     }
 
 
-def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis) -> bool:
+def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis | None) -> bool:
     """Whether this is said of a `--config` file read by itself: the launches that use it know better."""
-    if diagnostic.launch is None or diagnostic.launch >= len(analysis.launches):
+    if analysis is None or diagnostic.launch is None or diagnostic.launch >= len(analysis.launches):
         return False
     return analysis.launches[diagnostic.launch].launch.program == "config"
 
@@ -227,7 +289,7 @@ class Diagnostics:
         self._affected: dict[str, None] = {}
         """Documents to look at again: those edited, and those that something around them was."""
         self._scheduled = False
-        self._sent: dict[str, tuple[OpenText | None, int, list[Item]]] = {}
+        self._sent: dict[str, tuple[OpenText | None, int, str]] = {}
         """What was last pushed, by document: of which text (None: it was not open) after which edit, and what."""
         self._targets: dict[str, set[str]] = {}
         """For each open document the others in which it has findings, or which it reads."""
@@ -325,11 +387,11 @@ class Diagnostics:
     def _publish(self, name: str, uri: str) -> None:
         text = self._session.text(name)
         report = self.reporter.report(name) if text or self._is_target(name) else NOTHING
-        said = (text, text.edits if text else 0, report.items)
-        if said == self._sent.get(name, (None, 0, [])):
+        said = (text, text.edits if text else 0, report.json)
+        if said == self._sent.get(name, (None, 0, NOTHING.json)):
             return
         self._sent[name] = said
-        if text is None and not report.items:
+        if text is None and report.is_empty:
             del self._sent[name]
         version = f',"version":{written(text.version)}' if text is not None and text.version is not None else ""
         params = f'{{"uri":{written(uri)},"diagnostics":{report.json}{version}}}'

@@ -62,7 +62,7 @@ class WorkspaceDiagnostics:
         async with _Progress(self._ls, params.work_done_token) as progress:
             async for name, report in self._reports(progress):
                 uri, last = previous.pop(name, (self._session.uri(name), None))
-                if last is None and not report.items:
+                if last is None and report.is_empty:
                     continue
                 item = _as_json(uri, report, last)
                 if token is None:

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 
 from spec_lsp.expressions import expression
 from spec_lsp.syntax.directives import MARK, directives_in
-from spec_lsp.syntax.launch import Directive, Document
+from spec_lsp.syntax.launch import Directive, Document, Problem
+from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.clues import script_clues
-from spec_lsp.syntax.shell.continuations import broken_continuations
+from spec_lsp.syntax.shell.continuations import broken_continuations, reach
 from spec_lsp.syntax.shell.interpreter import Interpreter
-from spec_lsp.syntax.shell.launches import tell
+from spec_lsp.syntax.shell.launches import Told, tell
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.rereading import Reading, run_again
 from spec_lsp.syntax.shell.sourced import SourcedFiles
-from spec_lsp.syntax.shell.statements import Located, Restated, assigned_in, restate, statements
+from spec_lsp.syntax.shell.statements import Restated, assigned_in, restate, stated
 from spec_lsp.syntax.shell.streams import written_files
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
+from spec_lsp.syntax.source import FileSource
+from spec_lsp.syntax.standing import Launches, Standing, anchored_clues
+from spec_lsp.syntax.word import Place
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
 
@@ -39,42 +43,74 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     """All launches of a script, with those of files it sources where these start one."""
     files = SourcedFiles(read)
     last = _readings.get(name)
-    restated = Restated(list(statements(text))) if last is None else restate(text, last.text, last.located)
-    located = restated.located
-    run = Interpreter(name, files.load, Memory(), lambda: assigned_in(located), BUILTINS)
+    found = restate(text, last.text, last.stated) if last is not None else None
+    if found is None:
+        last, found = None, stated(text)
+    parts = found.parts
+    standing = Standing(name, [p.start for p in parts], [len(p.text) for p in parts], found.starts, len(text))
+    run = Interpreter(name, files.load, Memory(), lambda: assigned_in(parts), BUILTINS)
     run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
-    run.too_deep = "sglang" in text and any(s.deep for s in located)
-    reading = Reading(text, located, run, files, any(s.broken for s in located))
-    run_again(reading, last, restated, name)
-    clues = (*script_clues(name, text), *run.clues)
+    run.too_deep = "sglang" in text and any(s.deep for s in parts)
+    reading = Reading(text, found, run, files, any(s.broken for s in parts))
+    run_again(reading, last, name)
+    clues = (*anchored_clues(script_clues(name, text), standing), *run.clues)
     memory = last.run.memory_left if last is not None else Memory()
-    told = {key: tell(found, clues, memory.launches.get(key)) for key, found in run.launches.items()}
-    run.memory_left.launches = told
+    clues = memory.around if clues == memory.around else clues
+    told = {key: tell(notes, clues, memory.launches.get(key)) for key, notes in run.launches().items()}
+    run.memory_left.launches, run.memory_left.around = told, clues
+    broken = _broken(reading, memory.unbroken, {**files.texts, name: text}, standing)
     _keep(name, reading)
+    directives = _directives(name, text, found)
+    in_text = Mapped(standing.place)
     return Document(
         name,
         text,
-        tuple(one.launch for one in told.values()),
-        (*broken_continuations(run.starting, {**files.texts, name: text}), *run.problems()),
-        _directives(name, text, located),
+        Launches([one.launch for one in told.values()], standing, directives),
+        (*broken, *run.problems()),
+        directives,
         frozenset(run.sourced),
-        files=tuple(written_files(reading.written, run)),
+        files=tuple(map(in_text.file, written_files(reading.written, run))),
     )
 
 
-def _directives(name: str, text: str, located: Sequence[Located]) -> tuple[Directive, ...]:
+def _broken(
+    reading: Reading, unbroken: Mapping[int, Told], texts: Mapping[str, str], standing: Standing
+) -> list[Problem]:
+    """The broken continuations; commands that were found unbroken are looked at again where lines below them changed."""
+    found: dict[Place, Problem] = {}
+    memory, text, stated = reading.run.memory_left, reading.text, reading.stated
+    low = standing.anchored(reach(text, stated.starts[stated.first - 1] if stated.first else 0))
+    high = stated.parts[stated.behind].start if stated.behind < len(stated.parts) else None
+    for one in memory.launches.values():
+        if one.command is None:
+            continue
+        source = one.command[1]
+        near = (
+            isinstance(source, FileSource)
+            and source.document == standing.document
+            and source.base + len(source.text) >= low
+            and (high is None or source.base <= high)
+        )
+        problems = broken_continuations([one.command], texts, standing) if near or id(one) not in unbroken else ()
+        found.update((p.place, p) for p in problems if p.place not in found)
+        if not problems:
+            memory.unbroken[id(one)] = one
+    return list(found.values())
+
+
+def _directives(name: str, text: str, found: Restated) -> tuple[Directive, ...]:
     """The directives in comments, which stand between statements or inside them."""
     if "spec-lsp" not in text:
         return ()
-    found: list[Directive] = []
+    directives: list[Directive] = []
     position = 0
     if text.startswith(f"{MARK}#"):  # which to a shell is no comment
-        found.extend(directives_in(name, text, 1, text.find("\n") + 1 or len(text)))
-    for statement in located:
-        if position < statement.start:
-            found.extend(directives_in(name, text, position, statement.start))
-        for start, end in statement.statement.comments:
-            found.extend(directives_in(name, text, statement.start + start, statement.start + end))
-        position = statement.start + len(statement.text)
-    found.extend(directives_in(name, text, position, len(text)))
-    return tuple(found)
+        directives.extend(directives_in(name, text, 1, text.find("\n") + 1 or len(text)))
+    for part, begin in zip(found.parts, found.starts, strict=True):
+        if position < begin:
+            directives.extend(directives_in(name, text, position, begin))
+        for start, end in part.statement.comments:
+            directives.extend(directives_in(name, text, begin + start, begin + end))
+        position = begin + len(part.text)
+    directives.extend(directives_in(name, text, position, len(text)))
+    return tuple(directives)

@@ -6,13 +6,14 @@ Bash's reading counts for the launch; what it loses is told here, with the edits
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from spec_lsp.expressions import expression
 from spec_lsp.syntax.launch import Edit, Problem
 from spec_lsp.syntax.shell.ast import Lit, Simple
 from spec_lsp.syntax.source import FileSource, Source, WordSource
+from spec_lsp.syntax.standing import Standing
 from spec_lsp.syntax.word import Place
 
 FLAGS_AFTER_COMMENT = "flags-after-comment"
@@ -27,6 +28,7 @@ FLAG_LINE = expression(r"[ \t]*--?[A-Za-z]")
 FLAG = expression(r"(?<!\S)--?[A-Za-z][\w.-]*")
 
 MAX_LINES = 200
+MAX_PENDING = 20
 
 Span = tuple[int, int]
 Change = tuple[int, int, str]
@@ -54,12 +56,15 @@ class Break:
 
 
 def broken_continuations(
-    commands: Mapping[tuple[Place, Place], tuple[Simple, Source]], texts: Mapping[str, str]
+    commands: Iterable[tuple[Simple, Source]],
+    texts: Mapping[str, str],
+    standing: Standing | None = None,
 ) -> tuple[Problem, ...]:
-    """The broken continuations of the commands that start SGLang."""
+    """The broken continuations of the commands that start SGLang, with places in the texts. `standing` is that
+    of the script itself, where its places are anchored."""
     found: dict[Place, Problem] = {}
-    for node, source in commands.values():
-        start, end, text, placed = _text_of(node, source, texts)
+    for node, source in commands:
+        start, end, text, placed = _text_of(node, source, texts, standing)
         broken = find_break(text, start, end, hidden_comment(node, start - node.start))
         if broken is not None:
             problem = _problem(broken, placed)
@@ -73,18 +78,29 @@ class _Placed:
 
     source: Source
     document: str | None
+    standing: Standing | None
 
     def place(self, start: int, end: int) -> Place:
-        return self.source.place(start, end) if self.document is None else Place(self.document, start, end)
+        if self.document is None:
+            place = self.source.place(start, end)
+            return place if self.standing is None else self.standing.place(place)
+        return Place(self.document, start, end)
 
 
-def _text_of(node: Simple, source: Source, texts: Mapping[str, str]) -> tuple[int, int, str, _Placed]:
+def _text_of(
+    node: Simple, source: Source, texts: Mapping[str, str], standing: Standing | None
+) -> tuple[int, int, str, _Placed]:
     if isinstance(source, FileSource):
         text = texts.get(source.document, "")
-        return source.base + node.start, source.base + node.end, text, _Placed(source, source.document)
+        base = (
+            standing.offset(source.base)
+            if standing is not None and source.document == standing.document
+            else source.base
+        )
+        return base + node.start, base + node.end, text, _Placed(source, source.document, standing)
     assert isinstance(source, WordSource)
     whole = source.statement(0, source.whole)
-    return source.base + node.start, source.base + node.end, source.whole, _Placed(whole, None)
+    return source.base + node.start, source.base + node.end, source.whole, _Placed(whole, None, standing)
 
 
 def hidden_comment(node: Simple, base: int = 0) -> int | None:
@@ -189,6 +205,15 @@ def _missing_break(text: str, start: int, end: int, at: int) -> Break | None:
     return Break(MISSING_BACKSLASH, (last, end), lost, changes, "Add the backslash")
 
 
+def reach(text: str, at: int) -> int:
+    """Up to where commands end, before an edit at an offset, that the edit may lengthen: what ends further above looks at no line of it."""
+    for _ in range(MAX_LINES + MAX_PENDING):
+        at = text.rfind("\n", 0, at)
+        if at < 0:
+            break
+    return max(at, 0)
+
+
 def lost_lines(text: str, end: int) -> Lost:
     """The lines of flags below the line that ends at `end`."""
     lost = Lost(end=end)
@@ -210,7 +235,7 @@ def lost_lines(text: str, end: int) -> Lost:
             lost.end = position + len(line)
         elif not line.strip() or line.lstrip().startswith("#"):
             pending.append((position, after))
-            if len(pending) > 20 or (lost.flags and text[lost.end - 1] != "\\"):
+            if len(pending) > MAX_PENDING or (lost.flags and text[lost.end - 1] != "\\"):
                 break
         else:
             break

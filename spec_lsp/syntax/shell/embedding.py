@@ -113,9 +113,10 @@ class _Run:
     def found(self) -> CommandResult:
         ran = self.interpreter
         clues = (*self.clues, *ran.clues)
+        told = [tell(notes, clues, None) for notes in ran.launches().values()]
         return CommandResult(
-            tuple(tell(one, clues, None).launch for one in ran.launches.values()),
-            (*broken_continuations(ran.starting, self.sourced.texts), *ran.problems()),
+            tuple(one.launch for one in told),
+            (*broken_continuations(filter(None, (one.command for one in told)), self.sourced.texts), *ran.problems()),
             frozenset(ran.sourced),
             tuple(written_files(ran.state.vars, ran)),
             tuple(ran.clues),

@@ -20,7 +20,7 @@ from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.control import ControlFlow
 from spec_lsp.syntax.shell.expand import Expander, written_at
-from spec_lsp.syntax.shell.launches import Key, LaunchSite, Note, Seen, gather
+from spec_lsp.syntax.shell.launches import Key, Note, Seen, gather
 from spec_lsp.syntax.shell.machine import MAX_CALLS, MAX_STEPS, VARIABLES_OF_A_STEP
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.questions import PIP, assigned_names, may_start, name_of, shown, without_escaped_blank
@@ -350,19 +350,9 @@ class Interpreter(ControlFlow):
         why = TOO_MUCH if self.exhausted else TOO_DEEP if self.too_deep else ""
         return (not_read_whole(self.document, why),) if why else ()
 
-    @property
-    def launches(self) -> dict[Key, LaunchSite]:
-        """The launches found, in the order in which they are come to first."""
+    def launches(self) -> dict[Key, list[Note]]:
+        """The visits to each launch that was found, in the order in which they are come to first."""
         return gather([*self.notes, *self.uncalled])
-
-    @property
-    def starting(self) -> dict[Key, tuple[ast.Simple, Source]]:
-        """The statements that start SGLang."""
-        found: dict[Key, tuple[ast.Simple, Source]] = {}
-        for note in (*self.notes, *self.uncalled):
-            if note.node is not None and note.source is not None:
-                found.setdefault(note.key, (note.node, note.source))
-        return found
 
     def note_pins(self, node: ast.Simple, source: Source) -> None:
         """`pip install "sglang[all]==0.5.9"`."""

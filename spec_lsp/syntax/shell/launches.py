@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
@@ -40,7 +39,8 @@ class Seen:
         return Variant(args, dict(self.env), choices, self.files)
 
 
-class Note(NamedTuple):
+@dataclass(slots=True, eq=False)
+class Note:
     """One visit of a run to a command that starts SGLang. `node` and `source`, where a statement starts it."""
 
     program: Program
@@ -57,27 +57,23 @@ class Note(NamedTuple):
     carrier: Place | None = None
     """The statement that runs a text which comes through variables: where such a text stands depends on the way taken."""
     ways: Ways = "all"
+    key: Key = field(init=False)
+    """What tells launches apart: where the last of their first words is written, and the command where that is elsewhere.
 
-    @property
-    def guessed(self) -> bool:
-        return (
-            self.seen.action is not None
-            and isinstance(self.seen.action, commands.Started)
-            and self.seen.action.around.guessed
-        )
+    How far a command reaches does not tell: a text that is put together starts and ends elsewhere on each way.
+    """
+    guessed: bool = field(init=False)
 
-    @property
-    def key(self) -> Key:
-        """What tells launches apart: where the last of their first words is written, and the command where that is elsewhere.
-
-        How far a command reaches does not tell: a text that is put together starts and ends elsewhere on each way.
-        """
+    def __post_init__(self) -> None:
+        action = self.seen.action
+        self.guessed = isinstance(action, commands.Started) and action.around.guessed
         if self.carrier is not None:
-            return self.place, self.carrier
-        if self.extent.contains(self.place):
+            self.key = self.place, self.carrier
+        elif self.extent.contains(self.place):
             end = Place(self.place.document, self.place.end, self.place.end)
-            return end, end
-        return self.place, self.extent
+            self.key = end, end
+        else:
+            self.key = self.place, self.extent
 
 
 @dataclass(slots=True, eq=False)
@@ -92,15 +88,15 @@ class LaunchSite:
     ways: Ways = "all"
 
 
-def gather(notes: Iterable[Note]) -> dict[Key, LaunchSite]:
-    """The launches that a run came to, in order. What an unknown command is given counts where nothing else starts it."""
-    all_ = list(notes)
-    started = {note.place for note in all_ if not note.guessed}
+def gather(notes: Sequence[Note]) -> dict[Key, list[Note]]:
+    """The visits of a run to each launch, in order. What an unknown command is given counts where nothing else starts it."""
+    if any(note.guessed for note in notes):
+        started = {note.place for note in notes if not note.guessed}
+        notes = [note for note in notes if not (note.guessed and note.place in started)]
     visits: dict[Key, list[Note]] = {}
-    for note in all_:
-        if not (note.guessed and note.place in started):
-            visits.setdefault(note.key, []).append(note)
-    return {key: _gathered(own) for key, own in visits.items()}
+    for note in notes:
+        visits.setdefault(note.key, []).append(note)
+    return visits
 
 
 def _gathered(notes: Sequence[Note]) -> LaunchSite:
@@ -123,24 +119,36 @@ def _gathered(notes: Sequence[Note]) -> LaunchSite:
 class Told:
     """A launch of the last reading, with what it was made from."""
 
+    notes: list[Note]
     visits: list[Visit]
+    around: tuple[Clue, ...]
+    """The clues that are the whole script's."""
     clues: tuple[Clue, ...]
     launch: Launch
+    command: tuple[ast.Simple, Source] | None = field(init=False)
+    """The statement that starts it."""
+
+    def __post_init__(self) -> None:
+        started = ((n.node, n.source) for n in self.notes if n.node is not None and n.source is not None)
+        self.command = next(started, None)
 
 
-def tell(found: LaunchSite, clues: Sequence[Clue], last: Told | None) -> Told:
-    """The launch, the very one of the last reading if nothing about it has changed."""
-    own = tuple(dict.fromkeys((*found.clues, *clues)))
+def tell(notes: list[Note], around: tuple[Clue, ...], last: Told | None) -> Told:
+    """The launch that notes are of, the very one of the last reading if nothing about it has changed."""
+    if last is not None and last.around is around and last.notes == notes:
+        return last
+    found = _gathered(notes)
+    own = tuple(dict.fromkeys((*found.clues, *around)))
     if (
         last is not None
         and last.clues == own
         and last.launch.ways == found.ways
         and _same_visits(last.visits, found.visits)
     ):
-        return Told(found.visits, own, last.launch)
+        return Told(notes, found.visits, around, own, last.launch)
     variants = distinct(found.visits)
     launch = Launch(found.program, found.place, found.extent, variants, "shell", own, ways=found.ways)
-    return Told(found.visits, own, launch)
+    return Told(notes, found.visits, around, own, launch)
 
 
 def _same_visits(a: Sequence[Visit], b: Sequence[Visit]) -> bool:

@@ -107,6 +107,8 @@ class Machine(ABC):
         self.printed: dict[tuple[int, int], Any] = {}
         self.capturing = 0
         self.assigned: frozenset[str] | None = None
+        self.assignments: dict[str, bool] = {}
+        """Whether the script sets a variable somewhere, of those of which that was asked."""
         self.wrote_files = False
         self.steps = 0
         self.evaluations = 0
@@ -242,10 +244,10 @@ class Machine(ABC):
         return self.assigned
 
     def sets(self, name: str) -> bool:
-        assigned = self.all_assigned()
+        found = self.assignments[name] = name in self.all_assigned()
         if self.reads is not None:
-            self.reads["=" + name] = name in assigned
-        return name in assigned
+            self.reads["=" + name] = found
+        return found
 
     def new_point(self, place: Place, labels: Sequence[str]) -> Point:
         turn = (place, tuple(labels))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.shell.launches import Told
 from spec_lsp.syntax.shell.values import Fork, Point
 from spec_lsp.syntax.word import Place
@@ -51,6 +52,10 @@ class Memory:
     points: dict[Any, Point] = field(default_factory=dict)
     results: dict[tuple[int, int, str], list[Remembered]] = field(default_factory=dict)
     launches: dict[tuple[Place, Place], Told] = field(default_factory=dict)
+    around: tuple[Clue, ...] = ()
+    """The clues that are the whole script's."""
+    unbroken: dict[int, Told] = field(default_factory=dict)
+    """The launches whose commands go on as far as they look, by identity."""
 
 
 def same(a: Any, b: Any) -> bool:

@@ -11,6 +11,7 @@ from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.questions import assigned_names
 from spec_lsp.syntax.shell.scanner import NestedTooDeep, ShellSyntaxError
 from spec_lsp.syntax.shell.skeleton import Statement, parse_statement
+from spec_lsp.syntax.standing import bases_between, first_bases
 
 TRIVIA = expression(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
 LOGICAL_LINE = expression(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")
@@ -23,7 +24,8 @@ MAX_FAILED_CHARACTERS = 400_000
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A statement and where it starts. `broken`: it was read line by line, since bash refuses it or, `deep`, we cannot follow it."""
+    """A statement and where it starts: at a character of its text, or at the base that its places count from. `broken`: it was read line by
+    line, since bash refuses it or, `deep`, we cannot follow it."""
 
     statement: Statement
     start: int
@@ -92,49 +94,90 @@ def assigned_in(located: Iterable[Located]) -> frozenset[str]:
 class Restated:
     """The statements of a changed text beside those of the text before.
 
-    The characters [start, end) of the old text were replaced, which moves what is behind by `shift`. Statements [0, first) are the
-    old ones; those from `behind` on are the old ones from `behind_before` on, moved.
+    `parts` start at their bases (see `standing`), `starts` says where each stands in the text. Parts [0, first) are the old ones; those
+    from `behind` on are the old ones from `behind_before` on.
     """
 
-    located: Sequence[Located]
+    parts: Sequence[Located]
+    starts: Sequence[int]
     first: int = 0
     behind: int = 0
     behind_before: int = 0
-    start: int = 0
-    end: int = 0
-    shift: int = 0
 
 
-def restate(text: str, old: str, before: Sequence[Located]) -> Restated:
-    """The statements of `text`, where those of `old` were `before`."""
+def stated(text: str) -> Restated:
+    """The statements of a text that is read for the first time."""
+    located = list(statements(text))
+    bases = first_bases(len(located))
+    return Restated(list(map(_based, located, bases)), [one.start for one in located])
+
+
+def restate(text: str, old: str, before: Restated) -> Restated | None:
+    """The statements of `text`, where those of `old` were `before`: of the others the very same parts. None where there is no room left
+    for the bases of new ones."""
+    parts, starts = before.parts, before.starts
     start = common_start(old, text)
-    tail = common_end(old, text, min(len(old), len(text)) - start)
-    end, shift = len(old) - tail, len(text) - len(old)
-    broken = [i for i, one in enumerate(before) if one.broken]
-    first = bisect_right(before, start, key=lambda one: one.start + len(one.text))
+    shift = len(text) - len(old)
+    end = len(old) - common_end(old, text, min(len(old), len(text)) - start)
+    broken = [i for i, one in enumerate(parts) if one.broken]
+    first = bisect_right(range(len(parts)), start, key=lambda i: starts[i] + len(parts[i].text))
     first = min([first, *broken[:1]])
-    if first and not ends_there(before[first - 1].text):
+    if first and not ends_there(parts[first - 1].text):
         first -= 1
-    located = list(before[:first])
-    position = located[-1].start + len(located[-1].text) if located else 0
+    position = starts[first - 1] + len(parts[first - 1].text) if first else 0
+    new: list[Located] = []
+    same = len(parts)
     for one in statements(text, position):
-        same = bisect_left(before, one.start - shift, key=lambda other: other.start)
-        known = one.start >= end + shift and same < len(before) and before[same].start == one.start - shift
-        if known and (not broken or same > broken[-1]):
-            behind = len(located)
-            located += before[same:] if not shift else [_moved(other, shift) for other in before[same:]]
-            return Restated(located, first, behind, same, start, end, shift)
-        located.append(one)
-    return Restated(located, first, len(located), len(before), start, end, shift)
+        at = bisect_left(starts, one.start - shift)
+        known = (
+            first <= at < len(parts)
+            and starts[at] == one.start - shift
+            and _goes_on(text, one, old, parts[at], end + shift)
+        )
+        if known and (not broken or at > broken[-1]):
+            same = at
+            break
+        new.append(one)
+    bases = _bases(parts, first, same, len(new))
+    if bases is None:
+        return None
+    return Restated(
+        [*parts[:first], *map(_based, new, bases), *parts[same:]],
+        [
+            *starts[:first],
+            *(one.start for one in new),
+            *([at + shift for at in starts[same:]] if shift else starts[same:]),
+        ],
+        first,
+        first + len(new),
+        same,
+    )
+
+
+def _goes_on(text: str, one: Located, old: str, other: Located, behind: int) -> bool:
+    """Whether two texts are the same from two statements on: an edit ends at `behind`, or within statements that read the same."""
+    return one.start >= behind or (
+        one.text == other.text and text[one.start :] == old[len(old) - len(text) + one.start :]
+    )
+
+
+def _bases(parts: Sequence[Located], first: int, same: int, count: int) -> list[int] | None:
+    """The bases of `count` parts in place of [first, same): those of the old ones, so that what stands in front of an edit in a
+    statement stands where it did; None where there is no room."""
+    kept = [one.start for one in parts[first : min(same, first + count)]]
+    above = kept[-1] if kept else parts[first - 1].start if first else 0
+    below = parts[same].start if same < len(parts) else None
+    more = bases_between(above, count - len(kept), below)
+    return None if more is None else [*kept, *more]
+
+
+def _based(one: Located, base: int) -> Located:
+    return replace(one, start=base)
 
 
 def ends_there(unit: str) -> bool:
     """Whether a statement ends where its text does, whatever follows: with a line that no backslash continues."""
     return unit.endswith("\n") and not unit.endswith(("\\\n", "\\\r\n"))
-
-
-def _moved(one: Located, shift: int) -> Located:
-    return replace(one, start=one.start + shift)
 
 
 def common_start(a: str, b: str) -> int:

@@ -1,4 +1,4 @@
-"""Nothing is carried from one launch to another that is written otherwise; what is written alike keeps its diagnostics."""
+"""Nothing is carried from one launch to another; what was not edited is neither read nor judged nor told anew."""
 
 from __future__ import annotations
 
@@ -7,11 +7,12 @@ from itertools import permutations
 import pytest
 
 from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis import check as checking
 from spec_lsp.analysis.check import Cache
 from spec_lsp.analysis.inputs import Options
-from spec_lsp.analysis.moved import moved
 from spec_lsp.analysis.report import Analysis
 from tests.analysis.support import NOTHING, check
+from tests.syntax.support import forget
 
 RUN = "python -m sglang.launch_server --model-path x"
 ALIKE = {
@@ -63,15 +64,51 @@ def test_nor_what_stands_above(first: str, second: str) -> None:
     assert places == alone
 
 
-@pytest.mark.parametrize("text", ALIKE.values(), ids=ALIKE)
-def test_lines_above_move_what_was_said(text: str) -> None:
-    """The very sentences: nothing is bound anew for an edit above a launch."""
+ABOVE = {"comment": "# one more line\n", "empty": "\n", "launch": f"{RUN} --tp 4\n"}
+
+
+ASKS_HOW_IT_ENDED = ("function", "bash -c")
+"""What a function or another shell does may depend on how the launch above ended."""
+
+
+@pytest.mark.parametrize(
+    ("above", "text"),
+    [
+        pytest.param(above, text, id=f"{where}-{how}")
+        for where, above in ABOVE.items()
+        for how, text in ALIKE.items()
+        if where != "launch" or how not in ASKS_HOW_IT_ENDED
+    ],
+)
+def test_lines_above_leave_all_as_it_was(above: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The very objects: nothing is judged or bound anew for an edit above a launch."""
+    forget()
     cache = Cache()
+    text = f"{RUN} --tp 2\n{text}"
     before = analyse(read_document("/w/a.sh", text, NOTHING), Options(), NOTHING, cache)
-    after = read_document("/w/a.sh", "# one more line\n" + text, NOTHING)
-    found = moved(before.diagnostics, before.document.launches[0], after.launches[0], 0)
-    assert found is not None
-    assert [(d.rule, d.place.start) for d in found] == [(d.rule, d.place.start + 16) for d in before.diagnostics]
+    judged = list(cache.kept["/w/a.sh"].judged.values())
+    with monkeypatch.context() as patch:
+        for name in ("judge", "diagnostics_of") if RUN not in above else ():
+            patch.setattr(checking, name, None)
+        after = analyse(read_document("/w/a.sh", above + text, NOTHING), Options(), NOTHING, cache)
+    now = list(cache.kept["/w/a.sh"].judged.values())[-len(judged) :]
+    assert all(one.launch is was.launch and one.verdict is was.verdict for one, was in zip(now, judged, strict=True))
+    shifted = [
+        (d.rule, d.message, d.place.start - len(above)) for d in after.diagnostics if d.launch != 0 or above[0] in "#X"
+    ]
+    assert shifted == [(d.rule, d.message, d.place.start) for d in before.diagnostics]
+
+
+def test_an_ignored_line_leaves_the_others_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A comment to spec-lsp decides what is shown, not what is found."""
+    cache, text = Cache(), f"{RUN} --bogus 7\n" * 3
+    analyse(read_document("/w/a.sh", text, NOTHING), Options(), NOTHING, cache)
+    monkeypatch.setattr(checking, "judge", None)
+    monkeypatch.setattr(checking, "diagnostics_of", None)
+    ignored = f"# spec-lsp: ignore[unknown-flag] mine\n{text}"
+    after = analyse(read_document("/w/a.sh", ignored, NOTHING), Options(), NOTHING, cache)
+    assert [d.launch for d in after.diagnostics if d.rule.name == "unknown-flag"] == [1, 2]
+    assert after.ignored == 1
 
 
 def test_a_branch_is_told_by_its_own_words() -> None:

@@ -1,0 +1,73 @@
+"""What was read of a text, with each place turned into another one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from spec_lsp.syntax.launch import Clue, Directive, EmbeddedFile, Launch, Problem, Variant
+from spec_lsp.syntax.word import Fragment, Place, Word
+
+
+class Mapped:
+    """Turns places by `place`; what is shared stays shared. A verbatim fragment has to stay in one piece."""
+
+    def __init__(self, place: Callable[[Place], Place]) -> None:
+        self.place = place
+        self._words: dict[int, tuple[Word, Word]] = {}
+        self._clues: dict[int, tuple[Clue, Clue]] = {}
+
+    def word(self, word: Word) -> Word:
+        known = self._words.get(id(word))
+        if known is None:
+            fragments, place, splat, scalar = word
+            mapped = Word(tuple(map(self.fragment, fragments)), self.place(place), splat, scalar)
+            known = self._words[id(word)] = (word, mapped)
+        return known[1]
+
+    def fragment(self, fragment: Fragment) -> Fragment:
+        text, place, verbatim, reason, via, fixed = fragment
+        return Fragment(text, self.place(place), verbatim, reason, tuple(map(self.place, via)) if via else via, fixed)
+
+    def env(self, env: Mapping[str, Word]) -> Mapping[str, Word]:
+        return {name: self.word(word) for name, word in env.items()}
+
+    def clue(self, clue: Clue) -> Clue:
+        known = self._clues.get(id(clue))
+        if known is None:
+            known = self._clues[id(clue)] = (clue, Clue(clue.kind, clue.text, self.place(clue.place)))
+        return known[1]
+
+    def file(self, file: EmbeddedFile) -> EmbeddedFile:
+        return EmbeddedFile(file.name, self.word(file.content))
+
+    def variant(self, variant: Variant) -> Variant:
+        return Variant(
+            tuple(map(self.word, variant.words)),
+            self.env(variant.env) if variant.env else variant.env,
+            tuple(replace(c, place=self.place(c.place)) for c in variant.choices),
+            tuple(map(self.file, variant.files)),
+        )
+
+    def launch(self, launch: Launch) -> Launch:
+        return replace(
+            launch,
+            place=self.place(launch.place),
+            extent=self.place(launch.extent),
+            variants=tuple(map(self.variant, launch.variants)),
+            clues=tuple(map(self.clue, launch.clues)),
+            group=self.place(launch.group) if launch.group is not None else None,
+        )
+
+    def problem(self, problem: Problem) -> Problem:
+        return replace(
+            problem,
+            place=self.place(problem.place),
+            edits=tuple(replace(e, place=self.place(e.place)) for e in problem.edits),
+            related=tuple((self.place(place), text) for place, text in problem.related),
+        )
+
+    def directive(self, directive: Directive) -> Directive:
+        scope = self.place(directive.scope) if directive.scope is not None else None
+        within = self.place(directive.within) if directive.within is not None else None
+        return replace(directive, place=self.place(directive.place), scope=scope, within=within)

@@ -1,0 +1,157 @@
+"""Where what was read of a text stands in it, whatever is typed elsewhere.
+
+What is read as a unit (a statement, a document of a YAML file) is a *part*. A place within it is *anchored*: it counts characters from the
+part's base, a number that stays the same however the text around the part changes. Bases rise in the order of the parts and lie far
+apart, so anchored places come before, cover and contain each other just as the places in the text do; only distances between parts mean
+nothing. Blanks and comments above a part count backwards from its base, those behind the last part on from its end.
+
+A `Standing` is the one table of where the parts of a text begin now. An edit makes another table and leaves alone all that was read of
+other parts: the very same objects stand elsewhere then. Readers and `analysis.check` work with anchored places; everybody else is given
+places in the text, which `Launches` makes of the launches that are asked for.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import overload
+
+from spec_lsp.syntax.launch import Clue, Directive, Launch
+from spec_lsp.syntax.mapped import Mapped
+from spec_lsp.syntax.word import Place
+
+GAP = 1 << 60
+"""Between the bases of parts that are read together."""
+STEP = 1 << 40
+"""Between a part that is written between others and the one above it, where there is room."""
+ROOM = 1 << 25
+"""Characters that there are at least between two parts, more than any text has that is read."""
+
+
+def first_bases(count: int) -> list[int]:
+    """The bases of parts that are read for the first time."""
+    return list(range(GAP, GAP * (count + 1), GAP))
+
+
+def bases_between(above: int, count: int, below: int | None) -> list[int] | None:
+    """The bases of parts that come between one with base `above` and one with base `below` (None: the last); None without room."""
+    found: list[int] = []
+    for left in range(count, 0, -1):
+        step = GAP if below is None else min((below - above) // (left + 1), STEP)
+        if step < ROOM:
+            return None
+        above += step
+        found.append(above)
+    return found
+
+
+class Standing:
+    """Where the parts of `document` stand: part i has base `bases[i]`, is `sizes[i]` characters long and begins at `starts[i]`."""
+
+    __slots__ = ("_high", "_low", "_shift", "bases", "document", "size", "sizes", "starts")
+
+    def __init__(
+        self, document: str, bases: Sequence[int], sizes: Sequence[int], starts: Sequence[int], size: int
+    ) -> None:
+        """`size` is the length of the whole text."""
+        self.document = document
+        self.bases = bases
+        self.sizes = sizes
+        self.starts = starts
+        self.size = size
+        self._low, self._high, self._shift = 1, 0, 0
+        """The part that was asked for last: most questions are of one."""
+
+    def offset(self, anchored: int) -> int:
+        """Where an anchored offset stands in the text."""
+        if not self._low <= anchored <= self._high:
+            self._turn_to(anchored)
+        return min(max(anchored - self._shift, 0), self.size)
+
+    def _turn_to(self, anchored: int) -> None:
+        bases = self.bases
+        if not bases:
+            self._low, self._high, self._shift = 0, self.size, 0
+            return
+        at = max(bisect_right(bases, anchored) - 1, 0)
+        end = bases[at] + self.sizes[at]
+        if anchored > end and at + 1 < len(bases):
+            at += 1
+            end = bases[at] + self.sizes[at]
+        self._low = bases[at]
+        self._high = end
+        self._shift = bases[at] - self.starts[at]
+
+    def anchored(self, offset: int) -> int:
+        """An offset of the text, anchored: in a part by that, in what stands between two by the part below."""
+        if not self.bases:
+            return offset
+        at = max(bisect_right(self.starts, offset) - 1, 0)
+        if offset - self.starts[at] >= self.sizes[at] and at + 1 < len(self.starts):
+            at += 1
+        return self.bases[at] + offset - self.starts[at]
+
+    def place(self, place: Place) -> Place:
+        """An anchored place as one in the text; places in other documents stay."""
+        document, start, end = place
+        if document != self.document:
+            return place
+        if self._low <= start and end <= self._high:
+            return Place(document, start - self._shift, end - self._shift)
+        start = self.offset(start)
+        return Place(document, start, max(start, self.offset(end)))
+
+    def anchor(self, place: Place) -> Place:
+        """A place in the text, anchored."""
+        return Place(place.document, self.anchored(place.start), self.anchored(place.end))
+
+
+class Launches(Sequence[Launch]):
+    """The launches of a text, each with its places in the text made when it is asked for; `anchored` are those that edits leave alone."""
+
+    __slots__ = ("_made", "_mapped", "anchored", "directives", "of", "standing")
+
+    def __init__(self, anchored: Sequence[Launch], standing: Standing, of: tuple[Directive, ...]) -> None:
+        """`of` are the directives of the text, whose places lie in no part."""
+        self.anchored = anchored
+        self.standing = standing
+        self.of = of
+        self._mapped = Mapped(standing.place)
+        self._made: dict[int, Launch] = {}
+        anchor = Mapped(standing.anchor)
+        self.directives = tuple(map(anchor.directive, of))
+
+    def __len__(self) -> int:
+        return len(self.anchored)
+
+    @overload
+    def __getitem__(self, index: int) -> Launch: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Launch]: ...
+    def __getitem__(self, index: int | slice) -> Launch | Sequence[Launch]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        index = range(len(self))[index]
+        if index not in self._made:
+            self._made[index] = self._mapped.launch(self.anchored[index])
+        return self._made[index]
+
+    def __iter__(self) -> Iterator[Launch]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Sequence)
+            and len(self) == len(other)
+            and all(a == b for a, b in zip(self, other, strict=True))
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(tuple(self))
+
+
+def anchored_clues(clues: Sequence[Clue], standing: Standing) -> list[Clue]:
+    """Clues that were found in the text itself, anchored."""
+    return list(map(Mapped(standing.anchor).clue, clues))
