@@ -74,6 +74,10 @@ class Judged:
     """What is said of these."""
     placed: list[Diagnostic] | None = None
     """All diagnostics, as they were placed in the text last."""
+    parts: tuple[int, ...] = ()
+    """The bases of the parts that diagnostics lie in."""
+    begins: tuple[int | None, ...] = ()
+    """Where these began then."""
 
 
 @dataclass(slots=True)
@@ -165,8 +169,10 @@ def analyse(
         except Exception as error:
             looked_at.faults.append(told(error))
             diagnostics.append(fault_of(error, document.launches[0], 0))
-    diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
-    diagnostics = [with_names(d, naming) for d in diagnostics]
+    if options.severities:
+        diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
+    if depends_on:
+        diagnostics = [with_names(d, naming) for d in diagnostics]
     kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
     return Analysis(
         document,
@@ -247,7 +253,9 @@ class _Looked:
         if last is None or last.launch is not launch or (self.ask_older and last.verdict.older_unasked):
             return self.anew(launch, index, self.assume(launch, index))
         assumed = last.assumed if directed else self.assume(launch, index)
-        if assumed != last.assumed or any(self.configs(path) != was for path, was in last.read.items()):
+        if not directed and assumed != last.assumed:
+            return self.anew(launch, index, assumed)
+        if last.read and any(self.configs(path) != was for path, was in last.read.items()):
             return self.anew(launch, index, assumed)
         if last.index == index:
             return last
@@ -277,11 +285,24 @@ class _Looked:
         if one.placed is None or given != one.given:
             bind = partial(bind_variant, one.launch, release=one.verdict.main.world.release, configs=self.configs)
             one.gpus = gpu_count_of(one.launch, index, one.verdict, bind, self.before)
-            one.given = given
-        one.placed = self.all_placed([*one.diagnostics, *one.gpus], one.placed or [])
+            one.given, one.placed = given, None
+            places = [p for d in (*one.diagnostics, *one.gpus) for p in (d.place, *(r.place for r in d.related))]
+            one.parts = () if self.standing is None else self.standing.parts(places)
+        self.place(one)
+        assert one.placed is not None
         if not one.sets_variables:
             return one.placed
         return [*one.placed, *variables_of(self.document, self.document.launches[index], index, one.assumed)]
+
+    def place(self, one: Judged) -> None:
+        """Gives the diagnostics of a launch their places in the text: the ones of last time, where nothing moved."""
+        if self.standing is None:
+            one.placed = [*one.diagnostics, *one.gpus]
+            return
+        begins = self.standing.begins(one.parts)
+        if one.placed is None or begins != one.begins:
+            one.placed = list(map(self.placed, [*one.diagnostics, *one.gpus]))
+            one.begins = begins
 
     def before(self, clue: Clue) -> str:
         at = clue.place.start
@@ -290,27 +311,12 @@ class _Looked:
         at = at if self.standing is None else self.standing.offset(at)
         return self.document.text[max(at - BEFORE, 0) : at]
 
-    def all_placed(self, diagnostics: list[Diagnostic], last: list[Diagnostic]) -> list[Diagnostic]:
-        """Diagnostics with their places in the text: the ones of last time, where these are the same."""
-        if self.standing is None:
-            return diagnostics
-        if len(last) != len(diagnostics):
-            return list(map(self.placed, diagnostics))
-        return list(map(self.placed, diagnostics, last))
-
-    def placed(self, diagnostic: Diagnostic, last: Diagnostic | None = None) -> Diagnostic:
+    def placed(self, diagnostic: Diagnostic) -> Diagnostic:
         if self.standing is None:
             return diagnostic
         turn = self.standing.place
-        place = turn(diagnostic.place)
-        if (
-            last is not None
-            and last.place == place
-            and all(turn(r.place) == was.place for r, was in zip(diagnostic.related, last.related, strict=True))
-        ):
-            return last
         related = tuple([Related(turn(r.place), r.message) for r in diagnostic.related])
-        return replace(diagnostic, place=place, related=related)
+        return replace(diagnostic, place=turn(diagnostic.place), related=related)
 
     def report(self, index: int) -> LaunchReport:
         """The report of a launch, with places in the text."""

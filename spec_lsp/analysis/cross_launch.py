@@ -29,7 +29,6 @@ from spec_lsp.analysis.rules import (
 )
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.release import Release
-from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.quantization import checkpoint_config
 from spec_lsp.resolution.engine import Change, Config, Rule
@@ -99,8 +98,9 @@ class Server:
 
 def may_belong_together(document: Document, launches: Sequence[Launch]) -> bool:
     """Whether launches may say that they are of several: a glance, at every keystroke."""
-    own_words = document.depends_on or ROLE.search(document.text)
-    return len(launches) > 1 and bool(own_words) and any(map(_tells_role, launches))
+    if len(launches) < 2 or not (document.depends_on or any(sign in document.text for sign in ROLE_SIGNS)):
+        return False
+    return any(map(_tells_role, launches))
 
 
 def cross_launch_findings(
@@ -119,7 +119,7 @@ def cross_launch_findings(
     return [*_prefill_and_decode(servers), *_ranks(servers), *_one_node(document, servers)]
 
 
-ROLE = expression("disagg|node.rank")
+ROLE_SIGNS = ("disagg", "node-rank", "node_rank")
 
 
 def _tells_role(launch: Launch) -> bool:

@@ -181,7 +181,7 @@ def deprecations_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
     kept: list[Diagnostic] = []
     first: dict[tuple[str, str, str], int] = {}
     for diagnostic in diagnostics:
-        about = _deprecated(diagnostic)
+        about = _deprecated(diagnostic) if diagnostic.rule in (DEPRECATED_FLAG, DEPRECATED_VARIABLE) else None
         at = first.get(about) if about is not None else None
         if about is None or at is None:
             if about is not None:
@@ -200,10 +200,8 @@ MAX_ALSO = 8
 """Other places that are named of what is told once."""
 
 
-def _deprecated(diagnostic: Diagnostic) -> tuple[str, str, str] | None:
+def _deprecated(diagnostic: Diagnostic) -> tuple[str, str, str]:
     """What a deprecation is about: the rule, the file, and the flag or variable."""
-    if diagnostic.rule not in (DEPRECATED_FLAG, DEPRECATED_VARIABLE):
-        return None
     return diagnostic.rule.name, diagnostic.place.document, re.sub(r" \(\d+\)$", "", diagnostic.key.split(":")[2])
 
 

@@ -37,6 +37,8 @@ def apply_ignores(
     document: Document, diagnostics: Sequence[Diagnostic], *, honour: bool
 ) -> tuple[list[Diagnostic], int]:
     """The diagnostics that no comment silences (with those about the comments themselves), and how many were silenced."""
+    if not document.directives:
+        return list(diagnostics), 0
     ignores = [i for d in document.directives for i in _ignores(d, document)]
     kept: list[Diagnostic] = []
     used: set[Ignore] = set()

@@ -101,11 +101,15 @@ def _is_written(launch: Launch, path: str) -> bool:
     return any(file.name == path for variant in launch.variants for file in variant.files)
 
 
+OF_NO_FILE = ("--served-model-name",)
+"""Flags whose name speaks of a model and whose value is none."""
+
+
 def _models(flags: Flags) -> Iterator[tuple[str, Place]]:
     """What stands behind `--model-path` and the flags like it."""
     for flag, value in flags:
         spelling, equals, joined = (flag.text or "").partition("=")
-        if not spelling.startswith("--") or "model" not in spelling:
+        if not spelling.startswith("--") or "model" not in spelling or spelling in OF_NO_FILE:
             continue
         word, path = (flag, joined) if equals else (value, value.text or "")
         if path and not path.startswith("-"):

@@ -61,11 +61,14 @@ class Lines:
 
     def written_range(self, start: int, end: int) -> str:
         """Characters [start, end) as a protocol range in JSON: for the hot path."""
+        one, column, other, end_column = self._between(start, end)
+        return f'{{"start":{{"line":{one},"character":{column}}},"end":{{"line":{other},"character":{end_column}}}}}'
+
+    def _between(self, start: int, end: int) -> tuple[int, int, int, int]:
+        if not self._carriage and self._index.ascii:
+            return self._index.span(start, end)
         a, b = self.position(start), self.position(end)
-        return (
-            f'{{"start":{{"line":{a["line"]},"character":{a["character"]}}},'
-            f'"end":{{"line":{b["line"]},"character":{b["character"]}}}}}'
-        )
+        return a["line"], a["character"], b["line"], b["character"]
 
     def after(self, start: int, end: int, new: str) -> Lines:
         """The lines of the text in which `new` stands in place of the characters [start, end)."""

@@ -19,7 +19,7 @@ LINE_END = expression(r"\r\n|\n|\r")
 class LineIndex:
     """The lines of one text."""
 
-    __slots__ = ("_ascii", "starts", "text")
+    __slots__ = ("ascii", "starts", "text")
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -31,7 +31,7 @@ class LineIndex:
             while position >= 0:
                 self.starts.append(position + 1)
                 position = text.find("\n", position + 1)
-        self._ascii = text.isascii()
+        self.ascii = text.isascii()
 
     def after(self, start: int, end: int, new: str) -> LineIndex:
         """The lines of the text in which `new` stands in place of the characters [start, end), without a look at the others."""
@@ -40,7 +40,7 @@ class LineIndex:
             return LineIndex(text)
         made = LineIndex.__new__(LineIndex)
         made.text = text
-        made._ascii = text.isascii()
+        made.ascii = text.isascii()
         first, behind = bisect_right(self.starts, start), bisect_right(self.starts, end)
         shift = len(new) - (end - start)
         own = [start + i + 1 for i, character in enumerate(new) if character == "\n"]
@@ -70,16 +70,27 @@ class LineIndex:
         offset = min(max(offset, 0), len(self.text))
         line = bisect_right(self.starts, offset) - 1
         start = self.starts[line]
-        if self._ascii or encoding == "utf-32":
+        if self.ascii or encoding == "utf-32":
             return line, offset - start
         return line, units(self.text[start:offset], encoding)
+
+    def span(self, start: int, end: int) -> tuple[int, int, int, int]:
+        """Line and column of two offsets of a text in ASCII, in whatever units."""
+        starts = self.starts
+        start, end = min(start, len(self.text)), min(end, len(self.text))
+        one = bisect_right(starts, start) - 1
+        first = starts[one]
+        if one + 1 == len(starts) or end < starts[one + 1]:
+            return one, start - first, one, end - first
+        other = bisect_right(starts, end) - 1
+        return one, start - first, other, end - starts[other]
 
     def offset(self, line: int, column: int, encoding: Encoding = "utf-32") -> int:
         """The offset of a line and column. Past the end of a line means its end; within a character means its start."""
         start, end = self.line_span(line)
         if column <= 0:
             return start
-        if self._ascii or encoding == "utf-32":
+        if self.ascii or encoding == "utf-32":
             return min(start + column, end)
         content = self.text[start:end]
         if content.isascii():

@@ -13,7 +13,7 @@ places in the text, which `Launches` makes of the launches that are asked for.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import overload
 
 from spec_lsp.syntax.launch import Clue, Directive, Launch
@@ -48,7 +48,7 @@ def bases_between(above: int, count: int, below: int | None) -> list[int] | None
 class Standing:
     """Where the parts of `document` stand: part i has base `bases[i]`, is `sizes[i]` characters long and begins at `starts[i]`."""
 
-    __slots__ = ("_high", "_low", "_shift", "bases", "document", "size", "sizes", "starts")
+    __slots__ = ("_high", "_low", "_shift", "_starts", "bases", "document", "size", "sizes", "starts")
 
     def __init__(
         self, document: str, bases: Sequence[int], sizes: Sequence[int], starts: Sequence[int], size: int
@@ -61,6 +61,7 @@ class Standing:
         self.size = size
         self._low, self._high, self._shift = 1, 0, 0
         """The part that was asked for last: most questions are of one."""
+        self._starts: dict[int, int] | None = None
 
     def offset(self, anchored: int) -> int:
         """Where an anchored offset stands in the text."""
@@ -81,6 +82,22 @@ class Standing:
         self._low = bases[at]
         self._high = end
         self._shift = bases[at] - self.starts[at]
+
+    def parts(self, places: Iterable[Place]) -> tuple[int, ...]:
+        """The bases of the parts that anchored places of the document lie in."""
+        found: dict[int, None] = {}
+        for place in places:
+            for at in place[1:] if place.document == self.document else ():
+                if not self._low <= at <= self._high:
+                    self._turn_to(at)
+                found[self._low] = None
+        return tuple(found)
+
+    def begins(self, parts: Iterable[int]) -> tuple[int | None, ...]:
+        """Where parts begin, by their bases."""
+        if self._starts is None:
+            self._starts = dict(zip(self.bases, self.starts, strict=True))
+        return tuple(map(self._starts.get, parts))
 
     def anchored(self, offset: int) -> int:
         """An offset of the text, anchored: in a part by that, in what stands between two by the part below."""

@@ -47,11 +47,11 @@ class Report:
 
     __slots__ = ("_id", "_text", "json")
 
-    def __init__(self, json: str, text: str) -> None:
-        """`text` is the document's."""
+    def __init__(self, json: str, text: str, result_id: str = "") -> None:
+        """`text` is the document's; without `result_id` it is worked out when it is asked for."""
         self.json = json
         self._text = text
-        self._id = ""
+        self._id = result_id
 
     @property
     def is_empty(self) -> bool:
@@ -66,7 +66,7 @@ class Report:
         return self._id
 
 
-NOTHING = Report("[]", "")
+NOTHING = Report("[]", "", "closed")
 
 
 @dataclass(frozen=True, slots=True)

@@ -170,9 +170,7 @@ class Machine(ABC):
             if self.noted() != noted or (isinstance(result, TREES) and is_later(result)):
                 return result  # a command substitution started something, which must be told each time; or it is not known what was read
             entry = remember(node, reads, self.met, self.state.constraints, functions, result)
-        kept = self.memory_left.results.setdefault(key, [])
-        if len(kept) < 8:
-            kept.append(entry)
+        self.memory_left.keep(key, entry)
         return entry.result
 
     def reads_again(self, entry: Remembered) -> bool:

@@ -46,7 +46,8 @@ def remember(
 class Memory:
     """What the last run over a document came to, statement by statement, for the next run to use where nothing changed.
 
-    A statement is known by its node and where it stands, so what an edit moves is evaluated again.
+    A statement is known by its node and the base that it is anchored to. The results of statements are handed from run to run as they are:
+    each says itself whether it still holds.
     """
 
     points: dict[Any, Point] = field(default_factory=dict)
@@ -56,6 +57,20 @@ class Memory:
     """The clues that are the whole script's."""
     unbroken: dict[int, Told] = field(default_factory=dict)
     """The launches whose commands go on as far as they look, by identity."""
+
+    def keep(self, key: tuple[int, int, str], entry: Remembered) -> None:
+        """Keeps what a statement came to, of all it came to the last."""
+        kept = self.results.get(key)
+        if kept is None:
+            if len(self.results) >= MAX_RESULTS:
+                self.results.clear()
+            self.results[key] = [entry]
+        elif entry not in kept:
+            self.results[key] = [*kept[-MAX_KEPT + 1 :], entry]
+
+
+MAX_RESULTS = 20_000
+MAX_KEPT = 8
 
 
 def same(a: Any, b: Any) -> bool:

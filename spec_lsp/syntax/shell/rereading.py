@@ -126,16 +126,8 @@ def resume(reading: Reading, last: Reading, first: int) -> int:
     run.entered = last.run.entered[: start.entered]
     run.steps, run.evaluations = start.steps, start.evaluations
     run.embedded_characters = start.embedded_characters
-    kept, parts = last.run.memory_left, last.stated.parts
-    begin = parts[start.index].start if start.index < len(parts) else None
-    run.memory_left = Memory(
-        dict(islice(kept.points.items(), start.points)),
-        {
-            key: found
-            for key, found in kept.results.items()
-            if begin is None or key[1] < begin or key[2] != run.document
-        },
-    )
+    kept = last.run.memory_left
+    run.memory_left = Memory(dict(islice(kept.points.items(), start.points)), kept.results)
     reading.checkpoints = before if len(before) <= MAX_CHECKPOINTS else [*before[:-1:2], start]
     reading.stopped = last.stopped
     return start.index
@@ -172,11 +164,7 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, index: int) -> bool
     if any(map(is_later, last.written.values())) or not agrees(run, old):
         return False  # what is made when it is asked for asks the run that it comes from
     reading.checkpoints.append(checkpoint(run, index))
-    begin = reading.stated.parts[index].start if index < len(reading.stated.parts) else None
     run.memory_left.points.update(islice(ran.memory_left.points.items(), old.points, None))
-    if begin is not None:
-        of_last = ran.memory_left.results.items()
-        run.memory_left.results.update({k: found for k, found in of_last if k[1] >= begin and k[2] == run.document})
     run.notes += ran.notes[old.notes :]
     run.clues += ran.clues[old.clues :]
     run.sourced += ran.sourced[old.sourced :]
