@@ -80,7 +80,13 @@ def settle() -> None:
     """What has been imported by now stays; collect only what comes."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*SELDOM)
     gc.enable()
+
+
+SELDOM = (50_000, 20, 20)
+"""How many objects may come before garbage is looked for. Analyses have hardly any cycles, and of a long file they hold a million objects:
+to look through them at Python's own thresholds takes a fifth of each key."""
 
 
 def ignoring_errors(run: Callable[[], object]) -> None:

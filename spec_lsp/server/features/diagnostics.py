@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types
 
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from spec_lsp.syntax.word import Place
 
 log = logging.getLogger(__name__)
+
+K = TypeVar("K")
+V = TypeVar("V")
 
 Item = dict[str, Any]
 """A diagnostic as the protocol writes it. Plain: this is the hot path, and lsprotocol's objects cost more than the
@@ -92,6 +95,8 @@ class Reporter:
         self._withholds = withholds or (lambda diagnostic, document: False)
         self._pieces: dict[tuple[object, ...], list[str]] = {}
         """What findings are written with but for where they stand: the pieces between their ranges."""
+        self._same: dict[int, tuple[Diagnostic, Place, list[str], Sequence[tuple[Place, str]]]] = {}
+        """The same, by the very diagnostic and where it is told."""
 
     def report(self, name: str) -> Report:
         """All that is said of a document, open or not."""
@@ -158,15 +163,7 @@ class Reporter:
 
     def _written(self, finding: Finding) -> str:
         """A finding as JSON: what is said of it is written once, and only where it stands each time anew."""
-        d, related = finding.diagnostic, self._related(finding)
-        documents = tuple([(message, place.document) for place, message in related])
-        of = finding.analysis.document.name if finding.analysis is not None else ""
-        key = (d.rule.name, d.severity, d.message, d.key, d.unnecessary, d.deprecated, of, documents)
-        pieces = self._pieces.get(key)
-        if pieces is None:
-            if len(self._pieces) >= MAX_PIECES:
-                self._pieces.clear()
-            pieces = self._pieces[key] = written(self._item_at(finding, related, _SOMEWHERE)).split(_SOMEWHERE_WRITTEN)
+        pieces, related = self._pieces_of(finding)
         if not related:
             return f"{pieces[0]}{_told_at_written(finding)}{pieces[1]}"
         ranges = [_told_at_written(finding)]
@@ -174,6 +171,24 @@ class Reporter:
             lines = finding.lines if place.document == finding.place.document else self._session.lines(place.document)
             ranges.append(lines.written_range(place.start, place.end) if lines is not None else "")
         return "".join(chain.from_iterable(zip(pieces, [*ranges, ""], strict=True)))
+
+    def _pieces_of(self, finding: Finding) -> tuple[list[str], Sequence[tuple[Place, str]]]:
+        """What stands between the ranges of a finding as it is written, and its related places."""
+        d = finding.diagnostic
+        same = self._same.get(id(d))
+        if same is not None and same[0] is d and same[1] is finding.place:
+            return same[2], same[3]
+        related = self._related(finding)
+        documents = tuple([(message, place.document) for place, message in related])
+        of = finding.analysis.document.name if finding.analysis is not None else ""
+        key = (d.rule.name, d.severity, d.message, d.key, d.unnecessary, d.deprecated, of, documents)
+        pieces = self._pieces.get(key)
+        if pieces is None:
+            pieces = written(self._item_at(finding, related, _SOMEWHERE)).split(_SOMEWHERE_WRITTEN)
+            _keep(self._pieces, key, pieces)
+        if all(place.document == finding.place.document for place, _ in related):
+            _keep(self._same, id(d), (d, finding.place, pieces, related))
+        return pieces, related
 
     def _item(self, finding: Finding) -> Item:
         item: Item = json.loads(self._written(finding))
@@ -220,6 +235,13 @@ class Reporter:
             for where, message in told
             if where.document == place.document or self._session.lines(where.document) is not None
         ]
+
+
+def _keep(kept: dict[K, V], key: K, value: V) -> None:
+    """Keeps what was made; all is made anew once there is much of it."""
+    if len(kept) >= MAX_PIECES:
+        kept.clear()
+    kept[key] = value
 
 
 MAX_PIECES = 4_096
