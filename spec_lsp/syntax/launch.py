@@ -157,7 +157,7 @@ class Document:
     """Files of the workspace whose change may change the above (sourced scripts), as the document names them."""
     language: str | None = None
     """The language id the text was read with, so that a changed text can be read the same way."""
-    files: tuple[EmbeddedFile, ...] = ()
+    files: Sequence[EmbeddedFile] = ()
     """What a script has written to files when it ends, as far as it is known; a file may be there once for each way to that."""
 
 

@@ -13,12 +13,14 @@ places in the text, which `Launches` makes of the launches that are asked for.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
-from typing import overload
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar, overload
 
 from spec_lsp.syntax.launch import Clue, Directive, Launch
 from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.word import Place
+
+T = TypeVar("T")
 
 GAP = 1 << 60
 """Between the bases of parts that are read together."""
@@ -167,6 +169,39 @@ class Launches(Sequence[Launch]):
 
     def __repr__(self) -> str:
         return repr(tuple(self))
+
+
+class WhenAsked(Sequence[T]):
+    """What `make` makes when it is first asked for."""
+
+    __slots__ = ("_made", "_make")
+
+    def __init__(self, make: Callable[[], Iterable[T]]) -> None:
+        self._make = make
+        self._made: tuple[T, ...] | None = None
+
+    def all(self) -> tuple[T, ...]:
+        if self._made is None:
+            self._made = tuple(self._make())
+        return self._made
+
+    def __len__(self) -> int:
+        return len(self.all())
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[T]: ...
+    def __getitem__(self, index: int | slice) -> T | Sequence[T]:
+        return self.all()[index]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and self.all() == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr(self.all())
 
 
 def anchored_clues(clues: Sequence[Clue], standing: Standing) -> list[Clue]:

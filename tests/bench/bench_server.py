@@ -22,8 +22,9 @@ from pathlib import Path
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
-from generate import script
+from generate import LAUNCHES, script
 
+HELLO = [sys.executable, str(Path(__file__).with_name("hello.py"))]
 OURS = [sys.executable, "-m", "spec_lsp.cli", "server", "--stdio"]
 
 
@@ -135,10 +136,10 @@ class Client:
 class Document:
     """The generated script as one client has it open, and keystrokes in it."""
 
-    def __init__(self, client: Client, folder: Path, *, hardware: bool) -> None:
+    def __init__(self, client: Client, folder: Path, *, hardware: bool, launches: int = LAUNCHES) -> None:
         self.client = client
         self.uri = (folder / "fifty.sh").as_uri()
-        self.lines = script(hardware=hardware).split("\n")
+        self.lines = script(hardware=hardware, launches=launches).split("\n")
         self._version = itertools.count(2)
         self._fresh = itertools.count(17)
         client.open(self.uri, "\n".join(self.lines))
@@ -158,7 +159,8 @@ class Document:
     def in_one_launch(self) -> float:
         """A value of launch 25 that was not there before."""
         return self._rewrite(
-            self._line("--max-running-requests", 500), f"  --max-running-requests {next(self._fresh)} \\"
+            self._line("--max-running-requests", len(self.lines) // 2),
+            f"  --max-running-requests {next(self._fresh)} \\",
         )
 
     def in_what_moves(self) -> float:
@@ -244,6 +246,34 @@ def ours(quick: bool, folder: Path) -> Iterator[tuple[str, list[float]]]:
         client.end()
 
 
+def ratios(quick: bool, folder: Path) -> Iterator[str]:
+    """What a key costs beside the same key in a server that does nothing, and in a file that is ten times as long: medians and 95th
+    percentiles of this run, each server asked in turn."""
+    environment, times = installed(folder), 40 if quick else 200
+    servers = {
+        "hello": (HELLO, {"hardware": False}),
+        "hardware given": (OURS, {"hardware": True}),
+        "hardware unknown": (OURS, {"hardware": False}),
+        "hardware unknown, 10,000 lines": (OURS, {"hardware": False, "launches": 10 * LAUNCHES}),
+        "nothing launched": (OURS, {"hardware": False, "launches": 0}),
+    }
+    clients = {name: Client(command, pull=False, environment=environment) for name, (command, _) in servers.items()}
+    documents = {name: Document(clients[name], folder, **given) for name, (_, given) in servers.items()}
+    keys = {name: d.in_a_comment if name == "nothing launched" else d.in_one_launch for name, d in documents.items()}
+    samples: dict[str, list[float]] = {name: [] for name in keys}
+    for number in range(times + 5):
+        for name, key in keys.items():
+            took = key()
+            if number >= 5:
+                samples[name].append(took)
+    for name, took_each in samples.items():
+        memory = clients[name].memory()
+        clients[name].end()
+        for other in ("hello", "hardware unknown") if "10,000" in name else ("hello",):
+            median = statistics.median(took_each) / statistics.median(samples[other])
+            yield f"{name:34} / {other:18} × {median:5.2f} median, × {p95(took_each) / p95(samples[other]):5.2f} p95, {memory:.0f} MB"
+
+
 def memory(quick: bool, folder: Path) -> tuple[float, float]:
     """Resident MB after the first tenth of the edits and after all."""
     client = Client(OURS, pull=True, environment=installed(folder))
@@ -278,7 +308,15 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else "")
     arguments.add_argument("--quick", action="store_true", help="a fifth of the samples")
     arguments.add_argument("--bash-ls", default=shutil.which("bash-language-server") or "", help="the peer's command")
+    arguments.add_argument(
+        "--ratios", action="store_true", help="only what a key costs beside pygls and in longer files"
+    )
     given = arguments.parse_args()
+    if given.ratios:
+        with tempfile.TemporaryDirectory() as name:
+            for line in ratios(given.quick, Path(name).resolve()):
+                print(line, flush=True)
+        return
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name).resolve()
         theirs = peer(given.bash_ls, given.quick, folder) if given.bash_ls else {}

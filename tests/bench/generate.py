@@ -1,4 +1,4 @@
-"""The file that the benchmarks of the server and its peers read: a 1,000-line script with 50 launches."""
+"""The file that the benchmarks of the server and its peers read: a script of twenty lines for each launch, 1,000 lines with 50 launches."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def launch(number: int) -> list[str]:
     ]
 
 
-def script(*, hardware: bool) -> str:
+def script(*, hardware: bool, launches: int = LAUNCHES) -> str:
     """The whole script; `hardware`: a comment names release and GPU."""
     named = "# spec-lsp: sglang=0.5.23 gpu=h100\n" if hardware else ""
-    body = [line for number in range(LAUNCHES) for line in launch(number)]
+    body = [line for number in range(launches) for line in launch(number)]
     return HEAD + named + "\n".join(body) + "\n"

@@ -20,7 +20,7 @@ from spec_lsp.syntax.shell.statements import Restated, assigned_in, restate, sta
 from spec_lsp.syntax.shell.streams import written_files
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import FileSource
-from spec_lsp.syntax.standing import Launches, Standing, anchored_clues
+from spec_lsp.syntax.standing import Launches, Standing, WhenAsked, anchored_clues
 from spec_lsp.syntax.word import Place
 
 __all__ = ["MAX_VARIANTS", "read_shell"]
@@ -69,7 +69,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
         (*broken, *run.problems()),
         directives,
         frozenset(run.sourced),
-        files=tuple(map(in_text.file, written_files(reading.written, run))),
+        files=WhenAsked(lambda: map(in_text.file, written_files(reading.written, run))),
     )
 
 

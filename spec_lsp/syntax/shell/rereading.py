@@ -60,6 +60,8 @@ class Reading:
     """Some statement ended the script."""
     written: Mapping[str, Any] = field(default_factory=dict)
     """What the script has written to files when it ends."""
+    writes_later: bool = False
+    """Whether some of that is made when it is asked for."""
 
 
 def run_again(reading: Reading, last: Reading | None, document: str) -> None:
@@ -95,6 +97,7 @@ def run_again(reading: Reading, last: Reading | None, document: str) -> None:
                 break
             run.state.alive = True
     reading.written = {name: value for name, value in run.state.vars.items() if name.startswith(FILE)}
+    reading.writes_later = any(map(is_later, reading.written.values()))
     run.tell_uncalled()
 
 
@@ -161,7 +164,7 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, index: int) -> bool
     leading = [*run.starting_functions(run.state), *ran.leading]
     if not {*leading} <= {*run.entered, *ran.entered[old.entered :]}:
         return False  # what calls nothing is told from the end of the run
-    if any(map(is_later, last.written.values())) or not agrees(run, old):
+    if last.writes_later or not agrees(run, old):
         return False  # what is made when it is asked for asks the run that it comes from
     reading.checkpoints.append(checkpoint(run, index))
     run.memory_left.points.update(islice(ran.memory_left.points.items(), old.points, None))
