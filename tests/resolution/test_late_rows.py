@@ -18,7 +18,28 @@ PERCHANNEL = (
 )
 ALL = ("0.5.6", "0.5.9", "0.5.12", "0.5.15", "0.5.19", "0.5.23")
 
+GPTQ = """--json-model-override-args '{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false, "sym": true}}'"""
+LATER = ("0.5.20", "0.5.23")
+
 REFUSED = [
+    # loaders
+    ("""--load-format dummy --model-loader-extra-config '{"num_threads": 8}'""", "loader-option-of-another-format", ALL),
+    ("--model-loader-extra-config num_threads=8", "loader-options-not-json", ALL),
+    ("--weight-loader-prefetch-checkpoints --weight-loader-prefetch-num-threads 0", "prefetch-without-threads", ("0.5.15", "0.5.19", "0.5.23")),
+    # single model classes
+    ("model=ring-2.5-1t -- --tp-size 16 --nnodes 2", "option-this-model-refuses", ("0.5.12", "0.5.19", "0.5.23")),
+    ("""model=none -- --model-path Qwen/Qwen3-30B-A3B --tp-size 4 --ep-size 4 --ep-num-redundant-experts 4 """
+     """--json-model-override-args '{"architectures": ["BailingMoeV2ForCausalLM"]}'""", "copies-of-experts-that-stay", ("0.5.9", "0.5.19", "0.5.23")),
+    # more runners of experts
+    (f"model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {AWQ}", "runner-for-four-bit-experts", ALL[1:]),
+    (f"model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {GPTQ}", "runner-for-four-bit-experts", ("0.5.9", "0.5.12")),
+    ("model=qwen3-30b-a3b -- --tp-size 2 --quantization humming --moe-runner-backend triton", "runner-of-another-method", ("0.5.19", "0.5.23")),
+    (f"model=llama-2-7b -- --tp-size 4 {GPTQ}", "mlp-width-not-divisible-by-quantization-group", ALL),
+    # sparse and hybrid attention
+    ("gpu=b200 model=deepseek-v3.2 -- --tp-size 2 --dsa-prefill-backend triton_sparse_mla", "triton-sparse-prefill-unfit", ("0.5.22", "0.5.23")),
+    ("gpu=b200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8", "v4-q8-prefill-off-hopper", LATER),
+    ("gpu=rtxpro6000 model=deepseek-v3 -- --tp-size 8 --attention-backend trtllm_mla", "trtllm-mla-prefill-on-sm120", ALL),
+    ("model=kimi-linear-48b -- --tp-size 2 --enable-mis --attention-backend flashinfer", "scoring-on-hybrid-model", LATER),
     # capability and data type of a quantization method
     ("gpu=a100 -- --quantization w8a8_fp8", "quantization-method-above-gpu", ALL),
     ("gpu=a100 -- --quantization modelopt_fp8", "quantization-method-above-gpu", ALL),
@@ -64,6 +85,17 @@ REFUSED = [
 ]  # fmt: skip
 
 RUNS = [
+    # near misses of loaders, runners, single classes and sparse attention
+    """--load-format auto --model-loader-extra-config '{"enable_multithread_load": true, "num_threads": 8}'""",
+    "--weight-loader-prefetch-checkpoints --weight-loader-prefetch-num-threads 1",
+    "model=ring-2.5-1t -- --tp-size 8",
+    f"model=qwen3-30b-a3b -- --tp-size 8 --moe-runner-backend triton {AWQ}",  # 96 wide, which Marlin does not take
+    f"model=qwen3-30b-a3b -- --tp-size 2 {AWQ}",
+    f"model=llama-2-7b -- --tp-size 2 {GPTQ}",
+    f"model=llama-2-7b -- --tp-size 4 {GPTQ.replace('false', 'true')}",
+    "gpu=b200 model=deepseek-v3.2 -- --tp-size 4 --dsa-prefill-backend triton_sparse_mla",
+    "gpu=h200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8",
+    "gpu=rtxpro6000 model=deepseek-v3 -- --tp-size 8 --prefill-attention-backend flashinfer --decode-attention-backend trtllm_mla",
     "gpu=h100 -- --quantization w8a8_fp8",
     "gpu=a100 -- --quantization fp8",
     f"gpu=a100 -- {AWQ}",

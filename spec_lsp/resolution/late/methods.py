@@ -13,6 +13,7 @@ from typing import Any
 
 from spec_lsp.facts.methods import needed, requirements
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, one_of, setting
+from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
 
 quantization_methods = Handler("model_loader/loader.py:_get_quantization_config", when=lambda c: bool(c.gpu.is_cuda))
@@ -362,6 +363,37 @@ def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
         message=f"{c.shown('quantization')} needs a checkpoint that was quantized with it, and this one is not, so SGLang stops before "
         "it loads the weights. Serve the quantized checkpoint, or use `fp8`.",
         fixes=(dropping("quantization"), setting(quantization="fp8")),
+    )
+
+
+@quantization_methods.refuses(
+    "SPC697", "fp8-method-of-fp4-checkpoint", raises="ValueError", late=True,
+    sglang="layers/quantization/modelopt_quant.py:from_config",
+    bad="sglang=0.5.9 gpu=b200 model=qwen3-8b -- --quantization modelopt_fp8 --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}'""",
+    good="sglang=0.5.9 gpu=b200 model=qwen3-8b -- --quantization modelopt_fp4 --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}'""",
+)  # fmt: skip
+def fp8_method_of_fp4_checkpoint(c: Config) -> Refusal | None:
+    """ModelOpt's FP8 method cannot serve a checkpoint that ModelOpt stored otherwise.
+
+    `quant_algo` in the checkpoint's settings says how it is stored. For NVFP4 use `modelopt_fp4`, or remove `--quantization`: SGLang goes
+    by the checkpoint.
+    """
+    if method(c) != "modelopt_fp8":
+        return None
+    algorithm = (c.model.quantization_config or {}).get("quant_algo")
+    if not isinstance(algorithm, str) or "FP8" in algorithm.upper():
+        return None
+    return value_refused(
+        c,
+        "quantization",
+        f"is refused for this checkpoint, which is stored in {algorithm}, and SGLang stops before it loads the weights.",
+        "model_path",
+        fixes=(
+            *((setting(quantization="modelopt_fp4"),) if "FP4" in algorithm.upper() else ()),
+            dropping("quantization"),
+        ),
     )
 
 
