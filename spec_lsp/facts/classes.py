@@ -66,6 +66,17 @@ def first_release(name: str) -> Release | None:
 
 
 @cache
+def in_transformers(name: str, release: Release) -> bool:
+    """Whether the Transformers that this release comes with may name the class, so that SGLang can fall back to it.
+
+    data/transformers.json is made by `python -m tests.sources.transformers` from the versions that releases ask for.
+    """
+    text = (files("spec_lsp.facts") / "data" / "transformers.json").read_text("utf-8")
+    since = json.loads(text).get(name)
+    return since is not None and release >= Release.parse(since)
+
+
+@cache
 def _table() -> Mapping[str, Mapping[str, dict[str, Any] | None]]:
     text = Path(__file__).with_name("data").joinpath("classes.json").read_text("utf-8")
     table: Mapping[str, Mapping[str, dict[str, Any] | None]] = json.loads(text)

@@ -9,9 +9,10 @@ CPU (which pads them), the transformers backend, the heads of linear attention.
 
 from __future__ import annotations
 
-from spec_lsp.facts.classes import ClassFacts, class_facts
+from spec_lsp.facts.classes import ClassFacts, class_facts, first_release, in_transformers
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.parallel import attention_tp_size
 
 model_parallelism = Handler("layers/linear.py:__init__", when=lambda c: bool(c.device == "cuda"))
@@ -151,4 +152,40 @@ def pipeline_through_model_without_stages(c: Config) -> Refusal | None:
         message=f"{c.shown('pp_size')} does not work with {c.model.architecture}, whose code has no pipeline stages: "
         "SGLang loads the weights and stops. Use tensor parallelism over the same GPUs.",
         fixes=(setting(pp_size=1, tp_size=c.tp_size * c.pp_size), dropping("pp_size")),
+    )
+
+
+OWN_CLASSES = ("SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_PLUGINS")
+"""Variables that bring classes of models from elsewhere."""
+
+
+@model_parallelism.refuses(
+    "SPC698", "model-newer-than-release", raises="ValueError", late=True, sglang="models/registry.py:_raise_for_unsupported",
+    bad="sglang=0.5.9 model=none -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8",
+    good="sglang=0.5.12 model=none -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8",
+)  # fmt: skip
+def model_newer_than_release(c: Config) -> Refusal | None:
+    """This release of SGLang does not have the model's class yet.
+
+    Neither does the Transformers that it comes with, to which SGLang would fall back. Use a newer release. A model that brings its own code
+    may run with `--trust-remote-code`.
+    """
+    name = c.model.architecture
+    first = first_release(name)
+    if (
+        first is None
+        or first <= c.release
+        or class_facts(name, c.release) is not None
+        or in_transformers(name, c.release)
+    ):
+        return None
+    if c.model_impl not in IN_SGLANG or any(c.env.is_set(variable) for variable in OWN_CLASSES):
+        return None
+    if c.trust_remote_code and (not c.model.complete or c.model.hf("auto_map") is not None):
+        return None
+    return value_refused(
+        c,
+        "model_path",
+        f"needs a class that SGLang {c.release} does not have: {name} is served from {first} on.",
+        fixes=(),
     )
