@@ -9,6 +9,8 @@ CPU (which pads them), the transformers backend, the heads of linear attention.
 
 from __future__ import annotations
 
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import releases
 from spec_lsp.facts.classes import ClassFacts, class_facts, first_release, in_transformers
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
@@ -159,6 +161,11 @@ OWN_CLASSES = ("SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_PLUGINS")
 """Variables that bring classes of models from elsewhere."""
 
 
+def _skips_a_release(older: Release, newer: Release) -> bool:
+    """Whether a release lies between the two; releases that only mend another (`.post1`) do not count."""
+    return any(older[:3] < release[:3] < newer[:3] for release in releases())
+
+
 @model_parallelism.refuses(
     "SPC698", "model-newer-than-release", raises="ValueError", late=True, sglang="models/registry.py:_raise_for_unsupported",
     bad="sglang=0.5.9 model=none -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8",
@@ -168,16 +175,12 @@ def model_newer_than_release(c: Config) -> Refusal | None:
     """This release of SGLang does not have the model's class yet.
 
     Neither does the Transformers that it comes with, to which SGLang would fall back. Use a newer release. A model that brings its own code
-    may run with `--trust-remote-code`.
+    may run with `--trust-remote-code`. Nothing is said of the release just before the first that has the class: builds made between the
+    two name themselves after it.
     """
     name = c.model.architecture
     first = first_release(name)
-    if (
-        first is None
-        or first <= c.release
-        or class_facts(name, c.release) is not None
-        or in_transformers(name, c.release)
-    ):
+    if first is None or not _skips_a_release(c.release, first) or in_transformers(name, c.release):
         return None
     if c.model_impl not in IN_SGLANG or any(c.env.is_set(variable) for variable in OWN_CLASSES):
         return None
