@@ -71,9 +71,15 @@ def in_transformers(name: str, release: Release) -> bool:
 
     data/transformers.json is made by `python -m tests.sources.transformers` from the versions that releases ask for.
     """
-    text = (files("spec_lsp.facts") / "data" / "transformers.json").read_text("utf-8")
-    since = json.loads(text).get(name)
+    since = _in_transformers().get(name)
     return since is not None and release >= Release.parse(since)
+
+
+@cache
+def _in_transformers() -> Mapping[str, str]:
+    text = Path(__file__).with_name("data").joinpath("transformers.json").read_text("utf-8")
+    table: Mapping[str, str] = json.loads(text)
+    return table
 
 
 @cache
