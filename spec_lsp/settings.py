@@ -10,6 +10,7 @@ from typing import Any
 from spec_lsp import patterns
 from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.analysis.worlds import is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts import hardware
@@ -30,7 +31,8 @@ class Settings:
 
     sglang: str = _setting(
         "",
-        "The SGLang release your launches run on, such as `0.5.19`, where the file itself names none.",
+        "The SGLang your launches run on, where the file itself names none: a release such as `0.5.19`, or the path of a checkout, an "
+        "unpacked wheel or an environment such as `./third_party/sglang`.",
         {"type": "string"},
         example='sglang = "0.5.19"',
     )
@@ -85,7 +87,8 @@ class Settings:
     )
     python: str = _setting(
         "",
-        "The Python interpreter whose SGLang's own help is shown on hover; by default that of a virtual environment in the workspace.",
+        "The Python interpreter whose SGLang your launches run on where nothing else names one, and whose own help is shown on hover; by "
+        "default that of an environment in the workspace.",
         {"type": "string"},
         example='python = ".venv/bin/python"',
     )
@@ -181,7 +184,7 @@ def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
     every = "all" in settings.fix_all
     fix_all = None if every else frozenset(by_code.get(name, name) for name in settings.fix_all)
     worlds = tuple(read_target(t) for t in settings.targets)
-    return Options(worlds, severities, honour_ignores, otherwise, fix_all=fix_all)
+    return Options(worlds, severities, honour_ignores, otherwise, fix_all=fix_all, python=settings.python)
 
 
 def targets(releases: Iterable[str], gpus: Iterable[str]) -> tuple[dict[str, str], ...]:
@@ -239,9 +242,11 @@ def severity_of(value: str) -> Severity:
 def read_target(named: Mapping[str, Any]) -> Target:
     """A target as `targets` writes it; what names no release or GPU that is known is left open."""
     release, gpu = named.get("sglang"), named.get("gpu")
+    written = release if isinstance(release, str) else ""
     return Target(
-        Release.read(release) if isinstance(release, str) and release else None,
+        Release.read(written) if written else None,
         hardware.find(gpu) if isinstance(gpu, str) and gpu else None,
+        sglang=written if is_path(written) else "",
     )
 
 
@@ -290,8 +295,8 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
     if value not in schema.get("enum", (value,)):
         return f"{shown(value)} is not one of {', '.join(schema['enum'])}{_meant(value, schema['enum'])}"
     match name:
-        case "sglang" if value and Release.read(value) is None:
-            return f"{shown(value)} is not a release of SGLang (write 0.5.19)"
+        case "sglang" if value and Release.read(value) is None and not is_path(value):
+            return f"{shown(value)} is not a release of SGLang (write 0.5.19, or a path such as ./sglang)"
         case "gpu" if value and hardware.find(value) is None:
             meant = _meant(value, hardware.DEVICES)
             return f"{shown(value)} is not a GPU that spec-lsp knows{meant} (it knows {', '.join(hardware.DEVICES)})"

@@ -15,6 +15,8 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
+from spec_lsp.analysis.worlds import is_path
+from spec_lsp.catalog.builds import NoBuildError, package_at, release_at
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
 from spec_lsp.facts.model import ModelFacts
@@ -24,6 +26,7 @@ from spec_lsp.files import (
     MAX_SETTINGS,
     Area,
     MissingError,
+    OutsideError,
     UnreadableError,
     checkout_of,
 )
@@ -79,9 +82,12 @@ class DiskWorkspace:
         self._pinning: dict[str, list[str]] = {}
         self._looked_at: dict[str, set[str]] = {}
         self._help: dict[Path, Mapping[str, str]] = {}
+        self._builds: dict[Path, tuple[Release | None, str]] = {}
 
     def forget(self) -> None:
-        """Forget what was read of models and pins; call it when watched files change."""
+        """Forget what was read of models, pins and installations; call it when watched files change."""
+        self._builds.clear()
+        self._help.clear()
         self._models.clear()
         self._pins.clear()
         self._looked_at.clear()
@@ -218,11 +224,49 @@ class DiskWorkspace:
             self._looks_at(document, [str(snapshots)])
             yield from ((config, Area((cache,))) for config in _configs_in(snapshots))
 
-    # --- pins
+    # --- the release
 
-    def release(self, document: str) -> tuple[Release, str] | None:
-        """The SGLang release that a requirements or lock file pins, in the document's folder or above it up to the root."""
-        return self._answer(lambda: self._release(document), "release", self._folder(document))
+    def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
+        """The SGLang around a document: the one that is installed (see `_installed`), else a checkout of it in the workspace, else what
+        a requirements or lock file pins, in the document's folder or above it up to the root."""
+        folder = self._folder(document)
+        return self._answer(
+            lambda: self._at_hand(document, python) or self._release(document), "release", folder, python
+        )
+
+    def _at_hand(self, document: str, python: str) -> tuple[Release, str] | None:
+        """An SGLang that somebody has, and what has it: `.venv`, `third_party/sglang`."""
+        for package, told in self._packages(document, python):
+            self._looks_at(document, [str(package / "srt" / "server_args.py"), str(package.parent)])
+            release, _ = self._build(package)
+            if release is not None:
+                return release, told
+        return None
+
+    def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
+        """The SGLang at a path that a directive or a setting names, or why there is none, as what is said of the path."""
+        return self._answer(lambda: self._sglang_at(document, path), "sglang", self._folder(document), path)
+
+    def _sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
+        outside = False
+        for folder in self._candidates(document, path):
+            # in full, it is the settings that name it, and they were asked where they may lie
+            area = Area((folder,)) if os.path.isabs(os.path.expanduser(path)) else self.area(document)
+            outside = outside or not area.names(folder)
+            package = package_at(Path(folder), area) or package_in(folder, area)
+            if package is not None:
+                self._looks_at(document, [str(package / "srt" / "server_args.py")])
+                return self._build(package)
+        return None, str(OutsideError()) if outside else "holds no SGLang (no srt/server_args.py)"
+
+    def _build(self, package: Path) -> tuple[Release | None, str]:
+        """What is installed there, read once as long as nothing of it is heard to change; or why it cannot be read."""
+        if package not in self._builds:
+            try:
+                self._builds[package] = release_at(package), ""
+            except NoBuildError as error:
+                self._builds[package] = None, str(error)
+        return self._builds[package]
 
     def _release(self, document: str) -> tuple[Release, str] | None:
         area = self.area(document)
@@ -255,16 +299,32 @@ class DiskWorkspace:
         return " ".join(self._help[package].get(spelling, "").split()) or None
 
     def _installed(self, document: str, python: str) -> Path | None:
+        return next((package for package, _ in self._packages(document, python)), None)
+
+    def _packages(self, document: str, python: str) -> Iterator[tuple[Path, str]]:
+        """The SGLangs that somebody may mean, nearest first, each with what has it: the environment of the interpreter `python`, one that
+        stands in the document's folders (uv, conda and pixi have theirs there too), the active one, a checkout in the workspace."""
         folder = os.path.dirname(document)
         area = self.area(document)
         within = [p for p in map(str, (Path(folder), *Path(folder).parents)) if area.names(p)]
-        around = (os.path.join(f, name) for f in (*within, *map(str, self.roots)) for name in (".venv", "venv", "env"))
-        chosen = os.path.dirname(os.path.dirname(os.path.expanduser(python)))
-        active = os.environ.get("VIRTUAL_ENV", "")
-        environments = [(chosen, Area((chosen,)))] if python else []
-        environments += ((e, area) for e in dict.fromkeys(around))
-        environments += [(active, Area((active,)))] if active else []
-        return next((p for e, own in environments if (p := _package_in(e, own)) is not None), None)
+        around = list(dict.fromkeys((*within, *map(str, self.roots))))
+        chosen = _environment_of(python)
+        environments = [(chosen, Area((chosen,)), chosen)] if chosen else []
+        environments += ((os.path.join(f, name), area, name) for f in around for name in ENVIRONMENTS)
+        environments += (
+            (active, Area((active,)), variable)
+            for variable in ("VIRTUAL_ENV", "CONDA_PREFIX")
+            if (active := os.environ.get(variable, ""))
+        )
+        for environment, own, told in environments:
+            package = package_in(environment, own)
+            if package is not None:
+                yield package, told
+        for parent in around:
+            for name in CHECKOUTS:
+                package = package_at(Path(parent, name), area)
+                if package is not None:
+                    yield package, name if name != "." else "this checkout"
 
     # --- settings
 
@@ -316,10 +376,31 @@ def in_workspace(file: SettingsFile, area: Area) -> SettingsFile:
         table["python"] = os.path.join(found, *python.replace(os.sep, "/").split("/")[-2:]) if found else ""
     if table.pop("verify-on-save", None) is not None:
         outside.append(Misfit(f"setting `verify-on-save`: {NEVER_BY_FILE}", ("verify-on-save",)))
+    if isinstance(sglang := table.get("sglang"), str) and is_path(sglang):
+        table["sglang"] = _own_sglang(sglang, ("sglang",), file, area, outside)
+    if isinstance(targets := table.get("targets"), list):
+        table["targets"] = [
+            {**t, "sglang": _own_sglang(named, ("targets",), file, area, outside)}
+            if isinstance(t, dict) and isinstance(named := t.get("sglang"), str) and is_path(named)
+            else t
+            for t in targets
+        ]
     return replace(file.without(outside), table=table)
 
 
 NEVER_BY_FILE = "it starts a program, so only the editor's settings may switch it on"
+
+
+def _own_sglang(written: str, keys: tuple[str, ...], file: SettingsFile, area: Area, outside: list[Misfit]) -> str:
+    """The path of an SGLang in full; empty, with a misfit more, where there is none that may be read."""
+    found = _own_path(keys[0], os.path.expanduser(written), written, file, area, outside)
+    if not found:
+        return ""
+    if package_at(Path(found), area) is None and package_in(found, area) is None:
+        message = f"setting `{keys[0]}`: {shown(written)} holds no SGLang (no srt/server_args.py)"
+        outside.append(Misfit(message, (*keys, *(() if keys == ("sglang",) else (written,)))))
+        return ""
+    return str(found)
 
 
 def _own_path(key: str, path: Any, written: Any, file: SettingsFile, area: Area, outside: list[Misfit]) -> Any:
@@ -338,17 +419,37 @@ def _own_path(key: str, path: Any, written: Any, file: SettingsFile, area: Area,
     return full
 
 
-def _package_in(environment: str, area: Area) -> Path | None:
-    """The SGLang that is installed in a virtual environment."""
-    try:
-        lib = area.real_path(os.path.join(environment, "lib"))
-        for python in sorted(os.listdir(lib)):
-            package = Path(lib, python, "site-packages", "sglang")
-            if python.startswith("python3") and os.path.isfile(area.real_path(package / "srt" / "server_args.py")):
-                return package
-    except (OSError, ValueError, UnreadableError):
-        pass
-    return None
+ENVIRONMENTS = (".venv", "venv", "env", ".conda", "conda", ".pixi/envs/default")
+"""Where environments stand in a folder, as uv, venv, conda and pixi make them."""
+CHECKOUTS = (
+    ".",
+    "sglang",
+    "third_party/sglang",
+    "3rdparty/sglang",
+    "vendor/sglang",
+    "external/sglang",
+    "submodules/sglang",
+)
+"""Where a checkout of SGLang stands in a folder: it is the folder, or a submodule of it."""
+
+
+def _environment_of(python: str) -> str:
+    """The environment that an interpreter belongs to; empty for what is no path of one."""
+    path = os.path.expanduser(python)
+    bin_ = os.path.dirname(path)
+    named = os.path.basename(bin_) in ("bin", "Scripts")
+    return (os.path.dirname(bin_) if named else bin_) if os.path.isabs(path) and bin_ != os.sep else ""
+
+
+def package_in(environment: str, area: Area) -> Path | None:
+    """The SGLang that is installed in an environment (`lib/python3.12/site-packages`, on Windows `Lib/site-packages`)."""
+    folder = Path(environment)
+    libraries = [
+        folder / "Lib",
+        *(folder / "lib" / n for n in _names_in(str(folder / "lib"), area) if n.startswith("python3")),
+    ]
+    packages = (library / "site-packages" / "sglang" for library in libraries)
+    return next((found for p in packages if (found := package_at(p, area)) == p), None)
 
 
 def _read_model(config: str, area: Area) -> ModelFacts | None:

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.files import MAX_DOCUMENT
-from spec_lsp.workspace import DiskWorkspace, decode, pinned_release
+from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.inputs import Options
+from spec_lsp.files import MAX_DOCUMENT, Area
+from spec_lsp.settings import options, read_settings
+from spec_lsp.workspace import DiskWorkspace, decode, in_workspace, pinned_release
 
 
 def write(folder: Path, files: dict[str, str]) -> None:
@@ -257,3 +260,138 @@ def test_help_comes_from_the_readers_own_sglang(tmp_path: Path) -> None:
 def test_no_help_where_nothing_is_installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("VIRTUAL_ENV", raising=False)
     assert DiskWorkspace((tmp_path,)).installed_help(str(tmp_path / "run.sh"), "--page-size") is None
+
+
+# --- the SGLang that somebody has --------------------------------------------------------------------------------------
+
+SGLANG = """
+class ServerArgs:
+    @staticmethod
+    def add_cli_args(parser):
+        parser.add_argument("--model-path", type=str, required=True)
+        parser.add_argument("--own", type=int, default=1, choices=[1, 2])
+"""
+LOCK = '[[package]]\nname = "sglang"\nversion = "0.5.12"\n'
+
+
+@pytest.fixture
+def _no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("spec_lsp.catalog.builds.cache_folder", lambda: tmp_path / "cache")
+    for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize(
+    ("folder", "told"),
+    [
+        (".venv/lib/python3.12/site-packages/sglang", ".venv"),
+        ("deep/venv/lib/python3.12/site-packages/sglang", "venv"),
+        (".conda/lib/python3.10/site-packages/sglang", ".conda"),
+        (".pixi/envs/default/lib/python3.11/site-packages/sglang", ".pixi/envs/default"),
+        (".venv/Lib/site-packages/sglang", ".venv"),
+        ("python/sglang", "this checkout"),
+        ("third_party/sglang/python/sglang", "third_party/sglang"),
+        ("elsewhere/sglang", None),
+    ],
+)
+def test_the_sglang_at_hand_comes_before_lock_files(tmp_path: Path, folder: str, told: str | None) -> None:
+    root = tmp_path / "work"
+    write(root, {f"{folder}/srt/server_args.py": SGLANG, "uv.lock": LOCK})
+    found = DiskWorkspace((root,)).release(str(root / "deep" / "run.sh"))
+    assert found is not None
+    assert found[1] == (told or "uv.lock")
+    assert bool(found[0].local) == (told is not None)
+
+
+@pytest.mark.usefixtures("_no_environment")
+def test_the_selected_interpreter_comes_first(tmp_path: Path) -> None:
+    root, chosen = tmp_path / "work", tmp_path / "chosen"
+    write(root, {".venv/lib/python3.12/site-packages/sglang/srt/server_args.py": SGLANG})
+    write(chosen, {"lib/python3.12/site-packages/sglang/srt/server_args.py": SGLANG + "# other\n"})
+    found = DiskWorkspace((root,)).release(str(root / "run.sh"), str(chosen / "bin" / "python"))
+    assert found is not None
+    assert found[1] == str(chosen)
+    nothing = DiskWorkspace((root,)).release(str(root / "run.sh"), str(tmp_path / "none" / "bin" / "python"))
+    assert nothing is not None
+    assert nothing[1] == ".venv"
+
+
+@pytest.mark.usefixtures("_no_environment")
+def test_a_broken_sglang_is_passed_over(tmp_path: Path) -> None:
+    write(tmp_path, {".venv/lib/python3.12/site-packages/sglang/srt/server_args.py": "def broken(:\n", "uv.lock": LOCK})
+    found = DiskWorkspace((tmp_path,)).release(str(tmp_path / "run.sh"))
+    assert found is not None
+    assert found[1] == "uv.lock"
+
+
+@pytest.mark.usefixtures("_no_environment")
+def test_a_changed_sglang_is_read_again(tmp_path: Path) -> None:
+    file = "python/sglang/srt/server_args.py"
+    write(tmp_path, {file: SGLANG})
+    workspace = DiskWorkspace((tmp_path,), watched=True)
+    before = workspace.release(str(tmp_path / "run.sh"))
+    write(tmp_path, {file: SGLANG.replace("--own", "--other")})
+    assert workspace.release(str(tmp_path / "run.sh")) == before
+    assert str(tmp_path / file) in workspace.looked_at(str(tmp_path / "run.sh"))
+    workspace.forget()
+    assert workspace.release(str(tmp_path / "run.sh")) != before
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [
+        ("./vendored/sglang", ""),
+        ("vendored/sglang/python/sglang", ""),
+        ("./environment", ""),
+        ("./nothing", "holds no SGLang (no srt/server_args.py)"),
+        ("./broken", "cannot be read as SGLang"),
+        ("../outside", "lies outside the workspace"),
+        ("./link", "holds no SGLang (no srt/server_args.py)"),
+    ],
+)
+def test_an_sglang_named_by_its_path(tmp_path: Path, path: str, why: str) -> None:
+    root = tmp_path / "work"
+    write(tmp_path, {"outside/sglang/srt/server_args.py": SGLANG, "work/broken/srt/server_args.py": "x"})
+    write(root, {"vendored/sglang/python/sglang/srt/server_args.py": SGLANG})
+    write(root, {"environment/lib/python3.12/site-packages/sglang/srt/server_args.py": SGLANG})
+    (root / "link").symlink_to(tmp_path / "outside")
+    workspace = DiskWorkspace((root,))
+    release, said = workspace.sglang_at(str(root / "run.sh"), path)
+    assert (release is None) == bool(why)
+    assert why in said
+    text = f"# spec-lsp: sglang={path} gpu=h100\npython -m sglang.launch_server --model-path Qwen/Qwen3-8B --own 2\n"
+    write(root, {"run.sh": text})
+    analysis = analyse(read_document(str(root / "run.sh"), text, workspace), Options(), workspace)
+    named = [d.message for d in analysis.diagnostics if d.rule.name == "unknown-directive"]
+    assert [why in m for m in named] == [True] * bool(why)
+    assert [d.rule.name for d in analysis.diagnostics if d.severity == "error"] == ["unknown-flag"] * bool(why)
+    assert analysis.launches[0].worlds[0].release_from == ("not named" if why else "directive")
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize(
+    ("written", "misfit"),
+    [
+        ("./sg", ""),
+        ("./nothing", "holds no SGLang"),
+        ("../outside", "lies outside the workspace"),
+        ("sg", "is not a release of SGLang"),
+    ],
+)
+def test_a_setting_that_names_an_sglang(tmp_path: Path, written: str, misfit: str) -> None:
+    root = tmp_path / "work"
+    write(tmp_path, {"outside/srt/server_args.py": SGLANG, "work/sg/srt/server_args.py": SGLANG})
+    write(root, {"spec-lsp.toml": f'sglang = "{written}"\n'})
+    file = DiskWorkspace((root,)).settings(str(root / "run.sh"))
+    assert file is not None
+    used = in_workspace(file, Area((root,)))
+    table, misfits = read_settings(used.table)
+    told = {*(f.message for f in used.flaws), *map(str, misfits)}
+    assert [misfit in t for t in told] == [True] * bool(misfit), told
+    assert bool(table.sglang) == (not misfit)
+    text = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --own 2\n"
+    workspace = DiskWorkspace((root,))
+    analysis = analyse(read_document(str(root / "run.sh"), text, workspace), options(table), workspace)
+    assert ("unknown-flag" in [d.rule.name for d in analysis.diagnostics]) == bool(misfit)

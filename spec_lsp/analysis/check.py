@@ -31,8 +31,8 @@ from spec_lsp.analysis.judge import (
 from spec_lsp.analysis.left_out import Named as NamedFile
 from spec_lsp.analysis.left_out import files_left_out, named_by
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Related, Reports, Run
-from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED
-from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, newest
+from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED, UNKNOWN_DIRECTIVE
+from spec_lsp.analysis.worlds import Assumed, Named, assume, catalog_release, directed_paths, newest, sglang_at_hand
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
@@ -148,6 +148,7 @@ class MemoizedWorkspace:
         self.unreadable_model = once(workspace.unreadable_model)
         self.model = once(workspace.model)
         self.release = once(workspace.release)
+        self.sglang_at = once(workspace.sglang_at)
 
 
 def analyse(
@@ -162,6 +163,7 @@ def analyse(
     looked_at.at_all()
     diagnostics = [*map(_problem, document.problems), *looked_at.diagnostics]
     diagnostics += files_left_out(document, looked_at.names, workspace)
+    diagnostics += _without_sglang(document, workspace)
     reports = Reports(looked_at.report, len(document.launches))
     if may_belong_together(document, looked_at.launches):
         try:
@@ -223,7 +225,7 @@ class _Looked:
         return (one.names for one in self.judged if one is not None)
 
     def at_all(self) -> None:
-        decided_by = (self.options, self.workspace.release(self.document.name))
+        decided_by = (self.options, sglang_at_hand(self.document, self.options, self.workspace))
         before = self.cache.kept.get(self.document.name)
         last = before.judged if before is not None and before.decided_by == decided_by else {}
         directed = before is not None and before.directives == self.directives
@@ -330,6 +332,17 @@ class _Looked:
 def _numbered(diagnostic: Diagnostic, before: int, now: int) -> Diagnostic:
     """A diagnostic of a launch that is the `now`th of its document, and was the `before`th."""
     return replace(diagnostic, key=diagnostic.key.replace(f":{before}:", f":{now}:", 1), launch=now)
+
+
+def _without_sglang(document: Document, workspace: Workspace) -> Iterator[Diagnostic]:
+    """What is said of directives that name an SGLang by a path where there is none that can be read."""
+    for directive, path in directed_paths(document.directives):
+        found, why = workspace.sglang_at(document.name, path)
+        if found is None:
+            message = f"`{path}` {why}: launches are checked as if this comment named no SGLang."
+            yield Diagnostic(
+                UNKNOWN_DIRECTIVE, UNKNOWN_DIRECTIVE.severity, message, directive.place, f"no-sglang:{path}"
+            )
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
@@ -447,7 +460,7 @@ def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None
     """What is said once of a release that is not shipped or not followed whole, where it is named."""
     release, known = named.value, catalog_release(named.value)
     place = named.place or launch.place
-    if release > newest():
+    if release.stock > newest():
         message = f"SGLang {release} is newer than any release that spec-lsp knows: what {known} does not have is told as a warning only."
     elif release < releases()[0]:
         message = (

@@ -149,7 +149,7 @@ def _of_stock(message: str) -> str:
 
 def _ahead(launch: Launch, assumed: Assumed) -> bool:
     """Whether the launch may run what no known release is: a newer one, a nightly build, a build for one model."""
-    if any(w.release > newest() for w in assumed.worlds):
+    if any(w.release.stock > newest() for w in assumed.worlds):
         return True
     images = [c for c in launch.clues if c.kind == "image" and release_of(c) is None]
     return not assumed.release_named and any(not image_parts(c.text)[1].startswith("latest") for c in images)

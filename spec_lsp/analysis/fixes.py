@@ -462,6 +462,7 @@ class Edited:
         self._workspace = workspace
         self.texts = texts
         self.release = workspace.release
+        self.sglang_at = workspace.sglang_at
         self.model = workspace.model
         self.left_out = workspace.left_out
         self.unreadable_model = workspace.unreadable_model

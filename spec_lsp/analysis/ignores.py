@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import UNKNOWN_DIRECTIVE, UNUSED_IGNORE
-from spec_lsp.analysis.worlds import directive_values
+from spec_lsp.analysis.worlds import directive_values, is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, find
@@ -129,8 +129,8 @@ def _problem(text: str) -> str:
     if not values:
         return "Known comments are `ignore[rule-name]`, `ignore-file[rule-name]`, `sglang=0.5.19` and `gpu=b200`."
     for name, value in values.items():
-        if name == "sglang" and Release.read(value) is None:
-            return f"`{value}` is not a release of SGLang; write it as `sglang=0.5.19`."
+        if name == "sglang" and Release.read(value) is None and not is_path(value):
+            return f"`{value}` is not a release of SGLang; write it as `sglang=0.5.19`, or as a path, `sglang=./third_party/sglang`."
         if name == "gpu" and find(value) is None:
             return f"`{value}` is not a GPU that spec-lsp knows. It knows {', '.join([*DEVICES, *FAMILIES])}."
         if name not in ("sglang", "gpu"):

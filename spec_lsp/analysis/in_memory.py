@@ -38,8 +38,11 @@ class InMemory:
         config = self.models.get(path_or_id)
         return find_model(path_or_id) if config is None else ModelFacts(config)
 
-    def release(self, document: str) -> tuple[Release, str] | None:
+    def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
         return None
+
+    def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
+        return None, "is not read here"
 
     def installed_help(self, document: str, spelling: str, python: str = "") -> str | None:
         """SGLang's own help is on the disk."""

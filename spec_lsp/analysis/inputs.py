@@ -14,12 +14,14 @@ from spec_lsp.resolution.engine import Severity
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A world somebody named: a release, a device (or family), or both; None where it is left open. `…_from` says by what."""
+    """A world somebody named: a release, a device (or family), or both; None where it is left open. `…_from` says by what; `sglang` is
+    the path of an SGLang instead of a release."""
 
     release: Release | None = None
     hardware: Hardware | None = None
     release_from: str = "settings"
     hardware_from: str = "settings"
+    sglang: str = ""
 
     def __str__(self) -> str:
         parts = [f"SGLang {self.release}" if self.release else "", self.hardware.title if self.hardware else ""]
@@ -30,7 +32,7 @@ class Target:
 class Options:
     """What settings decide of an analysis. `severities` maps rule names to a severity or "off"; `targets` replaces the worlds,
     `otherwise` holds where a file names none, `release` whatever it names. Fix-all applies the fixes of the rules `fix_all` names; of every
-    rule where it is None."""
+    rule where it is None. `python` is the interpreter whose SGLang is meant."""
 
     targets: tuple[Target, ...] = ()
     severities: Mapping[str, Severity | Literal["off"]] = field(default_factory=dict)
@@ -38,6 +40,7 @@ class Options:
     otherwise: Target = Target()
     release: Release | None = None
     fix_all: frozenset[str] | None = None
+    python: str = ""
 
 
 class Workspace(Protocol):
@@ -57,8 +60,12 @@ class Workspace(Protocol):
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         """The facts of a model folder or model id; None when nothing is known of it."""
 
-    def release(self, document: str) -> tuple[Release, str] | None:
-        """The release that the folders around the document pin, and where (`requirements.txt`); None when none does."""
+    def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
+        """The SGLang that is at hand around the document (the environment of `python`, one in its folders, a checkout), else the release
+        that its folders pin, and where (`.venv`, `requirements.txt`); None when none does."""
+
+    def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
+        """The SGLang at a path that somebody named, or why there is none, as what is said of the path."""
 
 
 @dataclass(frozen=True, slots=True)

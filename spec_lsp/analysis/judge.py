@@ -645,7 +645,7 @@ def _known_to_be_refused(found: RunFinding, judged: RunResult) -> bool:
     """Whether the very release refuses a flag or value, one that is newer or older than all that are known included."""
     release = judged.world.release
     if release >= releases()[0]:
-        return release <= releases()[-1]
+        return release.stock <= releases()[-1]
     error = judged.binding.errors[found.error or 0]
     field = error.definition.field if error.definition is not None else ""
     span = choice_span(field, error.text) if error.kind == "invalid-choice" else flag_span(error.typed)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Generic, TypeVar
 
@@ -13,7 +13,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import nearest, releases
 from spec_lsp.facts.clues import OF_ROCM, families_of, hardware_of, hint_of, platform_of, release_of
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
-from spec_lsp.syntax.launch import Clue, Directive, Launch
+from spec_lsp.syntax.launch import Clue, Directive, Document, Launch
 from spec_lsp.syntax.word import Place
 
 OLDER_WORLDS = tuple(Release.parse(r) for r in ("0.5.21", "0.5.19", "0.5.16", "0.5.13.post1", "0.5.12", "0.5.9"))
@@ -58,16 +58,17 @@ def assume(
     document: str,
     build: str = "",
 ) -> Assumed:
-    """The worlds of a launch. Release: directive > targets of the settings > image tag > pip pin > `sglang` of the settings > the
-    workspace's lock file; hardware: directive > targets > `--device`, scheduler, image tag > `gpu` of the settings. What names only a
-    maker (ROCm, CUDA) leaves its families; a file's name only says which one is likeliest. Older releases are not among the worlds
-    (see `OLDER_WORLDS`). `build`: what the document says of a build of somebody's own."""
-    directed_release, directed_device = _directed(directives, launch)
+    """The worlds of a launch. Release: directive > targets of the settings > image tag > pip pin > `sglang` of the settings > the SGLang
+    that is installed or checked out > the workspace's lock file; hardware: directive > targets > `--device`, scheduler, image tag > `gpu`
+    of the settings. What names only a maker (ROCm, CUDA) leaves its families; a file's name only says which one is likeliest. Older
+    releases are not among the worlds (see `OLDER_WORLDS`). `build`: what the document says of a build of somebody's own.
+    """
+    directed_release, directed_device = _directed(directives, launch, workspace, document)
     clued_releases = _releases(launch.clues, options, workspace, document)
     clued_device = _hardware(launch.clues, options)
     worlds: list[World] = []
     named: list[Named[Release]] = []
-    for target in options.targets or (Target(),):
+    for target in (_located(t, workspace, document) for t in options.targets or (Target(),)):
         asked = (Named(options.release, "asked for"),) if options.release else ()
         chosen = asked or _releases_of(directed_release, target, clued_releases)
         named += chosen
@@ -90,6 +91,8 @@ def assume(
 def catalog_release(release: Release) -> Release:
     """The shipped release that stands for `release`: itself, a later mend of it (0.5.8.post1 for 0.5.8), else the nearest older one,
     else the oldest. A mend brings no flags as a rule; the release before misses all that the one meant brought."""
+    if release.local:
+        return release
     mends = [r for r in releases() if r[:3] == release[:3] and r >= release]
     return mends[0] if mends else nearest(release)
 
@@ -97,7 +100,9 @@ def catalog_release(release: Release) -> Release:
 # --- directives --------------------------------------------------------------------------------------------------------
 
 
-def _directed(directives: Sequence[Directive], launch: Launch) -> tuple[Named[Release] | None, Named[Hardware] | None]:
+def _directed(
+    directives: Sequence[Directive], launch: Launch, workspace: Workspace, document: str
+) -> tuple[Named[Release] | None, Named[Hardware] | None]:
     """What the last directive before the launch's end says, each of release and hardware for itself."""
     release: Named[Release] | None = None
     hardware: Named[Hardware] | None = None
@@ -105,7 +110,8 @@ def _directed(directives: Sequence[Directive], launch: Launch) -> tuple[Named[Re
         reaches = directive.within is None or directive.within.contains(launch.extent)
         if reaches and directive.place.start < launch.extent.end:
             values = directive_values(directive.text)
-            said, device = Release.read(values.get("sglang", "")), find(values.get("gpu", ""))
+            written, device = values.get("sglang", ""), find(values.get("gpu", ""))
+            said = workspace.sglang_at(document, written)[0] if is_path(written) else Release.read(written)
             release = Named(said, "directive", directive.place) if said else release
             hardware = Named(device, "directive", directive.place) if device else hardware
     return release, hardware
@@ -140,10 +146,39 @@ def _releases(
         if found:
             likely = [n for n in found if kind == "pin" or n.place == found[0].place]
             return tuple(reversed({n.value: n for n in reversed(likely)}.values()))
-    if options.otherwise.release is not None:
-        return (Named(options.otherwise.release, options.otherwise.release_from),)
-    pinned = None if any(t.release for t in options.targets) else workspace.release(document)
-    return (Named(*pinned),) if pinned else ()
+    otherwise = _located(options.otherwise, workspace, document)
+    if otherwise.release is not None:
+        return (Named(otherwise.release, otherwise.release_from),)
+    at_hand = None if any(t.release for t in options.targets) else workspace.release(document, options.python)
+    return (Named(*at_hand),) if at_hand else ()
+
+
+def _located(target: Target, workspace: Workspace, document: str) -> Target:
+    """A target with the release of the SGLang that it names by a path; left open where there is none."""
+    return replace(target, release=workspace.sglang_at(document, target.sglang)[0]) if target.sglang else target
+
+
+def directed_paths(directives: Iterable[Directive]) -> Iterator[tuple[Directive, str]]:
+    """The SGLangs that directives name by a path."""
+    for directive in directives:
+        path = "" if directive.text.startswith("ignore") else directive_values(directive.text).get("sglang", "")
+        if is_path(path):
+            yield directive, path
+
+
+def sglang_at_hand(document: Document, options: Options, workspace: Workspace) -> tuple[object, ...]:
+    """All that the disk says of the SGLang that a document's launches may run on."""
+    if not document.launches:
+        return ()
+    named = [path for _, path in directed_paths(document.directives)]
+    named += (t.sglang for t in (*options.targets, options.otherwise) if t.sglang)
+    located = tuple(workspace.sglang_at(document.name, path) for path in named)
+    return workspace.release(document.name, options.python), located
+
+
+def is_path(written: str) -> bool:
+    """Whether what names an SGLang is a path: `./sglang`, `~/sglang`, `third_party/sglang`."""
+    return "/" in written or "\\" in written or written.startswith((".", "~"))
 
 
 # --- hardware ----------------------------------------------------------------------------------------------------------

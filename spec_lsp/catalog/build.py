@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from spec_lsp.catalog import store
+from spec_lsp.catalog import builds, fingerprints, store
 from spec_lsp.catalog.evaluate import CannotTell
 from spec_lsp.catalog.model import ACTIONS, Action, Flag, Variable
 from spec_lsp.catalog.release import Release
@@ -55,7 +55,7 @@ class Built:
         before = older[-1]
         lines = [head, f"compared with {before}:"]
         lines += [f"  {line}" for line in flag_differences(store.load(before).flags, self.flags)]
-        lines += [f"  {line}" for line in _variable_differences(before, self.variables)]
+        lines += [f"  {line}" for line in variable_differences(before, self.variables)]
         return "\n".join(lines)
 
 
@@ -82,7 +82,7 @@ def build(
     except ValueError as error:
         raise BuildError(str(error)) from error
     if write:
-        write_catalog(built)
+        write_catalog(built, root)
     return built
 
 
@@ -147,17 +147,21 @@ def imported_flag(row: dict[str, Any]) -> Flag:
     )
 
 
-def write_catalog(built: Built) -> None:
-    """Add what was read to the shipped catalogs, in place of what they hold of that release."""
+def write_catalog(built: Built, root: Path) -> None:
+    """Add what was read to the shipped catalogs, in place of what they hold of that release, with the fingerprints of its functions."""
+    functions = fingerprints.fingerprints(root, fingerprints.known_places())
+    builds.add_wheel(built.release, root)
     for name, rows in (
         (store.FLAGS, [store.encode_flag(f) for f in built.flags]),
         (store.VARIABLES, [store.encode_variable(v) for v in built.variables]),
+        (store.FINGERPRINTS, sorted(functions.items())),
     ):
         table = store.read_table(name)
         releases: dict[Release, list[Any]] = {r: [table.rows[i] for i in ids] for r, ids in table.members.items()}
         releases[built.release] = rows
         store.write_table(name, releases)
     store.forget()
+    fingerprints.forget()
 
 
 def flag_differences(old: tuple[Flag, ...], new: tuple[Flag, ...]) -> Iterator[str]:
@@ -194,7 +198,7 @@ def _changes(old: Flag, new: Flag) -> Iterator[str]:
     yield from (f"choice +{c}" for c in come)
 
 
-def _variable_differences(before: Release, variables: tuple[Variable, ...]) -> Iterator[str]:
+def variable_differences(before: Release, variables: tuple[Variable, ...]) -> Iterator[str]:
     old, new = store.environment(before), {v.name: v for v in variables}
     yield from (f"- ${name}" for name in old if name not in new)
     yield from (f"+ ${name}" for name in new if name not in old)

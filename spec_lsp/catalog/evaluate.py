@@ -19,6 +19,8 @@ from typing import Any
 from spec_lsp.expressions import expression
 from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
 
+PACKAGE = "sglang"
+"""What the package is called where it is imported, whatever its folder is called."""
 MAX_DEPTH = 60
 MAX_STEPS = 150_000
 """Expressions, rounds and statements of one tree that are gone through; SGLang's own takes some 3,000."""
@@ -265,7 +267,7 @@ class Tree:
         if name not in self._modules:
             parts = name.split(".")
             path = self.root.joinpath(*parts[1:])
-            files = [path / "__init__.py", path.with_suffix(".py")] if parts[0] == self.root.name else []
+            files = [path / "__init__.py", path.with_suffix(".py")] if parts[0] == PACKAGE else []
             file = next((f for f in files if f.is_file()), None)
             self._modules[name] = Module(self, name, file) if file else None
         return self._modules[name]

@@ -71,13 +71,20 @@ def definitions(root: Path, places: Iterable[str] = ()) -> dict[str, Definition]
     found: dict[str, Definition] = {}
     for file in files(root, wanted):
         checkpoint()
-        whole = file in FILES or file.startswith(FOLDER + "/")
+        whole = is_resolution(file)
         asked = wanted.get(file.rpartition("/")[2], set())
         names = {p.partition(":")[2] for p in asked if in_file(p, file)}
         if whole or names:
-            found.update((d.place, d) for d in _in_file(area, root, file, None if whole else names))
+            there = _in_file(area, root, file, None if whole else {n.rpartition(".")[2] for n in names})
+            found.update((d.place, d) for d in there if whole or names & _called(d.place))
     defined = {d.name for d in found.values()}
     return {p: Definition(p, d.fingerprint, d.uses & defined, d.first, d.last) for p, d in found.items()}
+
+
+def _called(key: str) -> set[str]:
+    """What a place may call a function: `ServerArgs.from_cli_args`, `from_cli_args`, `ServerArgs`."""
+    name = key.partition(":")[2]
+    return {name, *name.split(".")}
 
 
 @functools.cache
@@ -85,6 +92,18 @@ def shipped(release: Release) -> Mapping[str, str]:
     """The fingerprints of a shipped release; none of one that is not shipped."""
     table = _table()
     return MappingProxyType(dict(map(table.rows.__getitem__, table.members.get(release, ()))))
+
+
+@functools.cache
+def known_places() -> frozenset[str]:
+    """The functions that some shipped release's fingerprints are of, beside those of argument resolution."""
+    return frozenset(key for key, _ in _table().rows if not is_resolution(key))
+
+
+def is_resolution(key: str) -> bool:
+    """Whether a function stands in a file of which all functions are followed."""
+    file = key.partition(":")[0]
+    return file in FILES or file.startswith(f"{FOLDER}/")
 
 
 @functools.cache
@@ -281,4 +300,5 @@ def _is_silent(node: Any) -> bool:
 def forget() -> None:
     """Drop what was read: the table was written anew."""
     shipped.cache_clear()
+    known_places.cache_clear()
     _table.cache_clear()

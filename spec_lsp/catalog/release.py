@@ -18,7 +18,8 @@ class Release(NamedTuple):
     """One release, ordered as pip orders it: `0.5.5rc1 < 0.5.5 < 0.5.5.post3 < 0.5.6`.
 
     A plain tuple of integers underneath, so comparing two costs next to nothing and it can be a dictionary key.
-    `stage` is 0 for a final release, 1 for `.postN`, below 0 for pre-releases; `number` is the N.
+    `stage` is 0 for a final release, 1 for `.postN`, below 0 for pre-releases; `number` is the N. `local` names a build of somebody's
+    own by its content (`0.5.23+7f3a91c`): it comes after the release that it is nearest to (see builds.py).
     """
 
     major: int
@@ -26,6 +27,7 @@ class Release(NamedTuple):
     patch: int
     stage: int = 0
     number: int = 0
+    local: str = ""
 
     @staticmethod
     def parse(text: str) -> Release:
@@ -53,10 +55,16 @@ class Release(NamedTuple):
 
     def __str__(self) -> str:
         base = f"{self.major}.{self.minor}.{self.patch}"
+        local = f"+{self.local}" if self.local else ""
         if self.stage == 0:
-            return base
+            return base + local
         name = next(n for n, s in _STAGES.items() if s == self.stage)
-        return f"{base}.{name}{self.number}" if name in ("post", "dev") else f"{base}{name}{self.number}"
+        return f"{base}{'.' if name in ('post', 'dev') else ''}{name}{self.number}{local}"
+
+    @property
+    def stock(self) -> Release:
+        """The release itself; of a build the one that it is nearest to."""
+        return self._replace(local="") if self.local else self
 
     def __repr__(self) -> str:
         return f"Release({str(self)!r})"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.catalog.evaluate import FAILS, CannotTell, Class, Foreign, Function, Member, Module, Tree, run
+from spec_lsp.catalog.evaluate import FAILS, PACKAGE, CannotTell, Class, Foreign, Function, Member, Module, Tree, run
 from spec_lsp.catalog.model import SUPPRESS, Action, Flag
 from spec_lsp.expressions import expression
 
@@ -48,7 +48,7 @@ class Reading:
 def read_flags(root: Path) -> Reading:
     """The flags of the package at `root` (the folder `sglang`). Raises CannotTell without a `ServerArgs`."""
     tree = Tree(root)
-    module = tree.module(f"{root.name}.srt.server_args")
+    module = tree.module(f"{PACKAGE}.srt.server_args")
     if module is None:
         raise CannotTell(f"{root} has no srt/server_args.py")
     try:
@@ -314,7 +314,7 @@ def _fields(module: Module, server_args: ast.ClassDef) -> Iterator[_Field]:
         yield from _own_fields(Class(module, server_args))
         return
     found = {f.name: f for c in module.evaluate(namespaces) for f in _own_fields(c)}
-    order = module.tree.imported(f"{module.tree.root.name}.srt.arg_groups.field_order", "POSITIONAL_FIELD_ORDER")
+    order = module.tree.imported(f"{PACKAGE}.srt.arg_groups.field_order", "POSITIONAL_FIELD_ORDER")
     yield from (found.pop(name) for name in order if name in found)
     yield from found.values()
 

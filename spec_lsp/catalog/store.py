@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Protocol
 
 from spec_lsp.catalog.model import FIELDS, SUPPRESS, Catalog, Flag, Variable
 from spec_lsp.catalog.release import Release
@@ -58,6 +58,21 @@ def _encode(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
 
 
+class Build(Protocol):
+    """What is told of a build beside what it is nearest to."""
+
+    @property
+    def release(self) -> Release: ...
+    @property
+    def flags(self) -> tuple[Flag, ...]: ...
+    @property
+    def variables(self) -> tuple[Variable, ...]: ...
+
+
+builds: dict[Release, Build] = {}
+"""Builds of somebody's own that were read (see builds.py), by their releases."""
+
+
 @functools.cache
 def _flags() -> Table:
     return read_table(FLAGS)
@@ -75,14 +90,18 @@ def releases() -> tuple[Release, ...]:
 
 
 def nearest(release: Release) -> Release:
-    """The release itself if it is shipped, else the nearest older one; the oldest if none is older."""
+    """The release itself if it is shipped or a build that was read, else the nearest older one; the oldest if none is older."""
     shipped = releases()
+    if release in builds:
+        return release
     return shipped[max(bisect_right(shipped, release) - 1, 0)]
 
 
 @functools.cache
 def load(release: Release) -> Catalog:
-    """The catalog of a shipped release. Raises KeyError for any other: ask `nearest` first."""
+    """The catalog of a shipped release, or of a build that was read. Raises KeyError for any other: ask `nearest` first."""
+    if release.local:
+        return Catalog(release, builds[release].flags)
     table = _flags()
     return Catalog(release, tuple(_flag(i) for i in table.members[release]))
 
@@ -95,7 +114,9 @@ def fields_of_any() -> frozenset[str]:
 
 @functools.cache
 def environment(release: Release) -> Mapping[str, Variable]:
-    """The environment variables that a shipped release's source reads, by name."""
+    """The environment variables that a shipped release's source reads, or a build's, by name."""
+    if release.local:
+        return MappingProxyType({v.name: v for v in builds[release].variables})
     table = _variables()
     return MappingProxyType({v.name: v for v in map(_variable, table.members.get(release, ()))})
 

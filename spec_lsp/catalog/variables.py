@@ -8,13 +8,17 @@ string.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
-from spec_lsp.catalog.evaluate import CannotTell, Module, Tree
+from spec_lsp.catalog.evaluate import PACKAGE, CannotTell, Module, Tree
 from spec_lsp.catalog.model import Variable, VariableType
 from spec_lsp.expressions import expression
+from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
+from spec_lsp.interruption import checkpoint
 
 _NAME = expression(r"(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]")
 _FLAG = expression(r"--[a-z0-9][a-z0-9-]+")
@@ -28,20 +32,45 @@ _DECLARED: tuple[tuple[str, VariableType], ...] = (
     ("EnvJSON", "json"),
 )
 _GENERATED = ("_version.py",)
+MAX_MODULES = 20_000
+"""Python files of a package; SGLang has some 5,000."""
 
 
-def read_variables(root: Path) -> tuple[Variable, ...]:
-    """The `SGLANG_*` and `SGL_*` variables of the package at `root` (the folder `sglang`), by name."""
-    tree = Tree(root)
+def read_variables(root: Path, known: Mapping[str, Variable] = MappingProxyType({})) -> tuple[Variable, ...]:
+    """The `SGLANG_*` and `SGL_*` variables of the package at `root` (the folder `sglang`), by name.
+
+    Of a build that is nearly a release whose variables are `known`: modules that name no others are not read again.
+    """
+    tree, area = Tree(root), Area((root,))
     found: dict[str, Variable] = {}
-    for path in sorted(root.rglob("*.py")):
-        text = path.read_text(encoding="utf-8", errors="replace")
-        if ("SGLANG_" in text or "SGL_" in text) and path.name not in _GENERATED:
+    for path in modules(root):
+        checkpoint()
+        try:
+            data = area.read(path, MAX_SOURCE)
+        except UnreadableError:
+            continue
+        if (b"SGLANG_" in data or b"SGL_" in data) and path.name not in _GENERATED:
+            text = data.decode("utf-8", "replace")
+            named = set(_NAME.findall(text)) if known and "class Envs" not in text else None
+            if named is not None and named <= known.keys():
+                found.update((name, _better(found.get(name), known[name])) for name in named)
+                continue
             parts = path.relative_to(root).with_suffix("").parts
-            module = Module(tree, ".".join([root.name, *parts]), path)
+            module = Module(tree, ".".join([PACKAGE, *parts]), path)
             for variable in _in_module(module):
                 found[variable.name] = _better(found.get(variable.name), variable)
     return tuple(found[name] for name in sorted(found))
+
+
+def modules(root: Path) -> list[Path]:
+    """The Python files of a package, in order, no more than any SGLang has."""
+    found: list[Path] = []
+    for folder, below, inside in os.walk(root):
+        below[:] = sorted(b for b in below if b != "__pycache__")
+        found += (Path(folder, name) for name in inside if name.endswith(".py"))
+        if len(found) > MAX_MODULES:
+            break
+    return sorted(found[:MAX_MODULES])
 
 
 def _better(known: Variable | None, new: Variable) -> Variable:

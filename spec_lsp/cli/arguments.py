@@ -347,8 +347,10 @@ echo '{"id": 1, "argv": ["--model-path", "{models}/my-model"], "env": {}, "versi
 
 
 def _catalog(commands: _Commands) -> None:
-    p = commands.add_parser("catalog", help="list the known SGLang releases, or add one", allow_abbrev=False)
-    p.description = "List the SGLang releases that spec-lsp knows, or add one."
+    p = commands.add_parser(
+        "catalog", help="list the known SGLang releases, compare with one, or add one", allow_abbrev=False
+    )
+    p.description = "List the SGLang releases that spec-lsp knows, compare your own SGLang with them, or add one."
     actions = p.add_subparsers(dest="action", metavar="ACTION", required=True)
     _command(actions, "list", "list the releases that are known", "spec-lsp catalog list")
     b = _command(
@@ -366,6 +368,16 @@ spec-lsp catalog build ~/src/sglang --dry-run                              shows
     b.add_argument("--python", metavar="INTERPRETER", help="import SGLang there (exact) instead of reading the sources")
     b.add_argument("--prelude", metavar="SCRIPT", help="runs first in that interpreter")
     b.add_argument("--dry-run", action="store_true", help="write nothing")
+    c = _command(
+        actions,
+        "compare",
+        "show what an SGLang has otherwise than the release it is nearest to, and the rules concerned",
+        """
+spec-lsp catalog compare ./third_party/sglang
+spec-lsp catalog compare .venv
+""",
+    )
+    c.add_argument("path", metavar="PATH-TO-SGLANG", help="a checkout, an unpacked wheel or an environment")
 
 
 # --- options that several commands have ------------------------------------------------------------------------------
@@ -373,7 +385,7 @@ spec-lsp catalog build ~/src/sglang --dry-run                              shows
 
 def _worlds(p: argparse.ArgumentParser, more: str, *, once: bool = False) -> None:
     kind: dict[str, object] = {} if once else {"action": "append", "default": []}
-    p.add_argument("--sglang", metavar="V", help=f"the SGLang release that will run, such as 0.5.19{more}", **kind)  # type: ignore[arg-type]
+    p.add_argument("--sglang", metavar="V", help=f"the SGLang that will run: 0.5.19, or a path{more}", **kind)  # type: ignore[arg-type]
     p.add_argument("--gpu", metavar="NAME", help=f"the GPU it will run on, such as h200{more}", **kind)  # type: ignore[arg-type]
     p.add_argument(
         "--models", metavar="DIR", action="append", default=[], help="folder of model folders (DIR/NAME/config.json)"

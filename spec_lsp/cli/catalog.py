@@ -1,4 +1,4 @@
-"""`spec-lsp catalog list` and `spec-lsp catalog build`."""
+"""`spec-lsp catalog list`, `spec-lsp catalog compare` and `spec-lsp catalog build`."""
 
 from __future__ import annotations
 
@@ -14,6 +14,11 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action == "list":
         for release in releases():
             print(f"{release!s:<14} {len(load(release).flags):>4} flags")
+        return 0
+    if arguments.action == "compare":
+        from spec_lsp.cli.catalog_compare import compare
+
+        print(compare(arguments.path))
         return 0
     from spec_lsp.catalog.build import BuildError, build
 

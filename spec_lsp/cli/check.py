@@ -29,7 +29,7 @@ from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders
 from spec_lsp.cli.walk import Candidate, candidates
-from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.cli.worlds import read_gpu, read_release, sglang_named
 from spec_lsp.files import MAX_DOCUMENT, MAX_FOUND, MIB, Area, OutsideError, UnreadableError
 from spec_lsp.patterns import Patterns
 from spec_lsp.settings_file import SETTINGS_FILES, flaws_of
@@ -67,8 +67,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _task(arguments: argparse.Namespace) -> Task:
-    for release in arguments.sglang:
-        read_release(release)
     if arguments.upgrade:
         read_release(arguments.upgrade)
     for gpu in arguments.gpu:
@@ -87,7 +85,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         here=str(Path.cwd()),
         paths=named_paths(arguments),
         models=tuple(arguments.models),
-        sglang=tuple(arguments.sglang),
+        sglang=tuple(map(sglang_named, arguments.sglang)),
         gpu=tuple(arguments.gpu),
         honour_ignores=not arguments.ignore_directives,
         fix=arguments.fix,

@@ -23,7 +23,7 @@ from spec_lsp.cli.progress import Progress
 from spec_lsp.cli.report import Location
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.style import Style, style_for
-from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.cli.worlds import read_gpu, sglang_named
 from spec_lsp.files import UnreadableError
 from spec_lsp.syntax.launch import Variant
 from spec_lsp.syntax.word import Place, Word
@@ -44,12 +44,14 @@ class Listed:
 def run(arguments: argparse.Namespace) -> int:
     """List the launches. Exit code 2 when a file could not be read."""
     all_rules()
-    for release in arguments.sglang:
-        read_release(release)
     for gpu in arguments.gpu:
         read_gpu(gpu)
     task = Task(
-        str(Path.cwd()), named_paths(arguments), tuple(arguments.models), tuple(arguments.sglang), tuple(arguments.gpu)
+        str(Path.cwd()),
+        named_paths(arguments),
+        tuple(arguments.models),
+        tuple(map(sglang_named, arguments.sglang)),
+        tuple(arguments.gpu),
     )
     checker = Checker(task)
     progress = Progress()

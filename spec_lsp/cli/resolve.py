@@ -18,6 +18,7 @@ from spec_lsp.analysis.argv import Answer, Said, resolve_argv
 from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.judge import RunResult
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.analysis.worlds import is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest
 from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
@@ -26,7 +27,7 @@ from spec_lsp.cli.printed import harmless, in_utf_8, json_text
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.table import fold, table, width
-from spec_lsp.cli.worlds import read_gpu, read_release
+from spec_lsp.cli.worlds import read_gpu, read_release, sglang_named
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
@@ -140,12 +141,13 @@ def entry_point(words: list[str]) -> tuple[Program, list[str]]:
 
 def _release(named: str | None, around: Surroundings, document: str) -> tuple[Release | None, str]:
     """The release, and who names it: the command line, the settings, the workspace's pins; None when nobody does."""
-    if named:
-        return read_release(named), "--sglang"
-    if around.settings.sglang:
-        return read_release(around.settings.sglang), "settings"
-    pinned = around.workspace.release(document)
-    return pinned if pinned else (None, "")
+    for written, source in ((named and sglang_named(named), "--sglang"), (around.settings.sglang, "settings")):
+        if written:
+            found = around.workspace.sglang_at(document, written)[0] if is_path(written) else read_release(written)
+            if found is not None:
+                return found, source
+    at_hand = around.workspace.release(document, around.settings.python)
+    return at_hand if at_hand else (None, "")
 
 
 def _file(around: Surroundings, document: str, path: str) -> str | None:

@@ -5,10 +5,17 @@ Names that mean nothing end the command with what is known.
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+
+from spec_lsp.analysis.worlds import is_path
+from spec_lsp.catalog.builds import package_at
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.cli.errors import UsageError, did_you_mean
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
+from spec_lsp.files import Area
+from spec_lsp.workspace import package_in
 
 
 def read_release(text: str) -> Release:
@@ -19,6 +26,18 @@ def read_release(text: str) -> Release:
         span = f", known are {known[0]} to {known[-1]} (`spec-lsp catalog list`)" if known else ""
         raise UsageError(f"`{text}` is not a release of SGLang; write it as 0.5.19{span}")
     return release
+
+
+def sglang_named(text: str) -> str:
+    """What a person names as the SGLang that will run: a release, or a path, which comes back in full. Raises UsageError."""
+    if not is_path(text):
+        read_release(text)
+        return text
+    path = os.path.abspath(os.path.expanduser(text))
+    area = Area((path,))
+    if package_at(Path(path), area) is None and package_in(path, area) is None:
+        raise UsageError(f"`{text}` holds no SGLang (no srt/server_args.py)")
+    return path
 
 
 def read_gpu(text: str) -> Hardware:

@@ -409,7 +409,11 @@ def _is_in(release: Release, line: str) -> bool:
 
 @cache
 def pipeline(release: Release) -> tuple[Handler, ...]:
-    """The handlers of a release in SGLang's order; empty for a release older than the oldest order."""
+    """The handlers of a release in SGLang's order; empty for a release older than the oldest order. Those of a build are its own."""
+    if release.local:
+        from spec_lsp.resolution.builds import handlers_of
+
+        return handlers_of(release)
     return tuple(handler for _, handler in handlers_by_name(release))
 
 

@@ -44,8 +44,11 @@ class Memory:
     def model(self, document: str, path_or_id: str) -> ModelFacts | None:
         return _disk.model(document, path_or_id)
 
-    def release(self, document: str) -> tuple[Release, str] | None:
+    def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
         return (Release.parse(self.pin), "uv.lock") if self.pin else None
+
+    def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
+        return None, "holds no SGLang"
 
 
 NOTHING = Memory()

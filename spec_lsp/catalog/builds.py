@@ -1,0 +1,216 @@
+"""SGLang as somebody has it: a release, or a build of somebody's own that is read from its sources, never imported.
+
+    release = release_at(Path(".venv/lib/python3.12/site-packages/sglang"))
+    str(release)                # 0.5.23; of a build 0.5.23+7f3a91c: the release that it is nearest to, and its content
+
+A build's flags and variables are its own (`store.load`, `store.environment`); which of its functions are a release's is told by their
+fingerprints, and what follows the others is not certain (`resolution/builds.py`). What was read is kept by its content under the
+user's cache folder.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from spec_lsp.catalog import store
+from spec_lsp.catalog.evaluate import FAILS, CannotTell
+from spec_lsp.catalog.fingerprints import Definition, definitions, known_places, shipped
+from spec_lsp.catalog.model import Flag, Variable
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.source import read_flags
+from spec_lsp.catalog.variables import modules, read_variables
+from spec_lsp.files import MAX_DOCUMENT, MAX_SOURCE, Area, UnreadableError, read_named
+from spec_lsp.interruption import checkpoint
+
+SERVER_ARGS = os.path.join("srt", "server_args.py")
+WHEELS = "wheels.json"
+FORMAT = 1
+"""Of what is kept under the cache folder."""
+
+
+class NoBuildError(Exception):
+    """There is no SGLang that can be read; the message says why, as what is said of the path."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnBuild:
+    """A build that is no release. `release` is the one it is nearest to, with its content as the local part; `doubts` are the flags of
+    which the sources do not show everything."""
+
+    release: Release
+    flags: tuple[Flag, ...]
+    variables: tuple[Variable, ...]
+    functions: Mapping[str, Definition]
+    doubts: tuple[str, ...] = ()
+
+
+def package_at(path: Path, area: Area) -> Path | None:
+    """The package `sglang` in a folder: the folder itself, of an unpacked wheel or a checkout (`python/sglang`)."""
+    folders = (path, path / "sglang", path / "python" / "sglang")
+    return next((folder for folder in folders if _is_file(folder / SERVER_ARGS, area)), None)
+
+
+def _is_file(path: Path, area: Area) -> bool:
+    try:
+        return os.path.isfile(area.real_path(path))
+    except UnreadableError:
+        return False
+
+
+def release_at(root: Path) -> Release:
+    """The release that the package at `root` is; one with a local part for a build, which `store` knows from then on.
+
+    Raises NoBuildError.
+    """
+    key = content(root)
+    if key in wheels():
+        return wheels()[key]
+    known = next((b.release for b in store.builds.values() if b.release.local == key[:7]), None)
+    if known is not None:
+        return known
+    build = _kept(key) or _read(root, key)
+    base = build.release.stock
+    same = build.flags == store.load(base).flags and {v.name: v for v in build.variables} == store.environment(base)
+    if same and {place: d.fingerprint for place, d in build.functions.items()} == shipped(base):
+        return base
+    store.builds[build.release] = build
+    return build.release
+
+
+def content(root: Path) -> str:
+    """A hash of all Python files of a package. Raises NoBuildError."""
+    area = Area((root,))
+    whole = hashlib.blake2b(digest_size=16)
+    try:
+        area.read(root / SERVER_ARGS, MAX_SOURCE)
+        for path in modules(root):
+            checkpoint()
+            if path.name == "_version.py":
+                continue  # made where it is built
+            data = _data(area, path)
+            whole.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape"))
+            whole.update(hashlib.blake2b(data, digest_size=16).digest())
+    except (OSError, UnreadableError) as error:
+        raise NoBuildError(f"holds no SGLang that can be read ({SERVER_ARGS} {error})") from error
+    return whole.hexdigest()
+
+
+def _data(area: Area, path: Path) -> bytes:
+    try:
+        return area.read(path, MAX_SOURCE)
+    except UnreadableError:
+        return b""
+
+
+@functools.cache
+def wheels() -> Mapping[str, Release]:
+    """The shipped releases by the content of their wheels."""
+    path = store.DATA / WHEELS
+    return (
+        {key: Release.parse(name) for name, key in json.loads(path.read_text("utf-8")).items()} if path.exists() else {}
+    )
+
+
+def add_wheel(release: Release, root: Path) -> None:
+    """Ship the content of a release's wheel."""
+    known = {str(r): key for key, r in wheels().items()} | {str(release): content(root)}
+    text = json.dumps({str(r): known[str(r)] for r in sorted(map(Release.parse, known))}, indent=1)
+    store.DATA.mkdir(exist_ok=True)
+    (store.DATA / WHEELS).write_text(text + "\n", "utf-8")
+    wheels.cache_clear()
+
+
+def _read(root: Path, key: str) -> OwnBuild:
+    """Read a build, and keep what was read."""
+    try:
+        reading = read_flags(root)
+    except CannotTell as problem:
+        raise NoBuildError(f"cannot be read as SGLang: {problem}") from problem
+    functions = definitions(root, known_places())
+    base = nearest_release(functions)
+    variables = read_variables(root, store.environment(base))
+    build = OwnBuild(base._replace(local=key[:7]), reading.flags, variables, functions, reading.doubts)
+    _keep(key, build)
+    return build
+
+
+def nearest_release(functions: Mapping[str, Definition]) -> Release:
+    """The shipped release that most functions are the same as in; the newer of two."""
+
+    def alike(release: Release) -> tuple[int, Release]:
+        known = shipped(release)
+        same = sum(known.get(place) == d.fingerprint for place, d in functions.items())
+        return 2 * same - len(known), release
+
+    return max(store.releases(), key=alike)
+
+
+# --- what was read before ----------------------------------------------------------------------------------------------
+
+
+def cache_folder() -> Path:
+    """Where what was read of builds is kept: the user's cache folder."""
+    home = Path.home()
+    if sys.platform == "win32":
+        user = os.environ.get("LOCALAPPDATA") or str(home / "AppData" / "Local")
+    elif sys.platform == "darwin":
+        user = str(home / "Library" / "Caches")
+    else:
+        user = os.environ.get("XDG_CACHE_HOME") or str(home / ".cache")
+    return Path(user, "spec-lsp", "sglang")
+
+
+@functools.cache
+def _reader() -> str:
+    """What the kept files were read with: another spec-lsp reads otherwise, or other functions."""
+    table = (store.DATA / store.FINGERPRINTS).read_bytes()
+    return f"{FORMAT}-{hashlib.blake2b(table, digest_size=4).hexdigest()}"
+
+
+def _file(key: str) -> Path:
+    return cache_folder() / f"{key}-{_reader()}.json"
+
+
+def _kept(key: str) -> OwnBuild | None:
+    """What was read of the same content before; None where nothing was, or where it cannot be used."""
+    try:
+        data: Any = json.loads(read_named(_file(key), MAX_DOCUMENT))
+        base = store.releases()[store.releases().index(Release.parse(data["release"]))]
+        return OwnBuild(
+            base._replace(local=key[:7]),
+            tuple(map(store.decode_flag, data["flags"])),
+            tuple(Variable(*row) for row in data["variables"]),
+            {p: Definition(p, f, frozenset(uses), first, last) for p, f, uses, first, last in data["functions"]},
+            tuple(data["doubts"]),
+        )
+    except (*FAILS, UnreadableError):
+        return None
+
+
+def _keep(key: str, build: OwnBuild) -> None:
+    """Write what was read; where that cannot be, it is read again the next time."""
+    functions = [[d.place, d.fingerprint, sorted(d.uses), d.first, d.last] for d in build.functions.values()]
+    data = {
+        "release": str(build.release.stock),
+        "flags": list(map(store.encode_flag, build.flags)),
+        "variables": list(map(store.encode_variable, build.variables)),
+        "functions": functions,
+        "doubts": list(build.doubts),
+    }
+    try:
+        folder = cache_folder()
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
+            json.dump(data, file, separators=(",", ":"))
+        os.replace(file.name, _file(key))
+    except (OSError, ValueError, TypeError):
+        pass
