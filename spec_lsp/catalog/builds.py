@@ -16,7 +16,7 @@ import json
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,9 @@ from spec_lsp.interruption import checkpoint
 
 SERVER_ARGS = os.path.join("srt", "server_args.py")
 WHEELS = "wheels.json"
+MADE = ("_version.py",)
+"""Files that are made where a package is built."""
+DIGEST = 16
 FORMAT = 1
 """Of what is kept under the cache folder."""
 
@@ -87,21 +90,46 @@ def release_at(root: Path) -> Release:
 
 
 def content(root: Path) -> str:
-    """A hash of all Python files of a package. Raises NoBuildError."""
+    """A hash of all Python files of a package. Raises NoBuildError.
+
+    Where sizes and times of all are as they were, it is what it was.
+    """
     area = Area((root,))
-    whole = hashlib.blake2b(digest_size=16)
     try:
         area.read(root / SERVER_ARGS, MAX_SOURCE)
-        for path in modules(root):
-            checkpoint()
-            if path.name == "_version.py":
-                continue  # made where it is built
-            data = _data(area, path)
-            whole.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape"))
-            whole.update(hashlib.blake2b(data, digest_size=16).digest())
-    except (OSError, UnreadableError) as error:
-        raise NoBuildError(f"holds no SGLang that can be read ({SERVER_ARGS} {error})") from error
+    except UnreadableError as error:
+        raise NoBuildError(f"holds no SGLang that can be read (srt/server_args.py {error})") from error
+    paths = [path for path in modules(root) if path.name not in MADE]
+    seen = cache_folder() / f"content-{_marks(root, paths)}"
+    try:
+        known = read_named(seen, 100).decode()
+        if len(known) == 2 * DIGEST:
+            return known
+    except (UnreadableError, ValueError):
+        pass
+    whole = hashlib.blake2b(digest_size=DIGEST)
+    for path in paths:
+        checkpoint()
+        whole.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape"))
+        whole.update(hashlib.blake2b(_data(area, path), digest_size=DIGEST).digest())
+    _write(seen, whole.hexdigest())
     return whole.hexdigest()
+
+
+def _marks(root: Path, paths: Iterable[Path]) -> str:
+    """What tells, without reading files, whether any of them changed."""
+    whole = hashlib.blake2b(os.fsencode(root), digest_size=DIGEST)
+    for path in paths:
+        whole.update(_mark(path))
+    return whole.hexdigest()
+
+
+def _mark(path: Path) -> bytes:
+    try:
+        status = os.lstat(path)
+    except OSError:
+        return b"\0"
+    return os.fsencode(path) + f"\0{status.st_size}\0{status.st_mtime_ns}\0".encode()
 
 
 def _data(area: Area, path: Path) -> bytes:
@@ -206,11 +234,15 @@ def _keep(key: str, build: OwnBuild) -> None:
         "functions": functions,
         "doubts": list(build.doubts),
     }
+    _write(_file(key), json.dumps(data, separators=(",", ":")))
+
+
+def _write(path: Path, text: str) -> None:
+    """Keep a text whole, or not at all: what cannot be kept is read again the next time."""
     try:
-        folder = cache_folder()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=folder, delete=False, encoding="utf-8") as file:
-            json.dump(data, file, separators=(",", ":"))
-        os.replace(file.name, _file(key))
-    except (OSError, ValueError, TypeError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
+            file.write(text)
+        os.replace(file.name, path)
+    except (OSError, ValueError):
         pass

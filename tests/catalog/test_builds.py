@@ -62,7 +62,7 @@ def test_a_build_is_read_with_its_own_flags_and_variables(tmp_path: Path) -> Non
 def test_what_was_read_is_kept_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = package(tmp_path / "one")
     release = release_at(root)
-    (kept,) = (tmp_path / "cache").iterdir()
+    (kept,) = (tmp_path / "cache").glob("*.json")
     store.builds.clear()
     monkeypatch.setattr(builds, "_read", None)  # it is not read again
     assert release_at(package(tmp_path / "two")) == release
@@ -73,7 +73,7 @@ def test_what_was_read_is_kept_by_its_content(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"release": "0.5.23"}', '{"release": 3}', "\0", "[" * 100_000])
 def test_what_is_kept_and_broken_is_read_again(tmp_path: Path, text: str) -> None:
     release = release_at(package(tmp_path / "one"))
-    (kept,) = (tmp_path / "cache").iterdir()
+    (kept,) = (tmp_path / "cache").glob("*.json")
     kept.write_text(text)
     store.builds.clear()
     assert release_at(tmp_path / "one") == release
@@ -95,6 +95,17 @@ def test_the_content_is_that_of_the_modules(tmp_path: Path) -> None:
     assert content(root) == before
     (root / "other.py").write_text(OTHER + "\n")
     assert content(root) != before
+
+
+def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    root = package(tmp_path / "one")
+    before = content(root)
+    monkeypatch.setattr(builds, "_data", None)
+    assert content(root) == before
+    for kept in (tmp_path / "cache").iterdir():
+        kept.write_text("broken")
+    with pytest.raises(TypeError):
+        content(root)
 
 
 @pytest.mark.parametrize(
