@@ -309,10 +309,10 @@ class DiskWorkspace:
         within = [p for p in map(str, (Path(folder), *Path(folder).parents)) if area.names(p)]
         around = list(dict.fromkeys((*within, *map(str, self.roots))))
         chosen = _environment_of(python)
-        environments = [(chosen, Area((chosen,)), chosen)] if chosen else []
-        environments += ((os.path.join(f, name), area, name) for f in around for name in ENVIRONMENTS)
+        environments = [(chosen, Area((chosen,)), f"interpreter in {chosen}")] if chosen else []
+        environments += ((os.path.join(f, name), area, f"environment {name}") for f in around for name in ENVIRONMENTS)
         environments += (
-            (active, Area((active,)), variable)
+            (active, Area((active,)), f"environment of {variable}")
             for variable in ("VIRTUAL_ENV", "CONDA_PREFIX")
             if (active := os.environ.get(variable, ""))
         )
@@ -324,7 +324,7 @@ class DiskWorkspace:
             for name in CHECKOUTS:
                 package = package_at(Path(parent, name), area)
                 if package is not None:
-                    yield package, name if name != "." else "this checkout"
+                    yield package, f"checkout {name}" if name != "." else "checkout"
 
     # --- settings
 

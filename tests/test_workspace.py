@@ -285,13 +285,13 @@ def _no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("folder", "told"),
     [
-        (".venv/lib/python3.12/site-packages/sglang", ".venv"),
-        ("deep/venv/lib/python3.12/site-packages/sglang", "venv"),
-        (".conda/lib/python3.10/site-packages/sglang", ".conda"),
-        (".pixi/envs/default/lib/python3.11/site-packages/sglang", ".pixi/envs/default"),
-        (".venv/Lib/site-packages/sglang", ".venv"),
-        ("python/sglang", "this checkout"),
-        ("third_party/sglang/python/sglang", "third_party/sglang"),
+        (".venv/lib/python3.12/site-packages/sglang", "environment .venv"),
+        ("deep/venv/lib/python3.12/site-packages/sglang", "environment venv"),
+        (".conda/lib/python3.10/site-packages/sglang", "environment .conda"),
+        (".pixi/envs/default/lib/python3.11/site-packages/sglang", "environment .pixi/envs/default"),
+        (".venv/Lib/site-packages/sglang", "environment .venv"),
+        ("python/sglang", "checkout"),
+        ("third_party/sglang/python/sglang", "checkout third_party/sglang"),
         ("elsewhere/sglang", None),
     ],
 )
@@ -311,10 +311,10 @@ def test_the_selected_interpreter_comes_first(tmp_path: Path) -> None:
     write(chosen, {"lib/python3.12/site-packages/sglang/srt/server_args.py": SGLANG + "# other\n"})
     found = DiskWorkspace((root,)).release(str(root / "run.sh"), str(chosen / "bin" / "python"))
     assert found is not None
-    assert found[1] == str(chosen)
+    assert found[1] == f"interpreter in {chosen}"
     nothing = DiskWorkspace((root,)).release(str(root / "run.sh"), str(tmp_path / "none" / "bin" / "python"))
     assert nothing is not None
-    assert nothing[1] == ".venv"
+    assert nothing[1] == "environment .venv"
 
 
 @pytest.mark.usefixtures("_no_environment")

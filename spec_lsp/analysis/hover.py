@@ -401,7 +401,8 @@ def _model_text(setting: Setting, config: Config) -> str:
 
 def _world_text(world: World, any_gpu: str = "") -> str:
     """The release and hardware this was worked out for, and who named them; `any_gpu`: what it is judged for where nobody did."""
-    release = f"SGLang {world.release} ({_source(world.release_from, 'the newest: nothing names one')})"
+    own = f", a build that is nearest to {world.release.stock}" if world.release.local else ""
+    release = f"SGLang {world.release}{own} ({_source(world.release_from, 'the newest: nothing names one')})"
     if world.hardware is None:
         return f"*{release}, no GPU*"
     if any_gpu:

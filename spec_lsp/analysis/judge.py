@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from spec_lsp.analysis.grid import grid
@@ -96,7 +96,7 @@ class RunResult:
         return self.resolution is not None and any(f.rule.hardware_only for f in self.resolution.findings)
 
 
-@cache
+@lru_cache(maxsize=128)
 def _kind(release: Release, open_: bool) -> Kind:
     """The release's handlers and fields with their defaults, and the names that only other releases have."""
     defaults = {**INTERNAL, **load(release).defaults}

@@ -36,6 +36,8 @@ WHEELS = "wheels.json"
 MADE = ("_version.py",)
 """Files that are made where a package is built."""
 DIGEST = 16
+MAX_BUILDS = 16
+"""Builds that are remembered: somebody who works on SGLang itself makes another with each save."""
 FORMAT = 1
 """Of what is kept under the cache folder."""
 
@@ -85,6 +87,8 @@ def release_at(root: Path) -> Release:
     same = build.flags == store.load(base).flags and {v.name: v for v in build.variables} == store.environment(base)
     if same and {place: d.fingerprint for place, d in build.functions.items()} == shipped(base):
         return base
+    while len(store.builds) >= MAX_BUILDS:
+        del store.builds[next(iter(store.builds))]
     store.builds[build.release] = build
     return build.release
 

@@ -97,7 +97,7 @@ def nearest(release: Release) -> Release:
     return shipped[max(bisect_right(shipped, release) - 1, 0)]
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def load(release: Release) -> Catalog:
     """The catalog of a shipped release, or of a build that was read. Raises KeyError for any other: ask `nearest` first."""
     if release.local:
@@ -112,7 +112,7 @@ def fields_of_any() -> frozenset[str]:
     return frozenset(FIELDS.get(dest, dest) for _, dest, _, _, _, default, *_ in _flags().rows if default != SUPPRESS)
 
 
-@functools.cache
+@functools.lru_cache(maxsize=64)
 def environment(release: Release) -> Mapping[str, Variable]:
     """The environment variables that a shipped release's source reads, or a build's, by name."""
     if release.local:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Literal, cast
 
 from spec_lsp.catalog.builds import OwnBuild
@@ -125,7 +125,7 @@ def _prints(release: Release) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(prints) for name, prints in found.items()}
 
 
-@cache
+@lru_cache(maxsize=8)
 def comparison(release: Release) -> Comparison:
     """The comparison of a build that was read. Raises KeyError for any other release."""
     return Comparison(cast(OwnBuild, builds[release]))

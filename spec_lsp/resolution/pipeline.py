@@ -10,7 +10,7 @@ after it come ServerArgs.check_server_args and what the server refuses later, wi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 
 from spec_lsp.catalog.release import Release
@@ -407,7 +407,7 @@ def _is_in(release: Release, line: str) -> bool:
     return in_release(release, bounds.get("since", ""), bounds.get("until", ""))
 
 
-@cache
+@lru_cache(maxsize=64)
 def pipeline(release: Release) -> tuple[Handler, ...]:
     """The handlers of a release in SGLang's order; empty for a release older than the oldest order. Those of a build are its own."""
     if release.local:
