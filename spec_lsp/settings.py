@@ -75,7 +75,9 @@ class Settings:
     )
     fix_all: tuple[str, ...] = _setting(
         ("all",),
-        "The rules whose fixes fix-all applies, in editors on save too, by name or code; `all` stands for every rule.",
+        "The rules whose fixes fix-all applies, in editors on save too, by name or code; `all` stands for every rule that "
+        "finds something wrong or out of date. Remarks (`overridden-value`), and fixes of hints that change what runs, are applied where "
+        "their rule is named.",
         {"type": "array", "items": {"type": "string"}},
         example='fix-all = ["deprecated-flag", "missing-backslash"]',
     )

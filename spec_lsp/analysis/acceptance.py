@@ -19,7 +19,7 @@ from spec_lsp.analysis.judge import ModelSource, RunFinding, RunResult, findings
 from spec_lsp.catalog.binding import Binding, Setting, Unknown
 from spec_lsp.catalog.model import Flag
 from spec_lsp.expressions import expression
-from spec_lsp.resolution.engine import Change
+from spec_lsp.resolution.engine import Change, Rule
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Word, literal
 
@@ -46,7 +46,19 @@ INTENTIONS = frozenset(
         "tp_size",
     )
 )
-"""What a launch is about: other flags go first."""
+"""What a launch is about: no repair takes it out."""
+
+NAMED = frozenset(("speculative_algorithm", "quantization", "disaggregation_mode"))
+"""Intentions that are names: another name is another intention, not another value."""
+
+ALIKE = (frozenset(("EAGLE", "EAGLE3", "NEXTN")), frozenset(("DFLASH", "DSPARK")))
+"""Speculative algorithms that draft with a model of their own, each made for one of them: the draft tells which was meant."""
+
+WRITERS_CHOICE = frozenset(("weights-above-gpu-memory",))
+"""Rules whose way out is another price: more GPUs, or a model that answers less well."""
+
+TELLS_WHICH = frozenset(("quantization-against-checkpoint",))
+"""Rules that know which name of an intention is the right one: the checkpoint says it."""
 
 KEPT = frozenset(("model_path", "tokenizer_path", "speculative_draft_model_path", "served_model_name", "host", "port"))
 """Fields of which nobody but the writer says what they are."""
@@ -152,11 +164,13 @@ class Bench:
         """Changes that may mend a refusal, each with what it costs beyond its size."""
         said = found.said
         assert said is not None
+        if found.rule.name in WRITERS_CHOICE:
+            return
         for change in said.fixes:
-            if (removals or not self._removes(change)) and KEPT.isdisjoint((*change.set, *change.drop)):
+            if (removals or not self._removes(change)) and not self._gives_up(found.rule, change):
                 yield change, 0.0
         for name in dict.fromkeys((said.at, *said.related_fields)):
-            if name in KEPT:
+            if name in KEPT or name in NAMED:
                 continue
             flag = self.binding.catalog.by_field.get(name)
             setting = self.binding.settings.get(name)
@@ -164,8 +178,32 @@ class Bench:
                 continue
             for value in self._values(flag, setting):
                 yield Change(set={name: value}), OWN_IDEA
-            if setting is not None and removals:
+            if setting is not None and removals and name not in INTENTIONS:
                 yield Change(drop=(name,)), OWN_IDEA
+
+    def gives_up(self, found: RunFinding) -> bool:
+        """Whether a refusal is only mended by giving up what the launch is about."""
+        assert found.said is not None
+        proposed = found.rule.name not in WRITERS_CHOICE and any(
+            self._gives_up(found.rule, c) for c in found.said.fixes
+        )
+        return proposed and not any(self.moves(found, removals=True))
+
+    def _gives_up(self, rule: Rule, change: Change) -> bool:
+        """Whether a change takes out what a launch is about, or makes it about something else."""
+        if any(name in KEPT or name in INTENTIONS for name in change.drop):
+            return True
+        intended = {name: value for name, value in change.set.items() if name in INTENTIONS}
+        return not KEPT.isdisjoint(change.set) or any(
+            value in (None, False) or (name in NAMED and rule.name not in TELLS_WHICH and not self._alike(name, value))
+            for name, value in intended.items()
+        )
+
+    def _alike(self, name: str, value: Any) -> bool:
+        """Whether a name stands for the same intention as the typed one."""
+        setting = self.binding.settings.get(name)
+        both = {str(setting.value).upper(), str(value).upper()} if setting is not None else set()
+        return bool(both) and any(both <= names for names in ALIKE)
 
     def _removes(self, change: Change) -> bool:
         return bool(change.drop or change.drop_env) or any(v is None or v is False for v in change.set.values())
@@ -219,13 +257,14 @@ def least_changes(bench: Bench, most: int = 8, *, dear: bool = False) -> Iterato
     """States in which SGLang takes the launch, cheapest first, at most so many: all that are as cheap as the first (`as_cheap`), of
     others only what is met on the way. With `dear` all of these too, for where none of the cheap ones can be written.
 
-    None where only the writer knows what is missing. What no setting mends (weights that no such GPU holds) stays.
+    None where only the writer knows what is missing, or has to give up what the launch is about. What no setting mends (weights that no
+    such GPU holds) stays.
     """
     start = State()
     refusals = bench.refusals(start)
     if not refusals:
         return
-    if any(missing(bench, start, f) for f in refusals):
+    if any(missing(bench, start, f) or bench.gives_up(f) for f in refusals):
         return
     beyond = {f.identity for f in refusals if f.rule.late and not any(bench.moves(f, removals=True))}
     order = count()

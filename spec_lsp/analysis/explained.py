@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from spec_lsp.analysis.judge import OLDEST_MODELLED
 from spec_lsp.catalog.history import Span
 from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.store import releases
@@ -15,7 +16,7 @@ from spec_lsp.resolution.examples import command_of, in_lines, read_example
 def facts(rule: Rule) -> Iterator[tuple[str, str]]:
     """What a table says of a rule: labels and values."""
     yield "topic", rule.topic
-    yield "releases", _bounds(rule.since, rule.until)
+    yield "releases", _looked_at(rule)
     if rule.sglang:
         yield "SGLang", rule.sglang + (f" raises {rule.raises}" if rule.raises else "")
     for earlier in rule.earlier:
@@ -24,10 +25,18 @@ def facts(rule: Rule) -> Iterator[tuple[str, str]]:
         yield "when", "late: after the weights are loaded, minutes after start"
 
 
-def _bounds(since: str, until: str) -> str:
-    if since and until:
-        return f"since {since}, before {until}"
-    return f"since {since}" if since else f"before {until}" if until else "all"
+def _looked_at(rule: Rule) -> str:
+    """The releases that the rule was looked up in. What only reads the file holds whatever runs."""
+    if not rule.sglang:
+        return "any"
+    known = releases()
+    first = known[0] if rule.topic in READ_BY_ARGPARSE else OLDEST_MODELLED
+    since = rule.since or str(first)
+    return f"since {since}, before {rule.until}" if rule.until else f"since {since}, up to {known[-1]}"
+
+
+READ_BY_ARGPARSE = frozenset(("arguments", "environment"))
+"""Topics of rules that need no resolution: they are told of every release whose flags are known."""
 
 
 def severity(rule: Rule) -> str:

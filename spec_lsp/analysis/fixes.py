@@ -82,21 +82,23 @@ def fixes_for(
                 fixes.append(
                     Fix(candidate.title, applicability, candidate.edits, guess=candidate.guess, drops=candidate.drops)
                 )
-    single = [replace(f, preferred=i == 0 and _is_applied(diagnostic, f)) for i, f in enumerate(fixes)]
+    single = [replace(f, preferred=i == 0 and _is_applied(diagnostic, f, options)) for i, f in enumerate(fixes)]
     if not whole or not _is_refusal(diagnostic) or diagnostic.launch is None:
         return tuple(single)
     launch = diagnostic.launch
     find = partial(acceptance, analysis, launch, options, workspace, cache)
-    accepted = find() if cache is None else cache.found(analysis, launch, find)
-    return _with_choice([replace(f, preferred=False) for f in single], accepted)
+    accepted, left = (find() if cache is None else cache.found(analysis, launch, find)) or (None, ())
+    chosen = None if diagnostic.rule.name in left else accepted
+    return _with_choice(single, chosen, preferred=goes_with_all(diagnostic, options))
 
 
-def _with_choice(single: Sequence[Fix], chosen: Fix | None) -> tuple[Fix, ...]:
+def _with_choice(single: Sequence[Fix], chosen: Fix | None, *, preferred: bool) -> tuple[Fix, ...]:
     """Single fixes with what fix-all does first, where it does anything."""
     if chosen is None:
-        return tuple(replace(f, guess=True) for f in single)
+        return tuple(replace(f, preferred=False, guess=True) for f in single)
     own = next((f for f in single if f.title == chosen.title), chosen)
-    return (replace(own, preferred=True), *(f for f in single if f.title != chosen.title))
+    rest = (replace(f, preferred=False) for f in single if f.title != chosen.title)
+    return (replace(own, preferred=preferred), *rest)
 
 
 def _is_refusal(diagnostic: Diagnostic) -> bool:
@@ -106,29 +108,40 @@ def _is_refusal(diagnostic: Diagnostic) -> bool:
     return resolved and diagnostic.severity == "error" and not holds_in_part(diagnostic)
 
 
-def _is_applied(diagnostic: Diagnostic, fix: Fix) -> bool:
-    """Whether fix-all applies a fix where it is the first. What is overridden keeps its flag: it is written as what SGLang uses anyway."""
+def goes_with_all(diagnostic: Diagnostic, options: Options) -> bool:
+    """Whether fix-all looks at a finding: at what is wrong or out of date. A remark tells what SGLang makes of a launch that runs; there
+    is nothing to mend, unless somebody named its rule in `fix_all`."""
+    if options.fix_all is not None:
+        return diagnostic.rule.name in options.fix_all and not holds_in_part(diagnostic)
+    return diagnostic.severity != "information" and not holds_in_part(diagnostic)
+
+
+def _is_applied(diagnostic: Diagnostic, fix: Fix, options: Options) -> bool:
+    """Whether fix-all applies a fix where it is the first. What changes what runs is a repair: a hint asks for none, unless its rule is
+    named. What is overridden keeps its flag: it is written as what SGLang uses anyway."""
     kept = diagnostic.rule is OVERRIDDEN_VALUE and (fix.drops or fix.applicability != "safe")
-    return not kept and not fix.guess and not holds_in_part(diagnostic)
+    repairs = fix.applicability == "safe" or diagnostic.severity in ("error", "warning") or options.fix_all is not None
+    return repairs and not kept and not fix.guess and goes_with_all(diagnostic, options)
 
 
 def acceptance(
     analysis: Analysis, launch: int, options: Options, workspace: Workspace, cache: Cache | None = None
-) -> Fix | None:
-    """The smallest set of changes found that makes SGLang accept a launch which it refuses for what it resolves, verified; None where
-    none was found, or where nobody can tell which of several was meant."""
+) -> tuple[Fix, frozenset[str]] | None:
+    """The smallest set of changes found that makes SGLang accept a launch which it refuses for what it resolves, verified, and the rules
+    that it leaves to its writer; None where none was found, or where nobody can tell which of several was meant."""
     refusals = [d for d in _refusals(analysis, launch) if not holds_in_part(d)]
     if not refusals:
         return None
     merged = refusals[0].source
     for solution in _solutions(analysis, launch, merged, workspace, cache or Cache()):
         edits = _written(analysis, launch, merged, solution.state.changes, options, workspace)
-        if edits and _is_accepted(analysis, refusals, edits, options, workspace, cache):
+        left = _still_refused(analysis, refusals, edits, options, workspace, cache) if edits else None
+        if edits and left is not None:
             printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
             title = title_of(_joined_changes(solution.state.changes), printer.binding)
-            if len(refusals) > 1 or len(solution.state.changes) > 1:
+            if not left and (len(refusals) > 1 or len(solution.state.changes) > 1):
                 title = f"Make SGLang accept this launch: {title[:1].lower()}{title[1:]}"
-            return Fix(title, "unsafe", edits)
+            return Fix(title, "unsafe", edits), left
     return None
 
 
@@ -207,27 +220,29 @@ def _written(
     return tuple(e for name in sorted(texts) if (e := _minimal(name, originals[name], texts[name])) is not None)
 
 
-def _is_accepted(
+def _still_refused(
     before: Analysis,
     refusals: Sequence[Diagnostic],
     edits: Sequence[Edit],
     options: Options,
     workspace: Workspace,
     cache: Cache | None,
-) -> bool:
-    """Whether the changed launch is refused for less, and for nothing that it was not refused for."""
+) -> frozenset[str] | None:
+    """The rules by which the changed launch is still refused: it is refused for less, and for nothing that it was not refused for. None
+    where the change does not help."""
     edited = _edited(before.document, edits, workspace)
     if edited is None:
-        return False
+        return None
     after = _analysed(before, edited, options, cache)
     if len(after.launches) != len(before.launches) or _new_errors(before, after, arguments=False):
-        return False
+        return None
     launch = refusals[0].launch
     assert launch is not None
     verdict = after.launches[launch].verdict
     if verdict is not None and verdict.older_unasked:  # what an older release takes is no error
         after = _analysed(before, edited, options, cache, ask_older=True)
-    return len(_refusals(after, launch)) < len(refusals)
+    left = _refusals(after, launch)
+    return frozenset(d.rule.name for d in left) if len(left) < len(refusals) else None
 
 
 def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> Iterator[Candidate]:
@@ -733,8 +748,7 @@ def _next_fix(
 ) -> tuple[Diagnostic, Fix] | None:
     for diagnostic in analysis.diagnostics:
         attempt = (diagnostic.key, text)
-        left_out = options.fix_all is not None and diagnostic.rule.name not in options.fix_all
-        if attempt in tried or left_out or holds_in_part(diagnostic):
+        if attempt in tried or not goes_with_all(diagnostic, options):
             continue
         tried.add(attempt)
         for fix in fixes_for(analysis, diagnostic, options, workspace, cache)[:1]:

@@ -286,7 +286,7 @@ def found_of(diagnostic: Diagnostic, fixes: Sequence[Fix], sources: Sources) -> 
 
 def _offered(fix: Fix, sources: Sources) -> OfferedFix:
     edits = tuple(Replacement(sources.bare(e.place), e.text) for e in fix.edits)
-    return OfferedFix(fix.title, fix.applicability, edits, fix.preferred)
+    return OfferedFix(fix.title, fix.applicability, edits, fix.preferred, fix.guess)
 
 
 def _changed(edits: Sequence[Edit], texts: Mapping[str, str]) -> dict[str, str]:

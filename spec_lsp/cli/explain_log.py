@@ -10,6 +10,7 @@ from typing import BinaryIO
 from spec_lsp.analysis.crash import Log, read_log
 from spec_lsp.analysis.crash_explained import Explained, explain
 from spec_lsp.cli.errors import CLEAN, FINDINGS, UsageError
+from spec_lsp.cli.formats.text import offer
 from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.table import fold, paragraphs, width
@@ -96,7 +97,8 @@ def _way_out(one: Explained, style: Style) -> Iterator[str]:
         yield ""
         yield style.prose(harmless(diagnostic.message))
         for number, fix in enumerate(fixes):
-            yield f"  {style.paint('=', 'frame')} {style.paint('or' if number else 'fix', 'bold')}: {style.prose(harmless(fix.title))}"
+            label, title = offer(number, fix)
+            yield f"  {style.paint('=', 'frame')} {style.paint(label, 'bold')}: {style.prose(harmless(title))}"
     if one.repaired:
         yield ""
         yield "The launch with the first of them:"

@@ -53,6 +53,7 @@ class OfferedFix:
     applicability: Applicability
     edits: tuple[Replacement, ...]
     preferred: bool = False
+    guess: bool = False
 
 
 @dataclass(frozen=True, slots=True)

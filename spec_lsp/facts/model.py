@@ -25,6 +25,9 @@ CORE_KEYS = frozenset({
 """The keys that shipped facts of a well-known model do not imply: when one is missing there, it is not known. Any other
 key is one that only some architectures have; shipped facts hold it wherever the model's config.json has it."""
 
+ANY_OTHER = "*"
+"""Among the keys that shipped facts are unsure of: every key that they do not state."""
+
 CONTEXT_LENGTH_KEYS = (
     "max_sequence_length",
     "seq_length",
@@ -81,7 +84,7 @@ class ModelFacts:
     def _or_default(self, name: str, value: Any, default: Any) -> Any:
         if value is not _ABSENT:
             return value
-        if not self.complete and (name in CORE_KEYS or name in self.unsure):
+        if not self.complete and (name in CORE_KEYS or name in self.unsure or ANY_OTHER in self.unsure):
             raise NotKnown(f"the model's {name}")
         return default
 
@@ -414,11 +417,13 @@ class ModelFacts:
     def uses_kda_attention(self) -> bool:
         """`uses_kda_attention()` of model_config.py, which looks at the layers themselves."""
         for config in (self.config, self.text):
-            linear = config.get("linear_attn_config")
+            linear, heads, head_dim, layers = (
+                self._or_default(name, config.get(name, _ABSENT), None)
+                for name in ("linear_attn_config", "linear_num_heads", "linear_head_dim", "layer_types")
+            )
             if isinstance(linear, Mapping) and linear.get("kda_layers"):
                 return True
-            heads = config.get("linear_num_heads") is not None and config.get("linear_head_dim") is not None
-            if heads and "linear_attention" in (config.get("layer_types") or ()):
+            if heads is not None and head_dim is not None and "linear_attention" in (layers or ()):
                 return True
         return False
 

@@ -2,9 +2,9 @@
 
 data/well_known.json holds one line a model: the ids that share the facts, then the keys of config.json that resolution
 reads, less those of the model or family it is `like`. A null takes an inherited key back (or is config.json's own null).
-`unsure` names keys that config.json may have but that the line leaves open: reading one of those, or one of the keys
-every config.json has (`CORE_KEYS`), gives NotKnown. `from` says where a line's facts come from, where that is not the
-model's own config.json.
+`unsure` names keys that config.json may have but that the line leaves open (`*`: all that it does not state): reading one of those, or one
+of the keys every config.json has (`CORE_KEYS`), gives NotKnown. `from` says where a line's facts come from, where that is not the
+model's own config.json as its publisher shows it. `python -m tests.sources.models` makes lines from config.json files.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ QUANTIZING_CHANGES = frozenset(("dtype", "torch_dtype", "num_nextn_predict_layer
 
 
 _QUANTIZED = expression(
-    r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48]|fp[48]|int[48]|w[48]a(?:4|8|16)(?:fp8)?|[48]bits?|bnb|bf16|modelopt|marlin|modelslim|"
+    r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48](?:[-_.]preview)?|fp[48]|int[48]|w[48]a(?:4|8|16)(?:fp8)?|[48]bits?|bnb|bf16|modelopt|"
+    r"marlin|modelslim|"
     r"quantized|dynamic|block|channel|static|kv|mix(?:ed)?|g(?:32|64|128)|sym|hf|v[12]|unsloth|uncensored|abliterated)$"
 )
 """Ends of names that say how a copy of a model was quantized or trained on, which leaves its architecture as it is. A GGUF file is none:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from spec_lsp.cli.excerpt import excerpt
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import harmless
-from spec_lsp.cli.report import SEVERITIES, FileReport, ReportedFinding, Totals, by_rule
+from spec_lsp.cli.report import SEVERITIES, FileReport, OfferedFix, ReportedFinding, Totals, by_rule
 from spec_lsp.cli.style import Style
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.report import Fix
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
@@ -38,7 +41,16 @@ def finding(found: ReportedFinding, style: Style) -> Iterator[str]:
     yield from excerpt(found.location, found.related, found.severity, style)
     for number, fix in enumerate(found.fixes):
         kind = {"safe": "", "unsafe": " (changes what runs)", "display": " (to be done by hand)"}[fix.applicability]
-        yield _note("or" if number else "fix", fix.title + kind, style)
+        label, title = offer(number, fix)
+        yield _note(label, title + kind, style)
+
+
+def offer(number: int, fix: OfferedFix | Fix) -> tuple[str, str]:
+    """How the fix with this number among those of a finding is put to the reader: a guess is a question."""
+    if number or not fix.guess:
+        return ("or" if number else "fix"), fix.title
+    meant = fix.title.removeprefix("Write ")
+    return ("perhaps", fix.title) if meant == fix.title else ("did you mean", f"{meant}?")
 
 
 def headline(severity: str, name: str, message: str, style: Style) -> str:

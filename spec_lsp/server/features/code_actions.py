@@ -187,10 +187,8 @@ class CodeActions:
     def _goes_with_all(self, name: str, analysis: Analysis, diagnostic: Diagnostic) -> bool:
         """Whether fix-all would repair this finding: in a menu it is not offered where it would do nothing."""
         scope = self._session.scope(name)
-        if scope.options.fix_all is not None and diagnostic.rule.name not in scope.options.fix_all:
-            return False
         allowed = ("safe", "unsafe") if scope.settings.unsafe_fixes else ("safe",)
-        return any(fix.applicability in allowed for fix in self._fixes_of(analysis, diagnostic)[:1])
+        return any(fix.preferred and fix.applicability in allowed for fix in self._fixes_of(analysis, diagnostic)[:1])
 
     def _fix_all_if_wanted(
         self, name: str, chosen: Sequence[tuple[Any, Analysis, Diagnostic]], *, explicit: bool
