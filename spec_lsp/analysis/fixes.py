@@ -410,7 +410,10 @@ def _for_note(note: Note, printer: Printer, releases: Sequence[Release]) -> Iter
     settings = printer.binding.settings.values()
     if note.kind == "deprecated" and note.word is not None:
         name = note.definition.name if note.definition is not None else note.typed
-        yield from succession(printer, note.word, name, note.from_config, releases)
+        # Who abbreviated may have meant another flag: its successor is written out by nobody else.
+        abbreviated = note.definition is not None and note.typed not in note.definition.spellings
+        found = succession(printer, note.word, name, note.from_config, releases)
+        yield from (replace(c, guess=abbreviated and not note.from_config) for c in found)
         if note.definition is not None and note.definition.action == "deprecated":
             yield from _candidate(f"Remove `{note.typed}`", _without_effect(note, printer))
     if note.kind == "deprecated" and note.suggestion and not {"=", " "} & set(note.suggestion):

@@ -11,8 +11,11 @@ from spec_lsp.analysis.inputs import Options
 from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check
 
 
-def repaired(text: str, *, unsafe: bool = True, name: str = NAME, workspace: Memory = NOTHING) -> str:
-    edits = [e for e in fix_all(name, text, Options(), workspace, unsafe=unsafe) if e.place.document == name]
+def repaired(
+    text: str, *, unsafe: bool = True, name: str = NAME, workspace: Memory = NOTHING, options: Options | None = None
+) -> str:
+    edits = fix_all(name, text, options or Options(), workspace, unsafe=unsafe)
+    edits = tuple(e for e in edits if e.place.document == name)
     return apply(text, edits) or text
 
 
@@ -54,6 +57,63 @@ def test_a_guess_is_offered_at_most(flags: str) -> None:
     analysis = check(text)
     (found,) = [d for d in analysis.diagnostics if d.severity == "error"]
     assert not any(f.preferred for f in fixes_for(analysis, found, Options(), NOTHING))
+
+
+# --- what runs stays as it is ----------------------------------------------------------------------------------------------
+
+RUNS = (
+    # remarks: what SGLang makes of a value
+    ("overridden-value", "--page-size 16 --attention-backend flashmla --tp 8"),
+    ("abbreviated-flag", "--enable-flashinfer"),
+    ("grammar-without-tokenizer", "--skip-tokenizer-init --grammar-backend llguidance"),
+    # hints whose fix changes what runs
+    ("deprecated-flag", "--disable-cuda-graph"),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "flags"), RUNS)
+def test_a_launch_that_runs_is_left_as_it_is(rule: str, flags: str) -> None:
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', 'deepseek-v3')} {flags}\n"
+    assert rule in {d.rule.name for d in check(text).diagnostics}
+    assert repaired(text) == text
+    assert not any(f.preferred for d in check(text).diagnostics for f in fixes_for(check(text), d, Options(), NOTHING))
+
+
+def test_a_remark_is_applied_where_its_rule_is_named() -> None:
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', 'deepseek-v3')} {RUNS[0][1]}\n"
+    assert repaired(text, unsafe=False, options=Options(fix_all=frozenset(("overridden-value",)))) != text
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "rule"),
+    [
+        # more GPUs, or a model that answers less well: somebody pays
+        ("llama-3.3-70b", "", "weights-above-gpu-memory"),
+        # another algorithm is another intention
+        ("kimi-linear-48b", "--speculative-algorithm EAGLE3 --speculative-draft-model-path eagle3-draft --tp 4", "target-without-eagle3"),
+        ("llama-3.1-8b", "--quantization mlx_q8", "quantization-not-on-this-device"),
+    ],
+)  # fmt: skip
+def test_no_repair_gives_up_what_a_launch_is_about(model: str, flags: str, rule: str) -> None:
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', model)} {flags}".rstrip() + "\n"
+    assert rule in {d.rule.name for d in check(text).diagnostics if d.severity == "error"}
+    assert repaired(text) == text
+
+
+def test_the_checkpoint_says_which_quantization_was_meant() -> None:
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', 'qwen3-235b-fp8 --tp 4')} --quantization awq\n"
+    assert repaired(text) == text.replace("awq", "fp8")
+
+
+def test_a_repair_that_leaves_a_refusal_does_not_promise_acceptance() -> None:
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', 'llama-3.3-70b')} --page-size 16 --pp-size 1 --attention-backend ascend\n"
+    analysis = check(text)
+    refusals = [d for d in analysis.diagnostics if d.severity == "error"]
+    assert "weights-above-gpu-memory" in {d.rule.name for d in refusals}
+    for refusal in refusals:
+        fixes = fixes_for(analysis, refusal, Options(), NOTHING)
+        assert not any(f.title.startswith("Make SGLang accept") for f in fixes)
+        assert any(f.preferred for f in fixes) == (refusal.rule.name != "weights-above-gpu-memory")
 
 
 # --- what took the place of a flag ---------------------------------------------------------------------------------------
@@ -132,7 +192,7 @@ def test_a_deprecation_is_told_once_in_a_file() -> None:
     text = PINNED + f"{SERVER} --disable-cuda-graph\n" * 3
     (found,) = [d for d in check(text).diagnostics if d.rule.name == "deprecated-flag"]
     assert len(found.related) == 2
-    assert "disable-cuda-graph" not in repaired(text)
+    assert "disable-cuda-graph" not in repaired(text, options=Options(fix_all=frozenset(("deprecated-flag",))))
 
 
 def test_the_same_flag_in_two_branches_is_told_at_both_places() -> None:
