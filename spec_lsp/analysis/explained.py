@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import cache
 
-from spec_lsp.analysis.judge import OLDEST_MODELLED
 from spec_lsp.catalog.history import Span
 from spec_lsp.catalog.model import Variable
+from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.resolution.engine import Rule, in_release
 from spec_lsp.resolution.examples import command_of, in_lines, read_example
+from spec_lsp.resolution.pipeline import pipeline
 
 
 def facts(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -29,14 +31,15 @@ def _looked_at(rule: Rule) -> str:
     """The releases that the rule was looked up in. What only reads the file holds whatever runs."""
     if not rule.sglang:
         return "any"
-    known = releases()
-    first = known[0] if rule.topic in READ_BY_ARGPARSE else OLDEST_MODELLED
-    since = rule.since or str(first)
-    return f"since {since}, before {rule.until}" if rule.until else f"since {since}, up to {known[-1]}"
+    since = rule.since or str(_first_with().get(rule.name, releases()[0]))
+    return f"since {since}, before {rule.until}" if rule.until else f"since {since}, up to {releases()[-1]}"
 
 
-READ_BY_ARGPARSE = frozenset(("arguments", "environment"))
-"""Topics of rules that need no resolution: they are told of every release whose flags are known."""
+@cache
+def _first_with() -> Mapping[str, Release]:
+    """The oldest release that each rule of resolution is looked at in; rules of arguments need no resolution."""
+    steps = ((r, step) for r in reversed(releases()) for handler in pipeline(r) for step in handler.steps)
+    return {step.rule.name: release for release, step in steps if step.rule is not None}
 
 
 def severity(rule: Rule) -> str:
