@@ -11,13 +11,18 @@ from spec_lsp.asking.process import CannotAskError
 HOW = "Name the Python interpreter that has SGLang (`--python`, or the setting `python` of your editor)."
 
 
-def interpreter(named: str = "", environ: Mapping[str, str] = os.environ) -> str:
+def interpreter(named: str = "", environ: Mapping[str, str] = os.environ, *, anywhere: bool = False) -> str:
     """The full path of the interpreter: `named`, else that of the active virtual or conda environment, else python3 of the PATH.
 
+    `anywhere`: it is named once for all folders, so that a relative path would be whatever each of them holds there, and is not taken.
     Raises CannotAskError where there is none.
     """
+    if not hasattr(os, "fork"):  # told before anything is started
+        raise CannotAskError("SGLang can only be asked on a system where processes can be forked, such as Linux.")
     if named:
         path = os.path.expanduser(named)
+        if anywhere and os.path.dirname(path) and not os.path.isabs(path):
+            raise CannotAskError(f"The interpreter `{named}` is another one in each folder. Name it by its full path.")
         found = os.path.abspath(path) if os.path.dirname(path) else shutil.which(path, path=_absolute(environ))
         if found is None or not os.path.isfile(found):
             raise CannotAskError(f"There is no Python interpreter `{named}`. {HOW}")

@@ -29,11 +29,12 @@ class CannotAskError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Seconds that importing SGLang and one launch may take, and how many launches are asked at once."""
+    """Seconds that importing SGLang and one launch may take, how many launches are asked at once, and the bytes that each may take."""
 
     starting: float = 180
     asking: float = 60
     jobs: int = 1
+    memory: int = 4 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ class SGLang:
             "models": os.path.abspath(models) if models else None,
             "jobs": self._limits.jobs,
             "seconds": self._limits.asking,
+            "memory": self._limits.memory,
         }
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
@@ -146,11 +148,8 @@ class SGLang:
         return Ready(said["version"], said["device"]["name"], said["simulated"], tuple(said["stand_ins"]))
 
     def _failure(self, kind: str, why: str) -> str:
-        match kind:
-            case "missing":
-                return f"`{self.python}` has no SGLang. Name the Python interpreter that has it."
-            case "fork":
-                return "SGLang can only be asked on a system where processes can be forked, such as Linux."
+        if kind == "missing":
+            return f"`{self.python}` has no SGLang. Name the Python interpreter that has it."
         return (
             f"SGLang cannot be imported by `{self.python}` as on {self.device.name}: {why}. "
             "It may be of a release that the simulated platform does not fit, or be installed in part."

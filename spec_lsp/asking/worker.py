@@ -10,6 +10,7 @@ It stands alone: that interpreter has no spec-lsp. START is one JSON object:
     models    the folder that "{models}" stands for in argv ("{files}" stands for the one with the files of the case)
     jobs      how many cases are asked at once
     seconds   how long one may take
+    memory    how many bytes one may take of its own
 
 The first line of the answers says {"ready": …} or {"failed": kind, "why": …}. Then there is one line for each case, as they are done. A
 case is {"n", "argv" or "fields", "env", "cwd", "files": {name: text}}, the answer to it {"n", "outcome", "error", "resolved", "log",
@@ -308,10 +309,8 @@ def prepare(start: Json) -> Json:
     began = time.monotonic()
     sys.path[:] = [
         *start.get("packages", ()),
-        *(p for p in sys.path[1:] if p),
+        *(p for p in sys.path if p and os.path.abspath(p) != os.path.dirname(os.path.abspath(__file__))),
     ]  # neither this file's folder nor the current one
-    if not hasattr(os, "fork"):
-        raise CannotAskError("fork")
     if importlib.util.find_spec("sglang") is None:
         raise CannotAskError("missing")
     device = (own_device() if start.get("own") else None) or start["device"]
@@ -558,14 +557,26 @@ FOREIGN_CODE = "code that is not installed"
 
 
 class Guard:
-    """An audit hook, which cannot be taken off again: in a child, from then on. `folder` may be written to."""
+    """An audit hook, which cannot be taken off again. It watches within `with guard:`, and in a child that enters it for good."""
 
-    def __init__(self, code: Sequence[str], folder: str) -> None:
+    def __init__(self, code: Sequence[str]) -> None:
         self._code = tuple(code)
-        self._folder = os.path.join(os.path.realpath(folder), "")
+        self._watches = False
+        self.folder = ""
+        """What may be written to, where there is any."""
         self.denied: list[str] = []
+        sys.addaudithook(self._hook)
 
-    def __call__(self, event: str, given: tuple[Any, ...]) -> None:
+    def __enter__(self) -> None:
+        self.denied.clear()
+        self._watches = True
+
+    def __exit__(self, *_: object) -> None:
+        self._watches = False
+
+    def _hook(self, event: str, given: tuple[Any, ...]) -> None:
+        if not self._watches:
+            return
         if event == "exec":
             name = given[0].co_filename
             if os.path.isabs(name) and not os.path.realpath(name).startswith(self._code):
@@ -584,8 +595,8 @@ class Guard:
             self._deny("the network", str(given[-1] if given else event))
 
     def _may_change(self, path: Any) -> bool:
-        full = os.path.realpath(os.fsdecode(path))
-        return full == os.devnull or os.path.join(full, "").startswith(self._folder)
+        full, folder = os.path.realpath(os.fsdecode(path)), os.path.join(os.path.realpath(self.folder), "")
+        return full == os.devnull or (bool(self.folder) and os.path.join(full, "").startswith(folder))
 
     def _deny(self, what: str, which: str) -> None:
         self.denied.append(f"{what}: {which[:200]}")
@@ -600,16 +611,17 @@ def installed_code() -> list[str]:
     return sorted({os.path.join(os.path.realpath(f), "") for f in folders} - {os.sep})
 
 
-def answer_in_child(case: Json, start: Json, code: Sequence[str], folder: str) -> Json:
+def answer_in_child(case: Json, start: Json, guard: Guard, folder: str) -> Json:
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
-    guard, before = Guard(code, folder), set(sys.modules)
+    guard.folder, before = folder, set(sys.modules)
     try:
+        limit_memory(start["memory"])
         tempfile.tempdir = os.environ["TMPDIR"] = os.environ["TORCHINDUCTOR_CACHE_DIR"] = folder
         if case.get("cwd"):
             os.chdir(case["cwd"])
-        sys.addaudithook(guard)
+        guard.__enter__()
         answer = ask(case, start.get("models"), folder)
     except BaseException as error:
         answer = {
@@ -627,11 +639,26 @@ def others_modules(names: set[str]) -> list[str]:
     return sorted(n for n in names if n.partition(".")[0] not in ("sglang", *KERNELS))
 
 
-def import_too(names: Sequence[str]) -> None:
-    """What one child had to import the next one finds here."""
+def limit_memory(more: int) -> None:
+    """Allow this process no more than so many bytes beside what it has, where the system tells that.
+
+    A launch may name a file without end.
+    """
+    with suppress(OSError, ValueError):
+        import resource
+
+        with open("/proc/self/status") as file:
+            has = next(int(line.split()[1]) << 10 for line in file if line.startswith("VmData:"))
+        _, most = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = has + more
+        resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
+
+
+def import_too(names: Sequence[str], guard: Guard) -> None:
+    """What one child had to import the next one finds here. A launch may have named it: it may do no more here than there."""
     missing = [n for n in names if n not in sys.modules]
     for name in missing:
-        with suppress(Exception):
+        with suppress(Exception), guard:
             importlib.import_module(name)
     if missing:
         gc.freeze()
@@ -649,7 +676,7 @@ class Child:
     said: bytes = b""
 
 
-def fork(case: Json, start: Json, code: Sequence[str]) -> tuple[int, Child]:
+def fork(case: Json, start: Json, guard: Guard) -> tuple[int, Child]:
     """Ask a case in a child: where it answers, and the child."""
     folder = tempfile.mkdtemp()
     reading, writing = os.pipe()
@@ -658,7 +685,7 @@ def fork(case: Json, start: Json, code: Sequence[str]) -> tuple[int, Child]:
         try:
             os.close(reading)
             signal.alarm(int(start["seconds"]) + 5)  # should nobody be there any more to end it
-            answer = json.dumps(answer_in_child(case, start, code, folder))
+            answer = json.dumps(answer_in_child(case, start, guard, folder))
             with os.fdopen(writing, "w") as file:
                 file.write(answer.replace(folder, "{files}"))
         finally:
@@ -683,7 +710,7 @@ def finished(child: Child, why: str = "") -> Json:
 
 def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
     """One answer for each case, as they are done; `jobs` cases are asked at once."""
-    code = installed_code()
+    guard = Guard(installed_code())
     gc.collect()
     gc.freeze()  # a child that collects garbage would copy all that was imported
     running: dict[int, Child] = {}
@@ -693,7 +720,7 @@ def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
             case = next(lines, None)
             more = case is not None
             if case is not None:
-                reading, child = fork(case, start, code)
+                reading, child = fork(case, start, guard)
                 running[reading] = child
         waiting = [*running, *([INPUT] if more and len(running) < start["jobs"] else [])]
         ready, _, _ = select.select(waiting, [], [], 0.5)
@@ -705,7 +732,7 @@ def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
                 answer = finished(running.pop(reading))
                 imported = answer.pop("imported", ())
                 yield answer
-                import_too(imported)
+                import_too(imported, guard)
         for reading in [r for r, child in running.items() if time.monotonic() > child.until]:
             os.close(reading)
             yield finished(running.pop(reading), f"SGLang took longer than {start['seconds']:g} seconds")

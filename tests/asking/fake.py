@@ -71,6 +71,12 @@ class ServerArgs:
         spec = importlib.util.spec_from_file_location("own", os.path.join(os.getcwd(), "own.py"))
         spec.loader.exec_module(importlib.util.module_from_spec(spec))
 
+    def _meddling(self):
+        import meddling
+
+    def _devour(self):
+        open("/dev/zero").read()
+
     def check_server_args(self):
         if self.tp_size > 8:
             raise ValueError("--tp-size is more than this machine has")
@@ -113,6 +119,14 @@ class version:
     cuda = hip = None
 """
 
+MEDDLING = """
+import os, subprocess, tempfile
+try:
+    subprocess.run(["touch", os.path.join(tempfile.gettempdir(), "ran")])
+except OSError:
+    pass
+"""
+
 FILES = {
     "sglang/__init__.py": "",
     "sglang/version.py": "__version__ = '{release}'\n",
@@ -120,6 +134,7 @@ FILES = {
     "sglang/srt/utils/__init__.py": "",
     "sglang/srt/utils/common.py": "",
     "sglang/srt/server_args.py": SERVER_ARGS,
+    "meddling.py": MEDDLING,
     "flashinfer/__init__.py": "raise OSError('libcuda.so.1: cannot open shared object file')\n",
     "transformers/__init__.py": "",
     "transformers/models/__init__.py": "",

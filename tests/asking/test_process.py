@@ -86,6 +86,28 @@ def test_what_it_may_not_do(ask: Any, how: str, tmp_path: Path) -> None:
     assert {p: p.read_text() for p in tmp_path.iterdir()} == before
 
 
+def test_nor_may_a_module_that_a_launch_brings_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a child imported is imported for the next ones: that may start no program either, though it swallows that it was kept from it."""
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
+    case = {"argv": ["--model-path", "m", "--misbehave", "meddling"]}
+    with sglang(write(tmp_path)) as one:
+        first, second, third = one.ask([case, case, {"argv": ["--model-path", "m"]}])
+    assert first["denied"] == ["a program: touch"]
+    assert second["outcome"] == third["outcome"] == "ok"
+    assert third["denied"] == []
+    assert not list(tmp_path.rglob("ran"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the system does not tell what a process has")
+def test_a_file_without_end_takes_no_memory_without_end(tmp_path: Path) -> None:
+    cases = [{"argv": ["--model-path", "m", *more]} for more in (["--misbehave", "devour"], [])]
+    with sglang(write(tmp_path), limits=Limits(starting=60, asking=30, memory=64 << 20)) as one:
+        first, second = one.ask(cases)
+    assert (first["outcome"], first["error"]["type"]) == ("unanswered", "MemoryError")
+    assert second["outcome"] == "ok"
+
+
 def test_variables_files_and_fields_of_a_case_are_its_own(warm: SGLang, ask: Any) -> None:
     assert ask(env={"SGLANG_ANGRY": "1"})["error"]["message"] == "angry"
     assert ask()["outcome"] == "ok"
@@ -223,3 +245,14 @@ def test_what_is_in_the_current_folder_is_not_imported(tmp_path: Path, monkeypat
     with sglang(write(tmp_path / "packages")) as one:
         assert [a["outcome"] for a in one.ask([{"argv": ["--model-path", "m"], "cwd": str(folder)}])] == ["ok"]
     assert not (folder / "ran").exists()
+
+
+def test_where_python_leaves_its_own_folder_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """PYTHONSAFEPATH leaves no entry at the start of the path that could be dropped."""
+    write(tmp_path)
+    monkeypatch.setenv("PYTHONSAFEPATH", "1")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    device = device_for(DEVICES["h100"])
+    assert device is not None
+    with SGLang(sys.executable, device) as one:
+        assert one.ready().version == "0.5.23"

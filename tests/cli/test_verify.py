@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -199,3 +200,16 @@ def test_the_interpreter_is_that_of_the_environment(tmp_path: Path, monkeypatch:
     assert interpreter(environ={**environ, "CONDA_PREFIX": str(tmp_path / "env")}) == str(tmp_path / "env/bin/python")
     assert interpreter(environ={"PATH": str(tmp_path / "env/bin")}) == str(tmp_path / "env/bin/python3")
     assert interpreter("env/bin/python", environ) == str(tmp_path / "env/bin/python")
+    with pytest.raises(CannotAskError, match="is another one in each folder"):
+        interpreter("env/bin/python", environ, anywhere=True)
+    assert interpreter("python3", {"PATH": str(tmp_path / "env/bin")}, anywhere=True) == str(
+        tmp_path / "env/bin/python3"
+    )
+
+
+def test_where_processes_cannot_be_forked_nothing_is_started(verify: Verify, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "fork")
+    monkeypatch.setattr(subprocess, "Popen", None)
+    ran = verify(f"{LAUNCH}\n")
+    assert (ran.code, ran.out) == (2, "")
+    assert "where processes can be forked" in ran.err

@@ -135,6 +135,41 @@ async def test_no_file_switches_it_on_or_names_the_interpreter(folder: Path) -> 
     assert not (folder / "ran").exists()
 
 
+async def test_an_interpreter_that_each_folder_could_hold_is_not_started(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The editor's settings hold in every folder: a relative path in them would start what a repository put there."""
+    program = folder / ".venv" / "bin" / "python"
+    program.parent.mkdir(parents=True)
+    program.write_text(f"#!/bin/sh\ntouch {folder}/ran\n")
+    program.chmod(0o755)
+    monkeypatch.chdir(folder)
+    client = await started(folder, PUSH, {"verifyOnSave": True, "python": ".venv/bin/python"})
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await saved(client, uri)
+    lines = [m["params"]["message"] for m in client.messages if m.get("method") == "window/logMessage"]
+    assert any("is another one in each folder. Name it by its full path." in line for line in lines)
+    assert not (folder / "ran").exists()
+
+
+async def test_a_text_that_is_gone_is_asked_about_no_further(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+
+    async def told(self: Any, analysis: Any, index: int, *_: Any) -> list[Any]:
+        asked.append(index)
+        client.change(uri, 2, (0, 0, 0, 0, "# a comment\n"))
+        await asyncio.sleep(0.1)
+        return []
+
+    monkeypatch.setattr("spec_lsp.server.features.verifying.Verifying._told", told)
+    client = await started(folder, PUSH, ON)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32) * 3)
+    await saved(client, uri)
+    assert asked == [0]
+
+
 async def test_an_interpreter_that_is_none_is_told_once_and_everything_goes_on(folder: Path) -> None:
     client = await started(folder, PUSH, {"verifyOnSave": True, "python": str(folder / "no-python")})
     uri = (folder / "a.sh").as_uri()

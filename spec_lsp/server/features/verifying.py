@@ -76,14 +76,11 @@ class Verifying:
         workspace: Any = session.scope(name).workspace
         if text is None or analysis is None or not analysis.launches:
             return
-        edits = text.edits
-        found = [
-            told
-            for index in range(len(analysis.launches))
-            for told in await self._told(analysis, index, workspace, python)
-        ]
-        if session.text(name) is not text or text.edits != edits:
-            return  # it is another text by now, which will be saved, too
+        edits, found = text.edits, []
+        for index in range(len(analysis.launches)):
+            found += await self._told(analysis, index, workspace, python)
+            if session.text(name) is not text or text.edits != edits:
+                return  # it is another text by now, which will be saved, too
         session.asked[name] = [_item(told, text) for told in found if told.place.document == name]
         self._ls.diagnostics.surroundings_changed([name])
 
@@ -105,7 +102,7 @@ class Verifying:
         from spec_lsp.asking.interpreter import interpreter
         from spec_lsp.asking.verify import Desk
 
-        path = interpreter(python)
+        path = interpreter(python, anywhere=True)
         if path not in self._desks:
             self._desks[path] = Desk(path)
         return self._desks[path]
