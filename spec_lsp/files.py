@@ -20,8 +20,8 @@ MAX_MODEL = 4 * MIB
 """Bytes of a model's config.json: those with a long list of layers that are not quantised have some 0.5 MB."""
 MAX_SETTINGS = MIB
 """Bytes of a file with settings, ignore rules or git configuration."""
-MAX_SOURCE = 8 * MIB
-"""Bytes of a module of an installed SGLang."""
+MAX_SOURCE = MIB
+"""Bytes of a module of an installed SGLang, whose largest has a third of that. To parse it can take a thousand times its bytes."""
 MAX_PATH = 32_767
 """Characters of a path; no system takes longer ones, and to follow the links of those takes long."""
 

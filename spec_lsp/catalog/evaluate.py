@@ -17,13 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from spec_lsp.expressions import expression
-from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
+from spec_lsp.files import MAX_SOURCE, MIB, Area, UnreadableError
+from spec_lsp.interruption import checkpoint
 
 PACKAGE = "sglang"
 """What the package is called where it is imported, whatever its folder is called."""
 MAX_DEPTH = 60
 MAX_STEPS = 150_000
 """Expressions, rounds and statements of one tree that are gone through; SGLang's own takes some 3,000."""
+MAX_PARSED = 4 * MIB
+"""Characters of all modules of one tree that are parsed and kept; the flags of SGLang take no more than 1 MiB."""
 MAX_SIZE = 100_000
 """Items or characters of a value."""
 MAX_BITS = 4_096
@@ -155,6 +158,7 @@ class Module:
         """Raises CannotTell for a source that cannot be read, or lies outside the tree."""
         try:
             text = Area((self.tree.root,)).read(self.path, MAX_SOURCE).decode()
+            self.tree.parse(len(text))
             return ast.parse(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
         except (*FAILS, UnreadableError) as error:
             raise CannotTell(self.name) from error
@@ -246,14 +250,15 @@ class Module:
 
 
 class Tree:
-    """The unpacked `sglang` package at `root` (the folder that holds `srt/`)."""
+    """The unpacked `sglang` package at `root` (the folder that holds `srt/`), of which so many characters are parsed."""
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, most: int = MAX_PARSED) -> None:
         self.root = root
         self._modules: dict[str, Module | None] = {}
         self._values: dict[tuple[str, str], Any] = {}
         self._busy: set[tuple[str, str]] = set()
         self._left = MAX_STEPS
+        self._unparsed = most
         self.depth = 0
 
     def spend(self, steps: int) -> None:
@@ -261,6 +266,13 @@ class Tree:
         self._left -= steps
         if self._left < 0:
             raise CannotTell("it takes more work than any tree should")
+
+    def parse(self, size: int) -> None:
+        """Parse so many characters. Raises CannotTell when there are none left."""
+        checkpoint()
+        self._unparsed -= size
+        if self._unparsed < 0:
+            raise CannotTell("it is larger than any tree should be")
 
     def module(self, name: str) -> Module | None:
         """The module `sglang.x.y`, None if it has no source in the tree."""

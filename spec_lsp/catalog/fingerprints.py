@@ -22,7 +22,7 @@ from typing import Any
 from spec_lsp.catalog.evaluate import FAILS
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import FINGERPRINTS, read_table
-from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
+from spec_lsp.files import MAX_SOURCE, MIB, Area, UnreadableError
 from spec_lsp.interruption import checkpoint
 
 FILES = ("srt/server_args.py", "srt/configs/model_config.py", "srt/utils/common.py", "srt/utils.py")
@@ -32,6 +32,8 @@ RESOLUTION = (FILES[0], f"{FOLDER}/")
 """What the places of argument resolution begin with."""
 _COMMON = frozenset(("init__", "post_init__", "from_string", "get_config", "draft"))
 """Names, without what they begin with, that say nothing without their file."""
+MAX_PARSED = 16 * MIB
+"""Characters of all files of one tree that are looked at."""
 MAX_FILES = 2_000
 """Files of one tree that are read; SGLang's resolution has some 150."""
 _LOGS = frozenset(("logger", "logging", "warnings", "print"))
@@ -67,7 +69,7 @@ def definitions(root: Path, places: Iterable[str] = ()) -> dict[str, Definition]
     wanted: dict[str, set[str]] = {}
     for place in places:
         wanted.setdefault(place.partition(":")[0].rpartition("/")[2], set()).add(place)
-    area = Area((root,))
+    area, left = Area((root,)), MAX_PARSED
     found: dict[str, Definition] = {}
     for file in files(root, wanted):
         checkpoint()
@@ -75,7 +77,11 @@ def definitions(root: Path, places: Iterable[str] = ()) -> dict[str, Definition]
         asked = wanted.get(file.rpartition("/")[2], set())
         names = {p.partition(":")[2] for p in asked if in_file(p, file)}
         if whole or names:
-            there = _in_file(area, root, file, None if whole else {n.rpartition(".")[2] for n in names})
+            text = _text(area, root, file)
+            left -= len(text)
+            if left < 0:
+                break
+            there = _in_text(text, file, None if whole else {n.rpartition(".")[2] for n in names})
             found.update((d.place, d) for d in there if whole or names & _called(d.place))
     defined = {d.name for d in found.values()}
     return {p: Definition(p, d.fingerprint, d.uses & defined, d.first, d.last) for p, d in found.items()}
@@ -158,14 +164,21 @@ def files(root: Path, names: Iterable[str] = ()) -> list[str]:
     return list(dict.fromkeys(found))[:MAX_FILES]
 
 
-def _in_file(area: Area, root: Path, file: str, names: set[str] | None) -> list[Definition]:
+def _text(area: Area, root: Path, file: str) -> str:
+    """The text of a file; empty for one that cannot be read."""
+    try:
+        return area.read(root / file, MAX_SOURCE).decode().removeprefix("\ufeff")
+    except (ValueError, UnreadableError):
+        return ""
+
+
+def _in_text(text: str, file: str, names: set[str] | None) -> list[Definition]:
     """What a file defines: all of it, or what has these names."""
     try:
-        text = area.read(root / file, MAX_SOURCE).decode().removeprefix("\ufeff")
         if names is not None and not any(name in text for name in names):
             return []
         return [_definition(*found) for found in _in_body(ast.parse(text).body, f"{file}:", names)]
-    except (*FAILS, UnreadableError):
+    except FAILS:
         return []
 
 

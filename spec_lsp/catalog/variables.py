@@ -17,7 +17,7 @@ from typing import Any
 from spec_lsp.catalog.evaluate import PACKAGE, CannotTell, Module, Tree
 from spec_lsp.catalog.model import Variable, VariableType
 from spec_lsp.expressions import expression
-from spec_lsp.files import MAX_SOURCE, Area, UnreadableError
+from spec_lsp.files import MAX_SOURCE, MIB, Area, UnreadableError
 from spec_lsp.interruption import checkpoint
 
 _NAME = expression(r"(?:SGLANG|SGL)_[A-Z0-9_]*[A-Z0-9]")
@@ -32,6 +32,10 @@ _DECLARED: tuple[tuple[str, VariableType], ...] = (
     ("EnvJSON", "json"),
 )
 _GENERATED = ("_version.py",)
+MAX_PARSED = 64 * MIB
+"""Characters of all modules that are parsed; those of SGLang that name a variable have some 27 MiB."""
+MAX_OF_BUILD = 12 * MIB
+"""The same for a build that is nearly a release; beside the release before, 0.5.23 takes 2 MiB."""
 MAX_MODULES = 20_000
 """Python files of a package; SGLang has some 5,000."""
 
@@ -41,7 +45,7 @@ def read_variables(root: Path, known: Mapping[str, Variable] = MappingProxyType(
 
     Of a build that is nearly a release whose variables are `known`: modules that name no others are not read again.
     """
-    tree, area = Tree(root), Area((root,))
+    tree, area = Tree(root, MAX_OF_BUILD if known else MAX_PARSED), Area((root,))
     found: dict[str, Variable] = {}
     for path in modules(root):
         checkpoint()
@@ -63,11 +67,13 @@ def read_variables(root: Path, known: Mapping[str, Variable] = MappingProxyType(
 
 
 def modules(root: Path) -> list[Path]:
-    """The Python files of a package, in order, no more than any SGLang has."""
+    """The Python files of a package, in order, no more than any SGLang has; links are none of it: many may lead to one file."""
     found: list[Path] = []
     for folder, below, inside in os.walk(root):
+        checkpoint()
         below[:] = sorted(b for b in below if b != "__pycache__")
-        found += (Path(folder, name) for name in inside if name.endswith(".py"))
+        paths = (Path(folder, name) for name in inside if name.endswith(".py"))
+        found += (path for path in paths if not path.is_symlink())
         if len(found) > MAX_MODULES:
             break
     return sorted(found[:MAX_MODULES])

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 
 import pytest
 
-from spec_lsp.catalog import evaluate
+from spec_lsp.catalog import evaluate, fingerprints, variables
+from spec_lsp.catalog.builds import NoBuildError, release_at
 from spec_lsp.catalog.evaluate import CannotTell
+from spec_lsp.catalog.fingerprints import definitions
 from spec_lsp.catalog.source import read_flags
+from spec_lsp.catalog.variables import modules, read_variables
+from spec_lsp.files import MAX_SOURCE
 
 METHOD = "class ServerArgs:\n    @staticmethod\n    def add_cli_args(parser):\n        parser.add_argument('--first', default=1)\n"
 
@@ -80,3 +85,40 @@ def test_a_tree_that_is_a_folder_or_binary(tmp_path: Path) -> None:
     (other / "srt" / "server_args.py").write_bytes(b"\xff\xfe\x00")
     with pytest.raises(CannotTell):
         read_flags(other)
+
+
+def test_a_tree_that_takes_long_to_parse_is_parsed_in_part(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules of many characters each, and one by many names: what is parsed is counted, and links are followed to nothing."""
+    root = tmp_path / "sglang"
+    (root / "srt").mkdir(parents=True)
+    text = METHOD + "SGLANG_NAMED = 'SGLANG_NAMED'\n" + "x = a(b)\n" * 1000
+    for number in range(20):
+        (root / "srt" / f"m{number}.py").write_text(text)
+        (root / "srt" / f"link{number}.py").symlink_to("m0.py")
+    (root / "srt" / "server_args.py").write_text("".join(f"from .m{n} import *\n" for n in range(20)) + text)
+    parsed: list[int] = []
+    real = ast.parse
+
+    def parse(source: str) -> ast.Module:
+        parsed.append(len(source))
+        return real(source)
+
+    monkeypatch.setattr(ast, "parse", parse)
+    monkeypatch.setattr(variables, "MAX_PARSED", 5 * len(text))
+    assert [v.name for v in read_variables(root)] == ["SGLANG_NAMED"]
+    assert 0 < sum(parsed) <= 5 * len(text)
+    parsed.clear()
+    monkeypatch.setattr(fingerprints, "MAX_PARSED", 3 * len(text))
+    assert definitions(root, [f"srt/m{n}.py:ServerArgs" for n in range(20)])
+    assert 0 < sum(parsed) <= 3 * len(text)
+    assert not any("link" in path.name for path in modules(root))
+
+
+def test_a_module_that_is_larger_than_any_is_not_read(tmp_path: Path) -> None:
+    root = tmp_path / "sglang"
+    (root / "srt").mkdir(parents=True)
+    (root / "srt" / "server_args.py").write_text(METHOD + "#" * MAX_SOURCE)
+    with pytest.raises(CannotTell):
+        read_flags(root)
+    with pytest.raises(NoBuildError, match="larger than 1 MiB"):
+        release_at(root)
