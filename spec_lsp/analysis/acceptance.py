@@ -166,7 +166,7 @@ class Bench:
         assert said is not None
         if found.rule.name in WRITERS_CHOICE:
             return
-        for change in said.fixes:
+        for change in said.candidates:
             if (removals or not self._removes(change)) and not self._gives_up(found.rule, change):
                 yield change, 0.0
         for name in dict.fromkeys((said.at, *said.related_fields)):

@@ -285,7 +285,7 @@ def _changes(analysis: Analysis, launch: int, merged: MergedFinding, workspace: 
         if found.said.choices:
             yield from _spelt_right(found.said, printer)
         yield from _printed(
-            found.said.fixes, printer, (found.said.at, *found.said.related_fields), guess=bool(found.said.choices)
+            found.said.candidates, printer, (found.said.at, *found.said.related_fields), guess=bool(found.said.choices)
         )
     elif found.error is not None:
         yield from _for_error(printer.binding.errors[found.error], printer)

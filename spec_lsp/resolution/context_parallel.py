@@ -42,7 +42,6 @@ def prefill_context_parallel_off_cuda(c: Config) -> Refusal | None:
             at="enable_prefill_cp",
             message=f"{c.shown('enable_prefill_cp')} is not available on {c.gpu.title}: this SGLang release has no "
             "context-parallel prefill there. Remove it.",
-            fixes=(dropping("enable_prefill_cp"),),
         )
     return None
 
@@ -320,7 +319,6 @@ def prefill_context_parallel_model_on_rocm(c: Config) -> Refusal | None:
             at="enable_prefill_cp",
             message=f"{c.shown('enable_prefill_cp')} works on {c.gpu.title} only with DeepSeek-V4, not with "
             f"{c.model.architecture}. Remove it.",
-            fixes=(dropping("enable_prefill_cp"),),
         )
     return None
 

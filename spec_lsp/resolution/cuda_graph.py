@@ -529,7 +529,6 @@ def nonpositive_prefill_graph_context(c: Config) -> Refusal | None:
         at="cuda_graph_prefill_max_context",
         message=f"{c.shown('cuda_graph_prefill_max_context')} is not a context length, so SGLang stops. Remove it, or "
         "give a positive number.",
-        fixes=(dropping("cuda_graph_prefill_max_context"),),
     )
 
 

@@ -127,7 +127,6 @@ def diffusion_gemma_conflict(c: Config) -> Refusal | None:
         at=field,
         related_fields=("dllm_algorithm",),
         message=f"{c.shown(field)} cannot be combined with {c.shown('dllm_algorithm')}: {why}.",
-        fixes=(dropping(field),),
     )
 
 
@@ -184,7 +183,6 @@ def diffusion_algorithm_on_other_model(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown('dllm_algorithm')} is for diffusion language models (LLaDA2, SDAR), and {architecture} is "
         "none. Remove it.",
-        fixes=(dropping("dllm_algorithm"),),
     )
 
 

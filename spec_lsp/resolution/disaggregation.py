@@ -90,7 +90,6 @@ def late_decode_allocation_conflict(c: Config) -> Refusal | None:
         at="disaggregation_decode_allocation_policy",
         related_fields=(field,),
         message=f"{c.shown('disaggregation_decode_allocation_policy')} cannot be combined with {label}: {why}. Use `early`.",
-        fixes=(dropping("disaggregation_decode_allocation_policy"),),
     )
 
 
@@ -123,7 +122,6 @@ def host_receive_threshold_out_of_range(c: Config) -> Refusal | None:
             at="disaggregation_decode_host_receive_threshold",
             message=f"{c.shown('disaggregation_decode_host_receive_threshold')} is not a fraction of the KV cache: it must lie "
             "between 0 and 1.",
-            fixes=(dropping("disaggregation_decode_host_receive_threshold"),),
         )
     return None
 
@@ -264,7 +262,6 @@ def decode_server_told_of_decode_servers(c: Config) -> Refusal | None:
                 related_fields=("disaggregation_mode",),
                 message=f"{c.shown(field)} belongs to the prefill server, and this one is the decode server. Leave it "
                 "out.",
-                fixes=(dropping(field),),
             )
     return None
 
@@ -637,7 +634,6 @@ def language_server_without_encoders(c: Config) -> Refusal | None:
             related_fields=("encoder_urls",),
             message=f"{c.shown('language_only')} needs `--encoder-urls` to know who encodes images. Add it or leave "
             "the flag out.",
-            fixes=(dropping("language_only"),),
         )
     return None
 
@@ -688,7 +684,6 @@ def unreadable_infiniband_devices(c: Config) -> Refusal | None:
             return Refusal(
                 at=field,
                 message=f"`{c.flag(field)}` cannot be read: {problem}.",
-                fixes=(dropping(field),),
             )
     return None
 
@@ -736,7 +731,6 @@ def encoder_server_for_unfit_model(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown(field)} does not work with {c.model.architecture}, whose encoder cannot be taken apart. "
         "Remove it.",
-        fixes=(dropping(field),),
     )
 
 

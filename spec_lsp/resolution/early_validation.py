@@ -33,7 +33,8 @@ def negative_prefill_decode_interval(c: Config) -> Refusal | None:
         value = getattr(c, field)
         if value is not None and value < 0:
             return Refusal(
-                at=field, message=f"{c.shown(field)} is negative; it must be 0 or more.", fixes=(dropping(field),)
+                at=field,
+                message=f"{c.shown(field)} is negative; it must be 0 or more.",
             )
     return None
 
@@ -114,7 +115,6 @@ def sampling_mask_without_tokens(c: Config) -> Refusal | None:
         return Refusal(
             at="sampling_mask_max_tokens",
             message=f"{c.shown('sampling_mask_max_tokens')} leaves no room for a token: it must be at least 1.",
-            fixes=(dropping("sampling_mask_max_tokens"),),
         )
     return None
 
@@ -233,7 +233,6 @@ def experimental_marlin_conflict(c: Config) -> Refusal | None:
         related_fields=(field,),
         message=f"{c.shown('moe_runner_backend')} cannot be combined with {c.shown(field)}: {why}. Leave the runner to "
         "SGLang.",
-        fixes=(dropping("moe_runner_backend"),),
     )
 
 
@@ -319,7 +318,6 @@ def limit_on_unknown_media(c: Config) -> Refusal | None:
         at="limit_mm_data_per_request",
         message=f"`--limit-mm-data-per-request` limits `{unknown[0]}`, which is not a kind of media: SGLang has `image`, "
         "`video` and `audio`.",
-        fixes=(dropping("limit_mm_data_per_request"),),
     )
 
 
@@ -347,6 +345,5 @@ def watermark_among_preferred_sampling(c: Config) -> Refusal | None:
         return Refusal(
             at="preferred_sampling_params",
             message="`--preferred-sampling-params` may not set `watermark`; use `--enable-watermark`.",
-            fixes=(dropping("preferred_sampling_params"),),
         )
     return None

@@ -75,19 +75,29 @@ def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[
     return fixes
 
 
+NO_FIX: tuple[Change, ...] = ()
+"""There is no candidate: what is missing only the writer knows."""
+
+
 class Refusal(NamedTuple):
     """Why SGLang will not take the launch.
 
     `at` is the field the reader should look at first; `related_fields` the other fields that take part (related places). Names of
-    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work. `choices` are the
-    values that `at` takes, where the launch is refused because it is given none of them.
+    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work; where none are
+    named, the one candidate is to drop `at`, and `NO_FIX` says that there is none. `choices` are the values that `at` takes, where the
+    launch is refused because it is given none of them.
     """
 
     at: str
     message: str
     related_fields: tuple[str, ...] = ()
-    fixes: tuple[Change, ...] = ()
+    fixes: tuple[Change, ...] | None = None
     choices: tuple[str, ...] = ()
+
+    @property
+    def candidates(self) -> tuple[Change, ...]:
+        """The fixes to try, best first."""
+        return (dropping(self.at),) if self.fixes is None else self.fixes
 
 
 Note = Refusal

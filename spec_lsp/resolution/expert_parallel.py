@@ -56,7 +56,6 @@ def shared_experts_tp_not_available(c: Config) -> Refusal | None:
         at="shared_experts_tp_size",
         related_fields=("tp_size", "moe_a2a_backend"),
         message=f"{c.shown('shared_experts_tp_size')} cannot be used: {why}. Remove it.",
-        fixes=(dropping("shared_experts_tp_size"),),
     )
 
 

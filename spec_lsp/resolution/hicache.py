@@ -84,7 +84,6 @@ def linker_config_is_no_object(c: Config) -> Refusal | None:
         at="unified_cache_external_linker_config",
         message=f"{c.shown('unified_cache_external_linker_config')} is not a JSON object, so SGLang stops. Write it as "
         'named settings: {"name": value}.',
-        fixes=(dropping("unified_cache_external_linker_config"),),
     )
 
 
@@ -635,7 +634,6 @@ def hisparse_on_dense_attention(c: Config) -> Refusal | None:
         at="enable_hisparse",
         message=f"{c.shown('enable_hisparse')} is for models with sparse attention, and {model.architecture} has "
         "none: SGLang stops. Remove the flag.",
-        fixes=(dropping("enable_hisparse"),),
     )
 
 

@@ -73,7 +73,6 @@ def negative_philox_rounds(c: Config) -> Refusal | None:
     return Refusal(
         at="mamba_cache_philox_rounds",
         message=f"{c.shown('mamba_cache_philox_rounds')} is refused: the number of rounds must be 0 (the default) or more.",
-        fixes=(dropping("mamba_cache_philox_rounds"),),
     )
 
 
@@ -149,7 +148,6 @@ def stochastic_rounding_off_cuda(c: Config) -> Refusal | None:
     return Refusal(
         at="enable_mamba_cache_stochastic_rounding",
         message=f"`--enable-mamba-cache-stochastic-rounding` is refused on {c.gpu.title}: only NVIDIA GPUs have it.",
-        fixes=(dropping("enable_mamba_cache_stochastic_rounding"),),
     )
 
 
@@ -198,7 +196,6 @@ def flashinfer_mamba_off_cuda(c: Config) -> Refusal | None:
     return Refusal(
         at="mamba_backend",
         message=f"{c.shown('mamba_backend')} is refused on {c.gpu.title}: FlashInfer exists for NVIDIA GPUs only.",
-        fixes=(dropping("mamba_backend"),),
     )
 
 
@@ -663,7 +660,6 @@ def replayssm_verify_with_disaggregation(c: Config) -> Refusal | None:
             if c.since("0.5.17")
             else "in this release servers cannot hand its ring over."
         ),
-        fixes=(dropping(_spec_field(c)),),
     )
 
 

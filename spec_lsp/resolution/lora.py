@@ -330,7 +330,6 @@ def negative_adapter_drain_threshold(c: Config) -> Refusal | None:
         return Refusal(
             at="lora_drain_wait_threshold",
             message=f"{c.shown('lora_drain_wait_threshold')} is not a waiting time: it must be 0 or more seconds.",
-            fixes=(dropping("lora_drain_wait_threshold"),),
         )
     return None
 
@@ -359,7 +358,6 @@ def lora_runner_on_draft(c: Config) -> Refusal | None:
             related_fields=("speculative_algorithm",),
             message=f"{c.shown('speculative_moe_runner_backend')} serves adapters, and a draft model has none. Leave "
             "it out.",
-            fixes=(dropping("speculative_moe_runner_backend"),),
         )
     return None
 

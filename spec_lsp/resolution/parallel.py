@@ -411,7 +411,6 @@ def tp_lm_head_exchange_outside_pure_dp_attention(c: Config) -> Refusal | None:
         at="enable_tp_lm_head_all_to_all",
         related_fields=(field,),
         message=f"{c.shown('enable_tp_lm_head_all_to_all')} cannot work here: {why}. Remove it.",
-        fixes=(dropping("enable_tp_lm_head_all_to_all"),),
     )
 
 

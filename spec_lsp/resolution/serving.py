@@ -61,7 +61,6 @@ def negative_media_size_limit(c: Config) -> Refusal | None:
         return Refusal(
             at="media_url_max_file_size_mb",
             message=f"{c.shown('media_url_max_file_size_mb')} is not a size: it must be 0 or more MiB.",
-            fixes=(dropping("media_url_max_file_size_mb"),),
         )
     return None
 
@@ -102,7 +101,6 @@ def unreadable_media_domain(c: Config) -> Refusal | None:
             return Refusal(
                 at="allowed_media_domains",
                 message=f"`{domain}` cannot be an allowed media domain: {why}.",
-                fixes=(dropping("allowed_media_domains"),),
             )
     return None
 
@@ -190,7 +188,6 @@ def unreadable_watermark(c: Config) -> Refusal | None:
     return Refusal(
         at="watermark_config",
         message=f"`{c.flag('watermark_config')}` cannot be read: {why}.",
-        fixes=(dropping("watermark_config"),),
     )
 
 
@@ -236,7 +233,6 @@ def media_processing_settings_of_wrong_kind(c: Config) -> Refusal | None:
         message=f"{c.shown('mm_process_config')} does not hold an object for each kind of media, so SGLang cannot read "
         "it. Write "
         """`{"image": {…}}`.""",
-        fixes=(dropping("mm_process_config"),),
     )
 
 
@@ -262,7 +258,6 @@ def half_a_certificate(c: Config) -> Refusal | None:
         related_fields=(other,),
         message=f"{c.shown(field)} is one half of a TLS identity: SGLang also needs `{c.flag(other)}`. Add it or "
         "leave TLS out.",
-        fixes=(dropping(field),),
     )
 
 
@@ -288,7 +283,6 @@ def tls_setting_without_certificate(c: Config) -> Refusal | None:
                 related_fields=("ssl_certfile", "ssl_keyfile"),
                 message=f"{c.shown(field)} does nothing without `--ssl-certfile` and `--ssl-keyfile`, and SGLang "
                 "refuses it. Add them or remove it.",
-                fixes=(dropping(field),),
             )
     return None
 
@@ -336,7 +330,6 @@ def http2_limit_out_of_range(c: Config) -> Refusal | None:
         at=field,
         related_fields=("enable_http2",),
         message=f"{c.shown(field)} is outside what HTTP/2 allows: between {limits}.",
-        fixes=(dropping(field),),
     )
 
 
@@ -392,7 +385,6 @@ def speech_limit_not_positive(c: Config) -> Refusal | None:
             return Refusal(
                 at=field,
                 message=f"{c.shown(field)} leaves no room for speech: it must be more than 0.",
-                fixes=(dropping(field),),
             )
     return None
 
@@ -525,7 +517,6 @@ def grpc_timeout_not_positive(c: Config) -> Refusal | None:
             at="grpc_response_timeout_secs",
             message=f"{c.shown('grpc_response_timeout_secs')} leaves no time to answer: it must be more than 0 "
             "seconds.",
-            fixes=(dropping("grpc_response_timeout_secs"),),
         )
     return None
 
@@ -939,7 +930,6 @@ def fp4_indexer_on_unfit_gpu(c: Config) -> Refusal | None:
         at="enable_deepseek_v4_fp4_indexer",
         message=f"{c.shown('enable_deepseek_v4_fp4_indexer')} does not run on {c.gpu.title}, which has no FP4 kernels "
         "for it. Remove it.",
-        fixes=(dropping("enable_deepseek_v4_fp4_indexer"),),
     )
 
 
@@ -964,7 +954,6 @@ def chat_template_defaults_of_wrong_kind(c: Config) -> Refusal | None:
         return Refusal(
             at="default_chat_template_kwargs",
             message=f"{c.shown('default_chat_template_kwargs')} is not a JSON object. Write names and values in braces.",
-            fixes=(dropping("default_chat_template_kwargs"),),
         )
     return None
 

@@ -77,7 +77,6 @@ def micro_batch_without_requests(c: Config) -> Refusal | None:
         return Refusal(
             at="pp_max_micro_batch_size",
             message=f"{c.shown('pp_max_micro_batch_size')} leaves no room for a request: it must be at least 1.",
-            fixes=(dropping("pp_max_micro_batch_size"),),
         )
     return None
 
@@ -228,7 +227,8 @@ def gpu_numbers_out_of_range(c: Config) -> Refusal | None:
     for field, least in (("base_gpu_id", 0), ("gpu_id_step", 1)):
         if getattr(c, field) < least:
             return Refusal(
-                at=field, message=f"{c.shown(field)} is below {least}, so no GPU is meant.", fixes=(dropping(field),)
+                at=field,
+                message=f"{c.shown(field)} is below {least}, so no GPU is meant.",
             )
     return None
 
@@ -511,7 +511,6 @@ def negative_schedule_conservativeness(c: Config) -> Refusal | None:
         return Refusal(
             at="schedule_conservativeness",
             message=f"{c.shown('schedule_conservativeness')} is negative; it must be 0 or more.",
-            fixes=(dropping("schedule_conservativeness"),),
         )
     return None
 
@@ -533,7 +532,6 @@ def mindspore_off_ascend(c: Config) -> Refusal | None:
         return Refusal(
             at="model_impl",
             message=f"{c.shown('model_impl')} does not run on {c.gpu.title}: it is for Ascend devices. Remove it.",
-            fixes=(dropping("model_impl"),),
         )
     return None
 
@@ -552,7 +550,6 @@ def instanttensor_off_gpu(c: Config) -> Refusal | None:
             at="load_format",
             related_fields=("device",),
             message=f"{c.shown('load_format')} does not load for {c.shown('device')}. Remove it.",
-            fixes=(dropping("load_format"),),
         )
     return None
 
@@ -572,7 +569,6 @@ def metric_setting_without_its_partner(c: Config) -> Refusal | None:
             at="export_metrics_to_file",
             related_fields=("export_metrics_to_file_dir",),
             message=f"{c.shown('export_metrics_to_file')} needs a folder. Add `--export-metrics-to-file-dir`.",
-            fixes=(dropping("export_metrics_to_file"),),
         )
     return None
 
@@ -685,7 +681,6 @@ def quantized_communication_off_ascend(c: Config) -> Refusal | None:
         related_fields=(other,),
         message=f"{c.shown('enable_quant_communications')} does not work with {c.shown(other)}: it is for several "
         "Ascend devices. Remove it.",
-        fixes=(dropping("enable_quant_communications"),),
     )
 
 
@@ -895,7 +890,6 @@ def load_published_without_events(c: Config) -> Refusal | None:
         related_fields=("kv_events_config",),
         message=f"{c.shown('load_publish_endpoint')} is announced with KV events, and no publisher is set. Add "
         "`--kv-events-config`.",
-        fixes=(dropping("load_publish_endpoint"),),
     )
 
 

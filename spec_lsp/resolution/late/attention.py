@@ -564,7 +564,6 @@ def vision_backend_off_its_hardware(c: Config) -> Refusal | None:
         at="mm_attention_backend",
         message=f"{c.shown('mm_attention_backend')} does not run on {c.gpu.title}, and SGLang stops when it builds the vision layers. "
         "Remove it.",
-        fixes=(dropping("mm_attention_backend"),),
     )
 
 

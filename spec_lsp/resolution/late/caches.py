@@ -36,7 +36,6 @@ def unified_memory_of_plain_model(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown('enable_unified_memory')} is refused for {c.model.architecture} when its cache is built: the model has one "
         "kind of cache, so there is nothing to share. Remove it.",
-        fixes=(dropping("enable_unified_memory"),),
     )
 
 
@@ -124,7 +123,6 @@ def no_cache_of_other_attention(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown('prefill_only_disable_kv_cache')} is refused for {c.model.architecture} when its cache is built: its attention "
         "needs a cache even for a prefill.",
-        fixes=(dropping("prefill_only_disable_kv_cache"),),
     )
 
 
@@ -153,7 +151,6 @@ def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
         at=field,
         related_fields=("model_path",),
         message=f"{c.shown(field)} is refused for {c.model.architecture} when its cache is built: {what} cannot be backed up there.",
-        fixes=(dropping(field),),
     )
 
 

@@ -9,7 +9,7 @@ only plugins bring.
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
 from spec_lsp.resolution.late.layout import served_class
 from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.late.weights import moe_tp_size
@@ -72,7 +72,6 @@ def unknown_expert_balancer(c: Config) -> Refusal | None:
         at="eplb_algorithm",
         related_fields=("enable_eplb",),
         message=f"{c.shown('eplb_algorithm')} is refused: the algorithms are {', '.join(BALANCERS)}.",
-        fixes=(dropping("eplb_algorithm"),),
         choices=BALANCERS,
     )
 

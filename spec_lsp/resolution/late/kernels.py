@@ -44,7 +44,6 @@ def bf16_kernels_off_their_hardware(c: Config) -> Refusal | None:
     return Refusal(
         at="bf16_gemm_backend",
         message=f"{c.shown('bf16_gemm_backend')} does not run on {c.gpu.title}, and the scheduler stops when it starts. Remove it.",
-        fixes=(dropping("bf16_gemm_backend"),),
     )
 
 
@@ -141,7 +140,6 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown('fp8_gemm_runner_backend')} has no kernels for {gpu.title}, and SGLang stops when it builds this model's FP8 "
         "layers. Remove it.",
-        fixes=(dropping("fp8_gemm_runner_backend"),),
     )
 
 
@@ -197,7 +195,6 @@ def single_batch_overlap_on_hopper(c: Config) -> Refusal | None:
         at="enable_single_batch_overlap",
         message=f"{c.shown('enable_single_batch_overlap')} does not run on {c.gpu.title}, and the scheduler stops when it starts. Leave "
         "it out.",
-        fixes=(dropping("enable_single_batch_overlap"),),
     )
 
 
@@ -340,7 +337,6 @@ def hicache_size_of_deepseek_v4(c: Config) -> Refusal | None:
         at="hicache_size",
         related_fields=("model_path", "enable_hierarchical_cache"),
         message=f"{c.shown('hicache_size')} is refused for DeepSeek V4 when its host pools are built. Give `--hicache-ratio`.",
-        fixes=(dropping("hicache_size"),),
     )
 
 
@@ -365,5 +361,4 @@ def layer_embeddings_off_qwen4(c: Config) -> Refusal | None:
         at="ple_offload_embedding",
         related_fields=("model_path",),
         message=f"{c.shown('ple_offload_embedding')} is refused for this model when it is loaded: only Qwen4-Exp has such embeddings.",
-        fixes=(dropping("ple_offload_embedding"),),
     )

@@ -195,5 +195,4 @@ def negative_context_length(c: Config) -> Refusal | None:
     return Refusal(
         at="context_length",
         message=f"{c.shown('context_length')} is not a length of a context, so SGLang stops when it allocates the table of requests.",
-        fixes=(dropping("context_length"),),
     )

@@ -12,7 +12,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from spec_lsp.facts.methods import needed, requirements
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, one_of, setting
+from spec_lsp.resolution.engine import (
+    NO_FIX,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    dropping,
+    dropping_env,
+    one_of,
+    setting,
+)
 from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
 
@@ -438,6 +448,7 @@ def compressed_tensors_scheme_above_gpu(c: Config) -> Refusal | None:
         at="model_path",
         message=f"This checkpoint's compressed-tensors scheme needs {needed(wanted)} or newer, and {c.gpu.title} is SM{major}{minor}, so "
         "SGLang stops when it builds the layers.",
+        fixes=NO_FIX,
     )
 
 
@@ -488,4 +499,5 @@ def awq_of_other_bits(c: Config) -> Refusal | None:
         at=_asked(c),
         related_fields=("model_path",),
         message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels support 4 only, so SGLang stops before it loads them.",
+        fixes=NO_FIX,
     )

@@ -196,7 +196,6 @@ def cache_scales_of_other_class(c: Config) -> Refusal | None:
         related_fields=("model_path", "kv_cache_dtype"),
         message=f"{c.shown('quantization_param_path')} is refused for {name} once the weights are loaded: its class reads no scales from "
         "a file.",
-        fixes=(dropping("quantization_param_path"),),
     )
 
 

@@ -494,7 +494,6 @@ def rejection_sampling_with_reduced_vocabulary(c: Config) -> Refusal | None:
         at=at,
         related_fields=("speculative_draft_model_path",),
         message=f"`{c.flag(at)}` is refused once the weights are loaded: the draft has {size} tokens, the target {c.model.vocab_size}.",
-        fixes=(dropping(at),),
     )
 
 

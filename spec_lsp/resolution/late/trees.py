@@ -78,7 +78,6 @@ def unregistered_prefix_cache(c: Config) -> Refusal | None:
         at="radix_cache_backend",
         message=f"{c.shown('radix_cache_backend')} is no cache of SGLang's own: unless an installed plugin registers that name, the "
         "scheduler stops when it starts.",
-        fixes=(dropping("radix_cache_backend"),),
     )
 
 

@@ -244,7 +244,7 @@ def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusa
     said = _through_a_block(
         c, cut, block, "Use fewer ranks, or an all-to-all backend, with which every rank keeps them whole."
     )
-    return said and said._replace(fixes=(*said.fixes, setting(moe_a2a_backend="deepep")))
+    return said and said._replace(fixes=(*said.candidates, setting(moe_a2a_backend="deepep")))
 
 
 @quantization.refuses(

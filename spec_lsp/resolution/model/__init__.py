@@ -10,7 +10,7 @@ Left out: checkpoints whose LM head is a decision readout (decision_config.json 
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping
+from spec_lsp.resolution.engine import Config, Handler, Refusal
 from spec_lsp.resolution.model import (
     capability,
     config,
@@ -65,7 +65,6 @@ def dcp_on_npu(c: Config) -> Refusal | None:
         at="dcp_size",
         related_fields=("model_path",),
         message=f"{c.shown('dcp_size')} is refused for {c.model.architecture} on {c.gpu.title}: only sparse-attention models have it.",
-        fixes=(dropping("dcp_size"),),
     )
 
 
@@ -87,7 +86,6 @@ def layer_split_cache_of_dense_attention(c: Config) -> Refusal | None:
         at="enable_dsa_cache_layer_split",
         related_fields=("model_path",),
         message=f"`--enable-dsa-cache-layer-split` is refused for {c.model.architecture}: it has no sparse attention.",
-        fixes=(dropping("enable_dsa_cache_layer_split"),),
     )
 
 
@@ -106,7 +104,6 @@ def cp_decode_attention_tp_of_other_model(c: Config) -> Refusal | None:
         at="enable_cp_decode_attn_tp",
         related_fields=("model_path",),
         message=f"`--enable-cp-decode-attn-tp` is refused for {c.model.architecture}: it works for DeepSeek V4 and GLM-5 only.",
-        fixes=(dropping("enable_cp_decode_attn_tp"),),
     )
 
 

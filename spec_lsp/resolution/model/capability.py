@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from spec_lsp.resolution import cuda_graph
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping
+from spec_lsp.resolution.engine import Config, Handler, Refusal
 from spec_lsp.resolution.model.deepseek_v4 import is_v41
 
 ENCODERS = frozenset({
@@ -119,7 +119,6 @@ def encoder_replay_of_other_model(c: Config) -> Refusal | None:
         at="enable_encoder_swa_bounded_replay",
         related_fields=("model_path",),
         message="`--enable-encoder-swa-bounded-replay` is refused: only DeepSeek V4.1 has such windows.",
-        fixes=(dropping("enable_encoder_swa_bounded_replay"),),
     )
 
 

@@ -70,7 +70,6 @@ def config_parser_of_gguf(c: Config) -> Refusal | None:
         at="model_config_parser",
         related_fields=("model_path",),
         message=f"{c.shown('model_config_parser')} is refused for a GGUF file: it brings its own configuration.",
-        fixes=(dropping("model_config_parser"),),
     )
 
 
@@ -89,7 +88,6 @@ def unknown_config_parser(c: Config) -> Refusal | None:
     return Refusal(
         at="model_config_parser",
         message=f"{c.shown('model_config_parser')} is refused: the parsers are `auto`, `hf` and `mistral`.",
-        fixes=(dropping("model_config_parser"),),
         choices=CONFIG_PARSERS,
     )
 
@@ -116,7 +114,6 @@ def quantize_and_serve_without_modelopt(c: Config) -> Refusal | None:
         related_fields=("quantization",),
         message="`--quantize-and-serve` is refused: it needs a ModelOpt method, and is switched off in SGLang for those too. "
         "Export a quantized checkpoint first and serve that.",
-        fixes=(dropping("quantize_and_serve"),),
     )
 
 
@@ -135,7 +132,6 @@ def quantize_and_serve(c: Config) -> Refusal | None:
         at="quantize_and_serve",
         related_fields=("quantization",),
         message="`--quantize-and-serve` is refused: SGLang has it switched off. Export a quantized checkpoint first and serve that.",
-        fixes=(dropping("quantize_and_serve"),),
     )
 
 
@@ -159,7 +155,6 @@ def model_overrides_not_json(c: Config) -> Refusal | None:
             at="json_model_override_args",
             message=f"{c.shown('json_model_override_args')} is refused: it is not JSON ({error.msg.lower()} at character "
             f"{error.pos + 1}). It takes an object in quotes, such as '{{\"max_position_embeddings\": 65536}}'.",
-            fixes=(dropping("json_model_override_args"),),
         )
     return None
 
@@ -186,7 +181,6 @@ def model_overrides_not_an_object(c: Config) -> Refusal | None:
         at="json_model_override_args",
         message=f"{c.shown('json_model_override_args')} is refused: it takes a JSON object, such as "
         "'{\"max_position_embeddings\": 65536}'.",
-        fixes=(dropping("json_model_override_args"),),
     )
 
 

@@ -118,7 +118,6 @@ def context_parallel_hyv4(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for {c.model.architecture}: its attention sinks cannot be shared out over context "
         "parallel ranks.",
-        fixes=(dropping(at),),
     )
 
 
@@ -258,7 +257,6 @@ def pooled_index_over_dcp(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown('dcp_size')} is refused: this model's index pools several tokens into one key, which would lie on "
         "different ranks.",
-        fixes=(dropping("dcp_size"),),
     )
 
 
@@ -396,7 +394,6 @@ def two_batch_overlap_with_shared_index(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message="`--enable-two-batch-overlap` is refused: layers of this model share the tokens their sparse attention selects, "
         "and overlapped batches do not hand them on.",
-        fixes=(dropping("enable_two_batch_overlap"),),
     )
 
 
@@ -678,7 +675,6 @@ def prefill_cp_on_sparse_decode_server(c: Config) -> Refusal | None:
         at=switch,
         related_fields=("disaggregation_mode",),
         message=f"`{c.flag(switch)}` is refused with `--disaggregation-mode decode`: a decode server does not prefill.",
-        fixes=(dropping(switch),),
     )
 
 
@@ -713,7 +709,6 @@ def layer_split_cache_off_prefill_cp(c: Config) -> Refusal | None:
         at="enable_dsa_cache_layer_split",
         related_fields=(other,),
         message=f"`--enable-dsa-cache-layer-split` is refused: {why}.",
-        fixes=(dropping("enable_dsa_cache_layer_split"),),
     )
 
 

@@ -180,7 +180,6 @@ def v4_fused_kernels_elsewhere(c: Config) -> Refusal | None:
         at="dsv4_attn_backend",
         related_fields=("model_path",),
         message=f"{c.shown('dsv4_attn_backend')} is refused: those kernels serve DeepSeek V4.1 on SM100 only.",
-        fixes=(dropping("dsv4_attn_backend"),),
     )
 
 
@@ -321,7 +320,6 @@ def encoder_replay_off_v41(c: Config) -> Refusal | None:
         at="enable_encoder_swa_bounded_replay",
         related_fields=("model_path",),
         message="`--enable-encoder-swa-bounded-replay` is refused: only DeepSeek V4.1 has such windows.",
-        fixes=(dropping("enable_encoder_swa_bounded_replay"),),
     )
 
 

@@ -558,7 +558,6 @@ def minicpm_with_dp_attention(c: Config) -> Refusal | None:
         at=at,
         related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for MiniCPM: it shares attention heads out over the whole TP group.",
-        fixes=(dropping(at),),
     )
 
 
@@ -574,7 +573,6 @@ def minicpm_sala_with_hierarchical_cache(c: Config) -> Refusal | None:
         at="enable_hierarchical_cache",
         related_fields=("model_path",),
         message="`--enable-hierarchical-cache` is refused for this model: its states cannot be offloaded.",
-        fixes=(dropping("enable_hierarchical_cache"),),
     )
 
 
@@ -593,7 +591,6 @@ def sparse_minicpm_disaggregated(c: Config) -> Refusal | None:
         at="disaggregation_mode",
         related_fields=("model_path",),
         message=f"{c.shown('disaggregation_mode')} is refused for this model: its sparse attention has no transfer.",
-        fixes=(dropping("disaggregation_mode"),),
     )
 
 
@@ -853,7 +850,6 @@ def ernie_vl_with_dp_attention(c: Config) -> Refusal | None:
         at="attn_dp_size",
         related_fields=("model_path",),
         message=f"{c.shown('attn_dp_size')} is refused for this model: its attention heads are shared out over all GPUs.",
-        fixes=(dropping("attn_dp_size"),),
     )
 
 
@@ -908,7 +904,6 @@ def feature_unknown_to_iquest(c: Config) -> Refusal | None:
         at=at,
         related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for IQuest Q1: {why}.",
-        fixes=(dropping(at),),
     )
 
 

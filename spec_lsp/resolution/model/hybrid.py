@@ -165,7 +165,6 @@ def radix_strategy_without_recurrent_state(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown('mamba_radix_cache_strategy')} is refused: {c.model.architecture} keeps no recurrent state that such a "
         "buffer could hold.",
-        fixes=(dropping("mamba_radix_cache_strategy"),),
     )
 
 
@@ -316,7 +315,6 @@ def track_interval_below_draft_tokens(c: Config) -> Refusal | None:
         related_fields=("speculative_num_draft_tokens",),
         message=f"{c.shown('mamba_track_interval')} is refused with {c.shown('speculative_num_draft_tokens')}: one step verifies "
         "more tokens than lie between two stored states.",
-        fixes=(dropping("mamba_track_interval"),),
     )
 
 

@@ -117,7 +117,6 @@ def packed_m3_settings(c: Config) -> Refusal | None:
         at=at,
         related_fields=("model_path",),
         message=f"{c.shown(at)} is refused for this NVFP4 checkpoint: its kernels are made for one value only.",
-        fixes=(dropping(at),),
     )
 
 

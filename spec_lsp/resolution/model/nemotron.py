@@ -116,7 +116,6 @@ def uneven_experts_remapped(c: Config) -> Refusal | None:
         at=at,
         related_fields=("model_path",),
         message=f"{c.shown(at)} is refused: the MoE layers of this model have different numbers of experts.",
-        fixes=(dropping(at),),
     )
 
 
@@ -143,7 +142,6 @@ def w4a16_experts_of_nemotron_off_marlin(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{c.shown(at)} is refused: this checkpoint's experts are FP4 with 16-bit activations, which run on Marlin without "
         "an all-to-all backend.",
-        fixes=(dropping(at),),
     )
 
 

@@ -222,7 +222,6 @@ def qwen4_in_unified_memory(c: Config) -> Refusal | None:
         at="enable_unified_memory",
         related_fields=("model_path",),
         message="`--enable-unified-memory` is refused for this model: its states cannot be kept in one pool.",
-        fixes=(dropping("enable_unified_memory"),),
     )
 
 
@@ -276,7 +275,6 @@ def compressed_index_in_fp8(c: Config) -> Refusal | None:
     return Refusal(
         at="qsa_indexer_dtype",
         message=f"{c.shown('qsa_indexer_dtype')} is refused: {why}. Remove it.",
-        fixes=(dropping("qsa_indexer_dtype"),),
     )
 
 

@@ -183,7 +183,6 @@ def dspark_draft_exchange(c: Config) -> Refusal | None:
         related_fields=("moe_a2a_backend", "speculative_algorithm"),
         message=f"{c.shown('speculative_moe_a2a_backend')} is refused with {c.shown('speculative_algorithm')}: the draft exchanges "
         f"experts as the target does ({c.moe_a2a_backend}).",
-        fixes=(dropping("speculative_moe_a2a_backend"),),
     )
 
 

@@ -466,7 +466,6 @@ def rejection_sampling_algorithm(c: Config) -> Refusal | None:
         related_fields=("speculative_algorithm",),
         message=f"`{c.flag(at)}` is refused with {c.shown('speculative_algorithm')}: only EAGLE and EAGLE3 drafts bring the "
         "probabilities it needs.",
-        fixes=(dropping(at),),
     )
 
 

@@ -184,7 +184,6 @@ def block_verification_algorithm(c: Config) -> Refusal | None:
         at="speculative_use_block_verification",
         related_fields=("speculative_algorithm",) if named else (),
         message=f"`--speculative-use-block-verification` is refused {why}: it weighs drafts of EAGLE, EAGLE3, DFLASH or DSPARK.",
-        fixes=(dropping("speculative_use_block_verification"),),
     )
 
 
@@ -209,7 +208,6 @@ def block_verification_off_gpu(c: Config) -> Refusal | None:
         at="speculative_use_block_verification",
         related_fields=("device",),
         message=f"`--speculative-use-block-verification` is refused with {c.shown('device')}: its kernel is for NVIDIA and AMD GPUs.",
-        fixes=(dropping("speculative_use_block_verification"),),
     )
 
 
@@ -238,7 +236,6 @@ def non_positive_draft_window(c: Config) -> Refusal | None:
     return Refusal(
         at="speculative_draft_window_size",
         message=f"{c.shown('speculative_draft_window_size')} is refused: a window holds at least one token.",
-        fixes=(dropping("speculative_draft_window_size"),),
     )
 
 
@@ -343,7 +340,6 @@ def skipped_mlp_sync_without_eagle(c: Config) -> Refusal | None:
         at="speculative_skip_dp_mlp_sync",
         related_fields=("speculative_algorithm",) if named else (),
         message=f"`--speculative-skip-dp-mlp-sync` is refused {why}: only EAGLE can skip that step.",
-        fixes=(dropping("speculative_skip_dp_mlp_sync"),),
     )
 
 
