@@ -185,7 +185,7 @@ class Bench:
         """Whether a refusal is only mended by giving up what the launch is about."""
         assert found.said is not None
         proposed = found.rule.name not in WRITERS_CHOICE and any(
-            self._gives_up(found.rule, c) for c in found.said.fixes
+            self._gives_up(found.rule, c) for c in found.said.candidates
         )
         return proposed and not any(self.moves(found, removals=True))
 
