@@ -190,7 +190,7 @@ def test_catalog_release(release: str, stands_for: str) -> None:
         (
             "# spec-lsp: sglang=0.5.10 gpu=h100\n" + SERVER,
             "# spec-lsp: sglang=0.5.10 gpu=h100",
-            "checked as 0.5.10.post1",
+            "checked against 0.5.10.post1",
         ),
         (f"# spec-lsp: gpu=h100\ndocker run lmsysorg/sglang:v0.5.8 {SERVER}", "lmsysorg/sglang:v0.5.8", "0.5.8.post1"),
         ("# spec-lsp: gpu=h100\npip install sglang==0.5.30\n" + SERVER, "sglang==0.5.30", "newer than any release"),

@@ -356,7 +356,7 @@ def test_a_config_file_that_no_launch_names() -> None:
     assert error.from_config
     assert (
         error.message
-        == "SGLang makes `--page_size` of the key `page_size`, and SGLang 0.5.23 has no such flag. Write `page-size`."
+        == "SGLang turns the key `page_size` into the flag `--page_size`, which SGLang 0.5.23 does not have. Write `page-size`."
     )
     assert binding.settings["tp_size"].spelled == "tp-size: 4"
 
