@@ -79,6 +79,7 @@ class SGLang:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._buffer = b""
         self._ready: Ready | None = None
+        self._killed = False
 
     def __enter__(self) -> SGLang:
         return self
@@ -140,6 +141,8 @@ class SGLang:
                 raise CannotAskError(
                     f"`{self.python}` cannot be started: {error.strerror}. Name the Python interpreter that has SGLang."
                 ) from error
+        if self._killed:
+            self._end_process(self._process)
         first = self._said(self._limits.starting, "import")
         if "ready" not in first:
             self.close()
@@ -208,13 +211,26 @@ class SGLang:
             return f": {words[-1][:300].rstrip('.')}" if words else ""
         return ""
 
+    def kill(self) -> None:
+        """End the process and all that it started, for good, while another thread may ask it: that one learns that it has ended.
+
+        What the other thread waits on is left to it: nobody is told of the end of a stream that was closed here.
+        """
+        self._killed = True
+        if self._process is not None:
+            self._end_process(self._process)
+
+    @staticmethod
+    def _end_process(process: subprocess.Popen[bytes]) -> None:
+        if process.poll() is None:  # the number of one that has ended may be another's by now
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
     def close(self) -> None:
-        """End the process and all that it started. It can be asked again: it is started anew."""
+        """End the process and all that it started. It can be asked again: it is started anew. Not while another thread asks."""
         process, self._process = self._process, None
         if process is not None:
-            if process.poll() is None:  # the number of one that has ended may be another's by now
-                with suppress(ProcessLookupError, PermissionError):
-                    os.killpg(process.pid, signal.SIGKILL)
+            self._end_process(process)
             for stream in (process.stdin, process.stdout):
                 if stream is not None:
                     with suppress(OSError):

@@ -203,6 +203,11 @@ class Desk:
             self._warm.pop(next(iter(self._warm))).close()
         return found
 
+    def kill(self) -> None:
+        """End all, while another thread may ask one of them."""
+        for sglang in self._warm.values():
+            sglang.kill()
+
     def close(self) -> None:
         for sglang in self._warm.values():
             sglang.close()

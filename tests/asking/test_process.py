@@ -6,6 +6,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -183,6 +184,31 @@ def test_every_gpu_that_is_known_can_be_simulated_or_says_that_it_cannot() -> No
 def why(one: SGLang) -> str:
     with pytest.raises(CannotAskError) as told, one:
         list(one.ask([{"argv": []}]))
+    return str(told.value)
+
+
+@pytest.mark.parametrize("doing", ["import", "answer"])
+def test_it_is_ended_while_another_thread_asks(tmp_path: Path, doing: str) -> None:
+    """Who waits for it learns that at once: a server that goes would wait for the thread."""
+    write(tmp_path, **({"server_args": "import time\ntime.sleep(60)\n"} if doing == "import" else {}))
+    one = sglang(tmp_path, limits=Limits(starting=60, asking=60))
+    if doing == "answer":
+        one.ready()
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(why_asking, one, [{"argv": ["--model-path", "m", "--misbehave", "hang"]}])
+        while one._process is None:
+            time.sleep(0.01)
+        time.sleep(0.5)
+        began = time.monotonic()
+        one.kill()
+        assert f"ended before SGLang could {doing}" in asked.result()
+    assert time.monotonic() - began < 10
+    assert "ended before SGLang could import" in why(one)  # for good
+
+
+def why_asking(one: SGLang, cases: list[Json]) -> str:
+    with pytest.raises(CannotAskError) as told:
+        list(one.ask(cases))
     return str(told.value)
 
 

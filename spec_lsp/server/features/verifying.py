@@ -50,10 +50,11 @@ class Verifying:
     def end(self) -> None:
         """The client goes."""
         self._waiting.clear()
+        asks = self._working is not None and not self._working.done()
         if self._working is not None:
             self._working.cancel()
         for desk in self._desks.values():
-            desk.close()
+            desk.kill() if asks else desk.close()
 
     async def _work(self) -> None:
         from spec_lsp.asking.process import CannotAskError
