@@ -539,8 +539,9 @@ def _help_of(package: Path) -> Mapping[str, str]:
 
 
 def _hub_cache() -> str:
-    """The local cache of the Hugging Face Hub, as the reader's environment names it."""
-    home = os.environ.get("HF_HOME") or os.path.join(Path.home(), ".cache", "huggingface")
+    """The local cache of the Hugging Face Hub, as the reader's environment names it; for somebody without a home, where nothing is."""
+    own = os.path.expanduser("~/.cache/huggingface")
+    home = os.environ.get("HF_HOME") or (own if os.path.isabs(own) else os.devnull)
     return os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")
 
 

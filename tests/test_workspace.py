@@ -395,3 +395,12 @@ def test_a_setting_that_names_an_sglang(tmp_path: Path, written: str, misfit: st
     workspace = DiskWorkspace((root,))
     analysis = analyse(read_document(str(root / "run.sh"), text, workspace), options(table), workspace)
     assert ("unknown-flag" in [d.rule.name for d in analysis.diagnostics]) == bool(misfit)
+
+
+def test_somebody_without_a_home_has_no_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pwd = pytest.importorskip("pwd")
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    for variable in ("HOME", "HF_HOME", "HF_HUB_CACHE"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.chdir(tmp_path)
+    assert DiskWorkspace((tmp_path,)).model(str(tmp_path / "a.sh"), "nobody/nothing") is None

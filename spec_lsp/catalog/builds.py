@@ -190,15 +190,16 @@ def nearest_release(functions: Mapping[str, Definition]) -> Release:
 
 
 def cache_folder() -> Path:
-    """Where what was read of builds is kept: the user's cache folder."""
-    home = Path.home()
+    """Where what was read of builds is kept: the user's cache folder; for somebody who has none, where nothing can be."""
     if sys.platform == "win32":
-        user = os.environ.get("LOCALAPPDATA") or str(home / "AppData" / "Local")
+        user = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
     elif sys.platform == "darwin":
-        user = str(home / "Library" / "Caches")
+        user = "~/Library/Caches"
     else:
-        user = os.environ.get("XDG_CACHE_HOME") or str(home / ".cache")
-    return Path(user, "spec-lsp", "sglang")
+        user = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    user = os.path.expanduser(user)
+    # Somebody without a home, as in a container, has none; nor is one taken that is another in each folder.
+    return Path(user if os.path.isabs(user) else os.devnull, "spec-lsp", "sglang")
 
 
 @functools.cache

@@ -152,8 +152,7 @@ class Server(LanguageServer):
         """The client goes: nothing is wanted any more. To be awaited until what is under way is answered so."""
         if self._beginning is not None:
             self._beginning.cancel()
-        if hasattr(self, "verifying"):
-            self.verifying.end()
+        self.stop()
         given_up = self.wire.give_up()
 
         async def answered() -> None:
@@ -162,6 +161,11 @@ class Server(LanguageServer):
             self.wire.send_bytes = None
 
         return answered()
+
+    def stop(self) -> None:
+        """Stop what a thread waits for, which the end of the process would wait for in turn."""
+        if hasattr(self, "verifying"):
+            self.verifying.end()
 
     # --- what happens around the texts
 

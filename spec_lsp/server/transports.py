@@ -110,7 +110,10 @@ async def _stdio(make: MakeServer, reading: int, writing: BinaryIO) -> int:
     connection = Connection(loop, make, send, end)
     connection.server.wire.on_initialize = watch
     threading.Thread(target=_read, args=(reading, connection), daemon=True).start()
-    return await ended
+    try:
+        return await ended
+    finally:  # by Ctrl-C, too, or as the client's process is gone
+        connection.server.stop()
 
 
 def _read(source: int, connection: Connection) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,29 @@ def test_the_cache_folder_is_the_users(monkeypatch: pytest.MonkeyPatch, tmp_path
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setattr("sys.platform", "linux")
     assert cache_folder() == tmp_path / "spec-lsp" / "sglang"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="every user has a folder there")
+@pytest.mark.parametrize("named", [None, "cache"])
+def test_somebody_without_a_cache_folder_reads_builds_each_time(
+    named: str | None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """In a container whose user has no home; and no folder is taken that a repository could hold."""
+    import pwd
+
+    monkeypatch.undo()
+    monkeypatch.setattr(pwd, "getpwuid", {}.__getitem__)
+    monkeypatch.setattr("sys.platform", "linux")
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    if named:
+        monkeypatch.setenv("XDG_CACHE_HOME", named)
+    monkeypatch.chdir(tmp_path)
+    root = tmp_path / "packages" / "sglang"
+    (root / "srt").mkdir(parents=True)
+    (root / "srt" / "server_args.py").write_text("")
+    assert content(root) == content(root)
+    assert [path.name for path in tmp_path.iterdir()] == ["packages"]
 
 
 def test_every_wheel_is_known() -> None:

@@ -3,14 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
 import shutil
+import signal
+import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from spec_lsp.server.engine import RealEngine
+from spec_lsp.server.framing import frame
 from tests.asking.fake import write
 from tests.server.fakes import LocalClient, range_
 from tests.server.test_diagnostics import PULL, PUSH
@@ -182,3 +188,56 @@ async def test_an_interpreter_that_is_none_is_told_once_and_everything_goes_on(f
         "(`--python`, or the setting `python` of your editor)."
     ]
     assert [i["code"] for i in client.published(uri)[-1]["diagnostics"]] == ["invalid-value"]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="SGLang is asked where processes can be forked")
+@pytest.mark.parametrize("how", ["gone", "exit", "interrupted"])
+def test_a_server_that_goes_waits_for_no_sglang(tmp_path: Path, how: str) -> None:
+    """Nor does it leave one behind."""
+    started, program = tmp_path / "started", tmp_path / "python"
+    program.write_text(f"#!/bin/sh\necho $$ > {started}.new\nmv {started}.new {started}\nexec sleep 100\n")
+    program.chmod(0o755)
+    root, uri = tmp_path.as_uri(), (tmp_path / "a.sh").as_uri()
+    options = {"verifyOnSave": True, "python": str(program)}
+    document = {"uri": uri, "languageId": "shellscript", "version": 1, "text": LAUNCH.format(1)}
+    messages: list[dict[str, Any]] = [
+        {"id": 0, "method": "initialize", "params": {
+            "processId": None, "capabilities": {}, "rootUri": root, "initializationOptions": options,
+        }},
+        {"method": "initialized", "params": {}},
+        {"method": "textDocument/didOpen", "params": {"textDocument": document}},
+        {"method": "textDocument/didSave", "params": {"textDocument": {"uri": uri}}},
+    ]  # fmt: skip
+    server = subprocess.Popen(
+        [sys.executable, "-m", "spec_lsp.cli", "server", "--stdio"], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )  # fmt: skip
+    with server:
+        assert server.stdin is not None
+        server.stdin.write(b"".join(frame(json.dumps({"jsonrpc": "2.0", **m}).encode()) for m in messages))
+        server.stdin.flush()
+        until = time.monotonic() + 60
+        while not started.exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        asked = int(started.read_text())
+        if how == "gone":
+            server.stdin.close()
+        elif how == "exit":
+            server.stdin.write(frame(b'{"jsonrpc": "2.0", "method": "exit"}'))
+            server.stdin.flush()
+        else:
+            server.send_signal(signal.SIGINT)
+        assert server.wait(30) in (1, 130)
+    until = time.monotonic() + 10
+    while runs(asked) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not runs(asked)
+
+
+def runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    stat = Path(f"/proc/{pid}/stat")  # one that has ended, and that nobody has asked about yet, does not run
+    return not (stat.exists() and ") Z " in stat.read_text())

@@ -48,12 +48,13 @@ class Verifying:
             self._working = asyncio.get_running_loop().create_task(self._work())
 
     def end(self) -> None:
-        """The client goes."""
+        """The client goes. The thread that may wait for SGLang goes on where its task is cancelled: it is asked once whether one does."""
         self._waiting.clear()
         asks = self._working is not None and not self._working.done()
         if self._working is not None:
             self._working.cancel()
-        for desk in self._desks.values():
+        desks, self._desks = self._desks, {}
+        for desk in desks.values():
             desk.kill() if asks else desk.close()
 
     async def _work(self) -> None:
