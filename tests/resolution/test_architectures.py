@@ -34,8 +34,8 @@ def rows() -> list[Row]:
 @cache
 def model(path: str) -> ModelFacts | None:
     name = path.rpartition("/")[2]
-    config = MODELS / name / "config.json"
-    return ModelFacts(json.loads(config.read_text()) if config.is_file() else CONFIGS[name])
+    known = CONFIGS.get(name) or json.loads((MODELS / name / "config.json").read_text())
+    return ModelFacts(known)
 
 
 def ask(row: Row) -> Answer:

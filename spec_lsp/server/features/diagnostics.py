@@ -102,10 +102,18 @@ class Reporter:
         """All that is said of a document, open or not."""
         fault = self._session.fault(name) if self._session.tried(name) is None else None
         items = [written(_fault(fault))] if fault is not None else []
-        items += map(self._written, [*self._of_settings(name), *self._found(name)])
+        findings = [*self._of_settings(name), *self._found(name)]
+        items += map(self._written, findings)
+        self._forget_but(findings)
         items += map(written, self._session.asked.get(name, ()))
         text = self._session.text(name)
         return _report(items, text.text if text else "")
+
+    def _forget_but(self, findings: Sequence[Finding]) -> None:
+        """Let go of what was written of earlier findings, once that is more than what there is now."""
+        if len(self._same) > 2 * len(findings) + SPARE:
+            now = {id(finding.diagnostic) for finding in findings}
+            self._same = {key: same for key, same in self._same.items() if key in now}
 
     def report_of_file(self, name: str) -> Report | None:
         """All that the analysis of a file on the disk says of it, for one that is not open; None where it is excluded or cannot be read."""
@@ -114,7 +122,10 @@ class Reporter:
             return None
         text, analysis = read
         lines = Lines(text, self._session.client.encoding)
-        return _report((self._written(self._told(d, analysis, name, lines)) for d in analysis.diagnostics), text)
+        findings = [self._told(d, analysis, name, lines) for d in analysis.diagnostics]
+        report = _report(map(self._written, findings), text)
+        self._forget_but(findings)
+        return report
 
     def found(self, name: str, meets: Callable[[Range], bool]) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
         """The findings that are told of a document in some ranges: each as it is told, the analysis it comes from, and what it is there."""
@@ -187,7 +198,7 @@ class Reporter:
             pieces = written(self._item_at(finding, related, _SOMEWHERE)).split(_SOMEWHERE_WRITTEN)
             _keep(self._pieces, key, pieces)
         if all(place.document == finding.place.document for place, _ in related):
-            _keep(self._same, id(d), (d, finding.place, pieces, related))
+            self._same[id(d)] = (d, finding.place, pieces, related)
         return pieces, related
 
     def _item(self, finding: Finding) -> Item:
@@ -245,6 +256,8 @@ def _keep(kept: dict[K, V], key: K, value: V) -> None:
 
 
 MAX_PIECES = 4_096
+SPARE = 32
+"""Findings of the past that are kept beside as many as there are now."""
 _SOMEWHERE = "\0somewhere"
 _SOMEWHERE_WRITTEN = written(_SOMEWHERE)
 """Stands for a range: no text of ours has a NUL in it, and in a longer text the quotes around it are escaped."""
