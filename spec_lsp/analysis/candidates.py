@@ -16,6 +16,7 @@ from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
+from spec_lsp.facts.quantization import refused_by_device
 from spec_lsp.resolution.engine import Finding
 from spec_lsp.resolution.late.experts import BALANCERS
 from spec_lsp.resolution.model.config import CONFIG_PARSERS
@@ -74,6 +75,9 @@ NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
 SAME_CHOICES: Mapping[str, str] = MappingProxyType({"speculative_draft_attention_backend": "attention_backend"})
 """Fields of any text that are looked up where another is whose choices argparse knows."""
 
+METHOD_FIELDS = frozenset({"quantization", "speculative_draft_model_quantization"})
+"""Fields whose values are quantization methods."""
+
 NO_NAME = "?"
 """What no registry of SGLang has: a rule that knows the names says them when it is given this."""
 
@@ -119,11 +123,31 @@ class Trial:
     _without: frozenset[str] | None = None
 
     def fits(self, flag: Flag, values: Sequence[Any]) -> Mapping[Any, Fit]:
-        """What comes of each value; nothing is said of those of a field that no rule reads, and where there are too many."""
+        """What comes of each value; nothing is said of those of a field that no rule reads, and where there are too many.
+
+        Rules judge a quantization method by the model's checkpoint; where they do not, the device alone may rule it out.
+        """
         read = flag.field in read_by_rules(self._release)
-        if not read or flag.nargs is not None or len(values) + 1 > self.left:
-            return {}
-        return {value: self._fit(flag, value) for value in values}
+        judged = read and flag.nargs is None and len(values) + 1 <= self.left
+        fits = {value: self._fit(flag, value) for value in values} if judged else {}
+        if flag.field in METHOD_FIELDS and not (judged and self._model_known):
+            fits = {value: self._by_device(flag, value, fits.get(value, Fit())) for value in values}
+        return fits
+
+    @property
+    def _model_known(self) -> bool:
+        path = self.binding.settings.get("model_path")
+        return path is not None and isinstance(path.value, str) and self.models(path.value) is not None
+
+    def _by_device(self, flag: Flag, value: Any, fit: Fit) -> Fit:
+        """A quantization method's fit, refused where no GPU that the launch may run on serves it."""
+        gpus = [w.hardware for w in self.worlds if w.hardware is not None]
+        if self.world.hardware_from != NOT_NAMED:
+            gpus = [self.world.hardware] if self.world.hardware is not None else []
+        reasons = [refused_by_device(str(value), gpu, self._release) for gpu in gpus]
+        if fit.refused or not reasons or not all(reasons):
+            return fit
+        return Fit(f"`{flag.name} {value}` {reasons[0]}.")
 
     def named_by_rules(self, flag: Flag) -> tuple[str, ...]:
         """The values that a rule knows for a flag of any text: those it says when the launch is given none of them."""

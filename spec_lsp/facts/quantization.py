@@ -11,6 +11,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.facts.methods import needed, requirements
 
 if TYPE_CHECKING:
     from spec_lsp.facts.hardware import Hardware
@@ -117,6 +118,22 @@ def _methods(release: Release, platform: str, gfx95: bool, cpu_engine: bool) -> 
 def rocm_methods(release: Release) -> frozenset[str]:
     """The methods ModelConfig lets through on ROCm."""
     return _in(release, _FIRST_ROCM_METHODS, _ROCM_METHODS_ADDED, _ROCM_METHODS_REMOVED)
+
+
+def refused_by_device(method: str, gpu: Hardware, release: Release) -> str:
+    """Why this device serves no checkpoint with the method, as the end of a sentence; empty where it may.
+
+    For models that are not at hand. Nothing is said of `modelopt`: the checkpoint turns it into another method.
+    """
+    if method == "modelopt":
+        return ""
+    if gpu.is_hip and method in methods(release, gpu) and method not in rocm_methods(release):
+        return "does not run on ROCm"
+    wanted = requirements(method, release)
+    if not gpu.is_cuda or gpu.capability is None or wanted.capability is None or wanted.runs_on(gpu.capability):
+        return ""
+    major, minor = gpu.capability
+    return f"needs {needed(wanted.capability)} or newer, and {gpu.title} is SM{major}{minor}"
 
 
 def checkpoint_config(model: ModelFacts, release: Release) -> Mapping[str, Any] | None:

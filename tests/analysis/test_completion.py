@@ -446,10 +446,35 @@ def test_no_names_of_arguments(text: str) -> None:
     assert at_caret(f"{ENGINE}{text}\n", "/w/a.py")[0] is None
 
 
-def test_quantization_methods_that_the_gpu_is_too_old_for_come_last() -> None:
-    head = "# spec-lsp: sglang=0.5.23 gpu=a100\npython -m sglang.launch_server --model-path Qwen/Qwen3-8B "
-    found = items(f"{head}--quantization ‸\n")
-    assert found["fp8"].rank == 0
-    for name in ("w8a8_fp8", "modelopt_fp8", "w4afp8"):
+DRAFT = "--speculative-algorithm EAGLE --speculative-draft-model-path c/d --speculative-draft-model-quantization"
+
+
+@pytest.mark.parametrize("asked", ["Qwen/Qwen3-8B --quantization", "a/b --quantization", f"a/b {DRAFT}"])
+@pytest.mark.parametrize(
+    ("release", "gpu", "runs", "reasons"),
+    [
+        ("0.5.23", "h100", "modelopt_fp4 w8a8_fp8 fp8", {"mxfp8": "needs SM100 (Blackwell)", "nvfp4_online": "SM100"}),
+        ("0.5.9", "h100", "modelopt_fp8 fp8", {"modelopt_fp4": "needs SM100 (Blackwell)"}),
+        ("0.5.23", "b200", "mxfp8 nvfp4_online w8a8_fp8", {}),
+        ("0.5.23", "a100", "fp8", dict.fromkeys(("w8a8_fp8", "modelopt_fp8", "w4afp8", "mxfp8"), "needs SM")),
+        ("0.5.23", "mi300x", "fp8", dict.fromkeys(("awq_marlin", "gptq_marlin", "modelopt_fp8"), "ROCm")),
+    ],
+)
+def test_quantization_methods_that_cannot_run_on_the_gpu_come_last(
+    asked: str, release: str, gpu: str, runs: str, reasons: dict[str, str]
+) -> None:
+    head = f"# spec-lsp: sglang={release} gpu={gpu}\npython -m sglang.launch_server --model-path "
+    found = items(f"{head}{asked} ‸\n")
+    assert {name: found[name].rank for name in runs.split()} == dict.fromkeys(runs.split(), 0)
+    for name, reason in reasons.items():
         assert found[name].rank == 2, name
-        assert "needs SM" in found[name].detail
+        assert reason in found[name].detail, found[name]
+        assert reason in document(found[name].about)
+
+
+@pytest.mark.parametrize("asked", ["--quantization", DRAFT])
+def test_quantization_methods_that_some_gpu_runs_are_not_last_where_none_is_named(asked: str) -> None:
+    found = items(f"# spec-lsp: sglang=0.5.23\npython -m sglang.launch_server --model-path a/b {asked} ‸\n")
+    assert {name: found[name].rank for name in ("mxfp8", "w8a8_fp8", "awq_marlin")} == dict.fromkeys(
+        ("mxfp8", "w8a8_fp8", "awq_marlin"), 0
+    )
