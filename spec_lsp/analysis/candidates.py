@@ -16,7 +16,8 @@ from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
-from spec_lsp.facts.quantization import refused_by_device
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.quantization import checkpoint_config, refused_by_device
 from spec_lsp.resolution.engine import Finding
 from spec_lsp.resolution.late.experts import BALANCERS
 from spec_lsp.resolution.model.config import CONFIG_PARSERS
@@ -130,14 +131,22 @@ class Trial:
         read = flag.field in read_by_rules(self._release)
         judged = read and flag.nargs is None and len(values) + 1 <= self.left
         fits = {value: self._fit(flag, value) for value in values} if judged else {}
-        if flag.field in METHOD_FIELDS and not (judged and self._model_known):
+        if flag.field in METHOD_FIELDS and not (judged and self._checkpoint_known):
             fits = {value: self._by_device(flag, value, fits.get(value, Fit())) for value in values}
         return fits
 
     @property
-    def _model_known(self) -> bool:
+    def _checkpoint_known(self) -> bool:
+        """Whether it is known how the model's checkpoint is quantized, without which rules leave its method open."""
         path = self.binding.settings.get("model_path")
-        return path is not None and isinstance(path.value, str) and self.models(path.value) is not None
+        model = self.models(path.value) if path is not None and isinstance(path.value, str) else None
+        if model is None:
+            return False
+        try:
+            checkpoint_config(model, self._release)
+        except NotKnown:
+            return False
+        return True
 
     def _by_device(self, flag: Flag, value: Any, fit: Fit) -> Fit:
         """A quantization method's fit, refused where no GPU that the launch may run on serves it."""

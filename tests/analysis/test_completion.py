@@ -449,7 +449,15 @@ def test_no_names_of_arguments(text: str) -> None:
 DRAFT = "--speculative-algorithm EAGLE --speculative-draft-model-path c/d --speculative-draft-model-quantization"
 
 
-@pytest.mark.parametrize("asked", ["Qwen/Qwen3-8B --quantization", "a/b --quantization", f"a/b {DRAFT}"])
+@pytest.mark.parametrize(
+    "asked",
+    [
+        pytest.param("Qwen/Qwen3-8B --quantization", id="known checkpoint"),
+        pytest.param(f"{MODELS}/llama-3.1-8b --quantization", id="known in part"),
+        pytest.param("a/b --quantization", id="unknown model"),
+        pytest.param(f"a/b {DRAFT}", id="draft"),
+    ],
+)
 @pytest.mark.parametrize(
     ("release", "gpu", "runs", "reasons"),
     [
