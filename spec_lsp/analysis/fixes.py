@@ -73,7 +73,7 @@ def fixes_for(
     """
     fixes: list[Fix] = []
     naming = document_names(analysis.document, workspace)
-    for candidate in _candidates(analysis, diagnostic, workspace):
+    for candidate in _candidates(analysis, diagnostic, workspace, cache):
         edits = tuple(Edit(named(e.place, naming), e.text) for e in candidate.edits)
         candidate = replace(candidate, edits=edits)
         if not any(f.edits == candidate.edits for f in fixes):
@@ -245,7 +245,9 @@ def _still_refused(
     return frozenset(d.rule.name for d in left) if len(left) < len(refusals) else None
 
 
-def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace) -> Iterator[Candidate]:
+def _candidates(
+    analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace, cache: Cache | None
+) -> Iterator[Candidate]:
     source = diagnostic.source
     if isinstance(source, Problem) and source.edits:
         yield Candidate(source.fix_title, source.edits)
@@ -254,9 +256,9 @@ def _candidates(analysis: Analysis, diagnostic: Diagnostic, workspace: Workspace
     elif isinstance(source, tuple):
         yield from (Candidate(r.title, r.edits, applicability=r.applicability) for r in source if isinstance(r, Remedy))
     elif isinstance(source, MergedFinding) and diagnostic.launch is not None:
-        yield from _changes(analysis, diagnostic.launch, source, workspace)
+        yield from _changes(analysis, diagnostic.launch, source, workspace, cache)
     elif isinstance(source, Repair) and diagnostic.launch is not None:
-        printer = _printer(analysis.document, diagnostic.launch, 0, source.release, workspace)
+        printer = _printer_of(analysis, diagnostic.launch, 0, source.release, workspace, cache)
         yield from _printed(source.changes, printer, ())
 
 
@@ -264,6 +266,17 @@ def _printer(document: Document, launch: int, variant: int, release: Release, wo
     configs: ConfigSource = partial(workspace.read, document.name)
     binding = bind_variant(document.launches[launch], variant, release, configs)
     return Printer(document, launch, variant, binding, workspace)
+
+
+def _printer_of(
+    analysis: Analysis, launch: int, variant: int, release: Release, workspace: Workspace, cache: Cache | None
+) -> Printer:
+    """The printer of a launch of an analysis: its words are bound once for all that is found of it."""
+
+    def make() -> Printer:
+        return _printer(analysis.document, launch, variant, release, workspace)
+
+    return make() if cache is None else cache.found(analysis, ("printer", launch, variant, release), make)
 
 
 def _printed(
@@ -277,9 +290,11 @@ def _printed(
             yield Candidate(title_of(change, printer.binding), edits, change.size, guess=guess, drops=drops)
 
 
-def _changes(analysis: Analysis, launch: int, merged: MergedFinding, workspace: Workspace) -> Iterator[Candidate]:
+def _changes(
+    analysis: Analysis, launch: int, merged: MergedFinding, workspace: Workspace, cache: Cache | None
+) -> Iterator[Candidate]:
     """Candidates for a finding of a launch: those that its rule names, or what is usually meant by a mistake of arguments."""
-    printer = _printer(analysis.document, launch, merged.run.variant, merged.run.world.release, workspace)
+    printer = _printer_of(analysis, launch, merged.run.variant, merged.run.world.release, workspace, cache)
     found = merged.found
     if found.said is not None:
         if found.said.choices:
