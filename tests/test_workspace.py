@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from spec_lsp.analysis import analyse, read_document
-from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.files import MAX_DOCUMENT, Area
 from spec_lsp.settings import options, read_settings
 from spec_lsp.workspace import DiskWorkspace, decode, in_workspace, pinned_release
@@ -395,6 +396,26 @@ def test_a_setting_that_names_an_sglang(tmp_path: Path, written: str, misfit: st
     workspace = DiskWorkspace((root,))
     analysis = analyse(read_document(str(root / "run.sh"), text, workspace), options(table), workspace)
     assert ("unknown-flag" in [d.rule.name for d in analysis.diagnostics]) == bool(misfit)
+
+
+@pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize("named", [Options(otherwise=Target(sglang="PATH")), Options(targets=(Target(sglang="PATH"),))])
+@pytest.mark.parametrize(("source", "told"), [("def broken(:\n", True), (SGLANG, False)])
+def test_settings_that_name_an_sglang_that_cannot_be_read_are_told(
+    tmp_path: Path, named: Options, source: str, told: bool
+) -> None:
+    write(tmp_path, {"sg/srt/server_args.py": source})
+    path = str(tmp_path / "sg")
+    used = replace(
+        named,
+        targets=tuple(replace(t, sglang=path) for t in named.targets),
+        otherwise=replace(named.otherwise, sglang=named.otherwise.sglang and path),
+    )
+    text = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B\n"
+    workspace = DiskWorkspace((tmp_path,))
+    analysis = analyse(read_document(str(tmp_path / "run.sh"), text, workspace), used, workspace)
+    found = [d for d in analysis.diagnostics if d.rule.name == "unknown-release" and "cannot be read" in d.message]
+    assert [(d.severity, path in d.message) for d in found] == [("warning", True)] * told
 
 
 def test_somebody_without_a_home_has_no_hub_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -163,7 +163,7 @@ def analyse(
     looked_at.at_all()
     diagnostics = [*map(_problem, document.problems), *looked_at.diagnostics]
     diagnostics += files_left_out(document, looked_at.names, workspace)
-    diagnostics += _without_sglang(document, workspace)
+    diagnostics += _without_sglang(document, options, workspace)
     reports = Reports(looked_at.report, len(document.launches))
     if may_belong_together(document, looked_at.launches):
         try:
@@ -334,8 +334,8 @@ def _numbered(diagnostic: Diagnostic, before: int, now: int) -> Diagnostic:
     return replace(diagnostic, key=diagnostic.key.replace(f":{before}:", f":{now}:", 1), launch=now)
 
 
-def _without_sglang(document: Document, workspace: Workspace) -> Iterator[Diagnostic]:
-    """What is said of directives that name an SGLang by a path where there is none that can be read."""
+def _without_sglang(document: Document, options: Options, workspace: Workspace) -> Iterator[Diagnostic]:
+    """What is said of directives and settings that name an SGLang by a path where there is none that can be read."""
     for directive, path in directed_paths(document.directives):
         found, why = workspace.sglang_at(document.name, path)
         if found is None:
@@ -343,6 +343,15 @@ def _without_sglang(document: Document, workspace: Workspace) -> Iterator[Diagno
             yield Diagnostic(
                 UNKNOWN_DIRECTIVE, UNKNOWN_DIRECTIVE.severity, message, directive.place, f"no-sglang:{path}"
             )
+    if not document.launches:
+        return
+    for path, source in dict.fromkeys(
+        (t.sglang, t.release_from) for t in (*options.targets, options.otherwise) if t.sglang
+    ):
+        found, why = workspace.sglang_at(document.name, path)
+        if found is None:
+            message = f"`{path}` ({source}) {why}: launches are checked as if no SGLang were named."
+            yield Diagnostic(RELEASE_NOT_SHIPPED, "warning", message, document.launches[0].place, f"no-sglang:{path}")
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
