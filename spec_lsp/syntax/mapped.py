@@ -10,7 +10,8 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 
 
 class Mapped:
-    """Turns places by `place`; what is shared stays shared. A verbatim fragment has to stay in one piece."""
+    """Turns places by `place`; what is shared stays shared. A verbatim fragment has to stay in one piece, unless a subclass makes several
+    `fragments` of it."""
 
     def __init__(self, place: Callable[[Place], Place]) -> None:
         self.place = place
@@ -21,9 +22,12 @@ class Mapped:
         known = self._words.get(id(word))
         if known is None:
             fragments, place, splat, scalar = word
-            mapped = Word(tuple(map(self.fragment, fragments)), self.place(place), splat, scalar)
+            mapped = Word(self.fragments(fragments), self.place(place), splat, scalar)
             known = self._words[id(word)] = (word, mapped)
         return known[1]
+
+    def fragments(self, fragments: tuple[Fragment, ...]) -> tuple[Fragment, ...]:
+        return tuple(map(self.fragment, fragments))
 
     def fragment(self, fragment: Fragment) -> Fragment:
         text, place, verbatim, reason, via, fixed = fragment
