@@ -16,11 +16,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.analysis.argv import ARGV, Answer, Said, resolve_argv
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.fixes import apply, fixes_for
 from spec_lsp.analysis.in_memory import InMemory
 from spec_lsp.analysis.inputs import Options
-from spec_lsp.analysis.judge import Outcome
+from spec_lsp.analysis.merge import Outcome
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic
 from spec_lsp.catalog.release import Release

@@ -5,7 +5,8 @@ fixes = fixes_for(analysis, diagnostic)                        # verified fixes 
 edits = fix_all(name, text, options, workspace, unsafe=False)  # one minimal list of edits, run to a fixpoint
 """
 
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.fixes import fix_all, fixes_for
 from spec_lsp.analysis.reading import read_document
 

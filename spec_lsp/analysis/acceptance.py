@@ -15,7 +15,8 @@ from itertools import count
 from typing import Any
 
 from spec_lsp.analysis.candidates import SIZES, trial_setting, values_of
-from spec_lsp.analysis.judge import ModelSource, RunFinding, RunResult, findings_of, is_open, run
+from spec_lsp.analysis.findings import RunFinding, findings_of
+from spec_lsp.analysis.run import ModelSource, RunResult, is_open, run
 from spec_lsp.catalog.binding import Binding, Setting, Unknown
 from spec_lsp.catalog.model import Flag
 from spec_lsp.expressions import expression

@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import OLDEST_MODELLED, MergedFinding, ModelSource, Outcome, RunResult, Verdict, judge
+from spec_lsp.analysis.judge import judge
+from spec_lsp.analysis.merge import MergedFinding, Outcome, Verdict
 from spec_lsp.analysis.messages import message_of
+from spec_lsp.analysis.run import OLDEST_MODELLED, ModelSource, RunResult
 from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release

@@ -10,7 +10,7 @@ from typing import Any
 
 from spec_lsp.analysis.hints import written
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import ModelSource, RunResult, Values, device_of, is_open, run
+from spec_lsp.analysis.run import ModelSource, RunResult, Values, device_of, is_open, run
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag

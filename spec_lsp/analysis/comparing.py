@@ -7,9 +7,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.inputs import Options, Target, Workspace
-from spec_lsp.analysis.judge import Outcome
+from spec_lsp.analysis.merge import Outcome
 from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.resolution.engine import Severity
 from spec_lsp.syntax.launch import Document

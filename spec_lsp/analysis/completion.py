@@ -18,10 +18,10 @@ from spec_lsp.analysis.cursor import LinePart, LineSpot, Spot, WordSpot, line_pa
 from spec_lsp.analysis.drafts import drafts_for
 from spec_lsp.analysis.hover import flag_text, rule_text, type_of, value_text
 from spec_lsp.analysis.inputs import Options, Workspace, World
-from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.navigation import MODEL_FIELDS
 from spec_lsp.analysis.report import Analysis
-from spec_lsp.analysis.worlds import assume, catalog_release
+from spec_lsp.analysis.run import bind_variant
+from spec_lsp.analysis.worlds import assume
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.config_file import refused_keys, switches
 from spec_lsp.catalog.descriptions import describe
@@ -29,7 +29,7 @@ from spec_lsp.catalog.history import replacement
 from spec_lsp.catalog.keywords import fields_of
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import load, releases
+from spec_lsp.catalog.store import catalog_of, load, releases
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.facts.known import NotKnown
@@ -116,7 +116,7 @@ def complete(analysis: Analysis, offset: int, options: Options, workspace: Works
     if at is None:
         return None
     world, worlds = _worlds(at, analysis, options, workspace)
-    catalog = load(catalog_release(world.release))
+    catalog = catalog_of(world.release)
     known = partial(_known, at, world, worlds, analysis.document.name, workspace)
     found = _in_words(at, catalog, known) if isinstance(at, WordSpot) else _in_line(at, catalog, known)
     return found if found and _on_a_line(found.place, analysis.document.text) else None
@@ -554,7 +554,7 @@ def document(about: Sequence[str]) -> str:
     if spelling == RULE:
         return rule_text(RULES[named]) if named in RULES else ""
     release = Release.read(named)
-    catalog = load(catalog_release(release)) if release is not None else None
+    catalog = catalog_of(release) if release is not None else None
     flag = _flag_of(catalog, spelling) if catalog is not None else None
     if release is None or flag is None:
         return ""

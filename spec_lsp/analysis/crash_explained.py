@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.crash import Crash, Log, candidates, launch_of, told_by
 from spec_lsp.analysis.fixes import apply, fixes_for
 from spec_lsp.analysis.in_memory import InMemory

@@ -14,7 +14,7 @@ from typing import Any
 
 from spec_lsp.analysis.diagnostics import setting_place
 from spec_lsp.analysis.gpus import Given, given_to, needed_on_a_node, text_before
-from spec_lsp.analysis.judge import RunResult, Verdict
+from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Diagnostic, LaunchReport, Related, Repair
 from spec_lsp.analysis.rules import (
     DRAFT_MODELS_DIFFER,
@@ -27,6 +27,7 @@ from spec_lsp.analysis.rules import (
     TRANSFER_BACKENDS_DIFFER,
     TREE_WIDER_THAN_PREFILLS,
 )
+from spec_lsp.analysis.run import RunResult
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.known import NotKnown

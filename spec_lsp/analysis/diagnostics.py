@@ -6,10 +6,11 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 
-from spec_lsp.analysis.judge import ConfigSource, MergedFinding, RunResult, Verdict, bind_variant
+from spec_lsp.analysis.merge import MergedFinding, Verdict
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Diagnostic, Related
 from spec_lsp.analysis.rules import DEPRECATED_FLAG, DEPRECATED_VARIABLE
+from spec_lsp.analysis.run import ConfigSource, RunResult, bind_variant
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, Word, hull

@@ -14,11 +14,11 @@ from functools import cache
 from spec_lsp.analysis.builds import own_launcher
 from spec_lsp.analysis.report import Diagnostic, Remedy
 from spec_lsp.analysis.rules import DEPRECATED_VARIABLE, UNREAD_VARIABLE, VARIABLE_VALUE
-from spec_lsp.analysis.worlds import Assumed, catalog_release, newest
+from spec_lsp.analysis.worlds import Assumed, newest
 from spec_lsp.catalog.history import Replacement, replacement, variable_span
 from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import environment, releases
+from spec_lsp.catalog.store import catalog_of, environment, releases
 from spec_lsp.expressions import expression
 from spec_lsp.facts.clues import image_parts, is_official, release_of
 from spec_lsp.facts.environment import FALSE, TRUE
@@ -129,7 +129,7 @@ def _modern(name: str) -> str:
 
 def _releases(assumed: Assumed) -> list[Release]:
     """The shipped releases that stand for the launch's, oldest first."""
-    return sorted({catalog_release(w.release) for w in assumed.worlds})
+    return sorted({catalog_of(w.release).release for w in assumed.worlds})
 
 
 def _own(document: Document, launch: Launch, assumed: Assumed) -> bool:

@@ -13,26 +13,18 @@ from functools import partial
 from itertools import zip_longest
 
 from spec_lsp.analysis.acceptance import Bench, Solution, as_cheap, least_changes, likeliest
+from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.candidate import Candidate
-from spec_lsp.analysis.check import Cache, analyse, document_names
+from spec_lsp.analysis.check import analyse, document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.ignores import Ignore
 from spec_lsp.analysis.inputs import Options, Workspace, World
-from spec_lsp.analysis.judge import (
-    BindingCache,
-    ConfigSource,
-    MergedFinding,
-    ModelSource,
-    RunResult,
-    Verdict,
-    bind_variant,
-    is_open,
-    runs_of,
-)
+from spec_lsp.analysis.merge import MergedFinding, Verdict
 from spec_lsp.analysis.printing import Printer, source_of, spelling_of, texts_of
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic, Fix, Remedy, Repair
 from spec_lsp.analysis.rules import OVERRIDDEN_VALUE
+from spec_lsp.analysis.run import ConfigSource, ModelSource, Runner, RunResult, bind_variant, is_open
 from spec_lsp.analysis.succession import succession
 from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, assume, newest
 from spec_lsp.catalog.binding import BindError, Binding, Note
@@ -592,17 +584,17 @@ class Bound:
 
     def __init__(self, document: Document, index: int, options: Options, workspace: Workspace) -> None:
         self._launch = document.launches[index]
-        self._models: ModelSource = partial(workspace.model, document.name)
+        models: ModelSource = partial(workspace.model, document.name)
         configs: ConfigSource = partial(workspace.read, document.name)
         assumed = assume(self._launch, document.directives, options, workspace, document.name)
         self._worlds = assumed.worlds
-        self._cache = BindingCache(self._launch, configs)
+        self._runner = Runner(self._launch, models, configs)
 
     def given(self) -> object:
         """What decides how the launch resolves; None where SGLang does not take its words, or may be given more than is seen."""
         variants = range(len(self._launch.variants))
         releases = dict.fromkeys(w.release for w in self._worlds)
-        bound = [self._cache.binding(index, release) for index in variants for release in releases]
+        bound = [self._runner.binding(index, release) for index in variants for release in releases]
         if any(b.errors or is_open(self._launch, b) or v.unknown for b, v in bound):
             return None
         env = [{name: word.text for name, word in variant.env.items()} for variant in self._launch.variants]
@@ -610,7 +602,7 @@ class Bound:
 
     def runs(self) -> Iterator[RunResult]:
         """Its runs, one by one."""
-        return runs_of(self._launch, self._worlds, self._models, self._cache)
+        return self._runner.in_worlds(self._worlds)
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:

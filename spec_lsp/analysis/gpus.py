@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from spec_lsp.analysis.diagnostics import setting_place
-from spec_lsp.analysis.judge import Verdict, is_open
+from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Diagnostic, Related
 from spec_lsp.analysis.rules import MORE_GPUS_THAN_VISIBLE
+from spec_lsp.analysis.run import is_open
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown

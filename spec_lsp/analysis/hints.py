@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import RunResult
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run
+from spec_lsp.analysis.run import RunResult
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Setting, Unknown
 from spec_lsp.facts.known import NotKnown

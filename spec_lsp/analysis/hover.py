@@ -15,7 +15,7 @@ from spec_lsp.analysis.explained import variable_facts
 from spec_lsp.analysis.hints import any_gpu
 from spec_lsp.analysis.ignores import IGNORE
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import Verdict
+from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run
 from spec_lsp.catalog.binding import Setting

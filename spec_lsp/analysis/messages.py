@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from spec_lsp.analysis.judge import MergedFinding
+from spec_lsp.analysis.merge import MergedFinding
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.suggest import suggest_value

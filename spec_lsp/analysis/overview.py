@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from spec_lsp.analysis.hints import assumed
 from spec_lsp.analysis.hover import resolved_rows
-from spec_lsp.analysis.judge import Outcome
+from spec_lsp.analysis.merge import Outcome
 from spec_lsp.analysis.report import LaunchReport
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import RunResult, Verdict
+from spec_lsp.analysis.merge import Verdict
+from spec_lsp.analysis.run import RunResult
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Change, Resolution, Rule, Severity

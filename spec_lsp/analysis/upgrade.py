@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from spec_lsp.analysis.check import Cache, analyse, with_severity
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse, with_severity
 from spec_lsp.analysis.diagnostics import in_order, setting_place
 from spec_lsp.analysis.inputs import Options, Workspace
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Run

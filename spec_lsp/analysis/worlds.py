@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
 from typing import Generic, TypeVar
 
 from spec_lsp.analysis.builds import own_image
 from spec_lsp.analysis.inputs import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import nearest, releases
+from spec_lsp.catalog.store import releases
 from spec_lsp.facts.clues import OF_ROCM, families_of, hardware_of, hint_of, platform_of, release_of
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.syntax.launch import Clue, Directive, Document, Launch
@@ -85,16 +84,6 @@ def assume(
         tuple(dict.fromkeys(named)),
         "" if said else build or ("" if release_named else own_image(launch)),
     )
-
-
-@cache
-def catalog_release(release: Release) -> Release:
-    """The shipped release that stands for `release`: itself, a later mend of it (0.5.8.post1 for 0.5.8), else the nearest older one,
-    else the oldest. A mend brings no flags as a rule; the release before misses all that the one meant brought."""
-    if release.local:
-        return release
-    mends = [r for r in releases() if r[:3] == release[:3] and r >= release]
-    return mends[0] if mends else nearest(release)
 
 
 # --- directives --------------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from spec_lsp.analysis.judge import ConfigSource, bind_variant
+from spec_lsp.analysis.run import ConfigSource, bind_variant
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment as variables

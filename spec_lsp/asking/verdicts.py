@@ -12,7 +12,8 @@ from typing import Any, Literal
 
 from spec_lsp import __version__
 from spec_lsp.analysis.diagnostics import setting_place
-from spec_lsp.analysis.judge import RunResult, findings_of
+from spec_lsp.analysis.findings import findings_of
+from spec_lsp.analysis.run import RunResult
 from spec_lsp.asking.launches import Way
 from spec_lsp.asking.process import Ready
 from spec_lsp.expressions import expression

@@ -10,9 +10,9 @@ from typing import Any
 from spec_lsp.analysis.check import document_names
 from spec_lsp.analysis.diagnostics import named
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import ModelSource, RunResult, is_open, run
 from spec_lsp.analysis.messages import when_of
 from spec_lsp.analysis.report import Analysis, LaunchReport
+from spec_lsp.analysis.run import ModelSource, RunResult, is_open, run
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.asking.devices import Device, device_for
 from spec_lsp.asking.launches import Way, ways

@@ -89,6 +89,14 @@ def releases() -> tuple[Release, ...]:
     return tuple(_flags().members)
 
 
+@functools.lru_cache(maxsize=64)
+def catalog_of(release: Release) -> Catalog:
+    """The catalog that any release is checked against (its `release` says which): its own, that of a later post-release (0.5.8.post1 for
+    0.5.8), else the nearest older one, else the oldest. Post-releases rarely add flags; the release before lacks all that 0.5.8 added."""
+    later = () if release.local else (r for r in releases() if r[:3] == release[:3] and r >= release)
+    return load(next(iter(later), release if release.local else nearest(release)))
+
+
 def nearest(release: Release) -> Release:
     """The release itself if it is shipped or a build that was read, else the nearest older one; the oldest if none is older."""
     shipped = releases()
@@ -133,7 +141,7 @@ def _variable(number: int) -> Variable:
 
 def forget() -> None:
     """Drop what was read: the files were written anew."""
-    for cached in (_flags, _variables, releases, load, fields_of_any, environment, _flag, _variable):
+    for cached in (_flags, _variables, releases, catalog_of, load, fields_of_any, environment, _flag, _variable):
         cached.cache_clear()
 
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.faults import told
 from spec_lsp.analysis.fixes import Applied, apply, fixes_for, repair
 from spec_lsp.analysis.reading import read_document

@@ -16,8 +16,8 @@ from typing import Any
 from spec_lsp.analysis import memory
 from spec_lsp.analysis.argv import Answer, Said, resolve_argv
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.judge import RunResult
 from spec_lsp.analysis.rules import all_rules
+from spec_lsp.analysis.run import RunResult
 from spec_lsp.analysis.worlds import is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest

@@ -42,7 +42,7 @@ class InterruptibleCache:
 
     @property
     def kept(self) -> Any:
-        """See analysis.check.Cache."""
+        """See analysis.cache.Cache."""
         return self._verdicts.kept
 
     def found(self, about: object, part: Any, find: Callable[[], Any]) -> Any:

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from spec_lsp.analysis import check as checking
-from spec_lsp.analysis.check import Cache, analyse
+from spec_lsp.analysis.cache import Cache
+from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.hints import hints
 from spec_lsp.analysis.hover import hover
 from spec_lsp.analysis.inputs import Options

@@ -9,7 +9,7 @@ import pytest
 from spec_lsp.analysis import fix_all, fixes_for
 from spec_lsp.analysis.fixes import apply, repair, title_of
 from spec_lsp.analysis.inputs import Options
-from spec_lsp.analysis.judge import bind_variant
+from spec_lsp.analysis.run import bind_variant
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Change
 from spec_lsp.settings import options, read_settings

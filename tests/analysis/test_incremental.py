@@ -8,7 +8,7 @@ import pytest
 
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis import check as checking
-from spec_lsp.analysis.check import Cache
+from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.report import Analysis
 from tests.analysis.support import NOTHING, check

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from spec_lsp.analysis.inputs import Options, Target
-from spec_lsp.analysis.judge import _where
+from spec_lsp.analysis.merge import where_of
 from spec_lsp.analysis.messages import when_of
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES
@@ -107,8 +107,8 @@ def test_a_finding_of_runs_without_hardware_names_no_hardware() -> None:
     assert launch.verdict is not None
     (run,) = launch.verdict.runs
     bare = replace(run, world=replace(run.world, hardware=None))
-    assert _where([bare], [bare, run]) == ""
-    assert _where([run], [bare, run]) == "on H100"
+    assert where_of([bare], [bare, run]) == ""
+    assert where_of([run], [bare, run]) == "on H100"
 
 
 RELATED = [

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis.judge import bind_variant
 from spec_lsp.analysis.printing import Printer, spelling_of, texts_of
+from spec_lsp.analysis.run import bind_variant
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 from spec_lsp.resolution.engine import Change, dropping, dropping_env, setting, setting_env

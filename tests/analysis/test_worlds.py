@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.analysis.inputs import Options, Target, World
-from spec_lsp.analysis.worlds import Assumed, assume, catalog_release
+from spec_lsp.analysis.worlds import Assumed, assume
 from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import catalog_of
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.settings import options, read_settings
 from tests.analysis.support import NAME, PINNED, SERVER, Memory, check, only, rules_of
@@ -180,8 +181,8 @@ def test_a_file_name_decides_what_is_shown_but_no_error() -> None:
         ("0.1.0", "0.4.6.post5"),
     ],
 )
-def test_catalog_release(release: str, stands_for: str) -> None:
-    assert str(catalog_release(Release.parse(release))) == stands_for
+def test_the_catalog_of_a_release(release: str, stands_for: str) -> None:
+    assert str(catalog_of(Release.parse(release)).release) == stands_for
 
 
 @pytest.mark.parametrize(

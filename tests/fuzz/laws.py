@@ -14,7 +14,7 @@ from itertools import zip_longest
 from typing import Any
 
 from spec_lsp.analysis import analyse, read_document
-from spec_lsp.analysis.check import Cache
+from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.fixes import fixes_for
 from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.analysis.report import Analysis

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from spec_lsp.analysis import check as checking
+from spec_lsp.analysis.cache import Cache
 from tests.fuzz.__main__ import keep, lines, replay, run
 from tests.fuzz.cases import Texts, case_of, changed_file, corpus, edited_file
 from tests.fuzz.laws import Trials
@@ -51,7 +52,7 @@ def test_a_crash_is_found_and_kept(
 
     monkeypatch.setattr(checking, "judge", planted)
     trials = Trials.__new__(Trials)
-    trials._apart, trials._cache = None, checking.Cache()
+    trials._apart, trials._cache = None, Cache()
     failures = [f for n in range(30) for f in trials.trial(changed_file("7", n), compare=False).failures]
     assert failures
     assert {f.kind for f in failures} == {"crash"}

@@ -9,9 +9,10 @@ from typing import Any
 
 import pytest
 
-from spec_lsp.analysis import judge
+from spec_lsp.analysis import run as running
 from spec_lsp.analysis.argv import resolve_argv
 from spec_lsp.analysis.inputs import World
+from spec_lsp.analysis.judge import judge
 from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
@@ -75,7 +76,7 @@ def same(ask: Any, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """What is asked for, by difference and from scratch."""
     by_difference = ask()
     with monkeypatch.context() as patch:
-        patch.setattr(judge, "resolve_by_difference", from_scratch)
+        patch.setattr(running, "resolve_by_difference", from_scratch)
         whole: list[dict[str, Any]] = ask()
     assert by_difference == whole
     assert all(not one["faults"] for one in whole)
@@ -117,7 +118,7 @@ def test_bare_launches_are_told_from_one_another(first: str, program: Any, monke
         worlds = [World(Release.parse("0.5.23"), find(gpu), "given", "given") for gpu in (first, *GPUS)]
 
         def ask(launch: Launch = launch, worlds: Any = worlds) -> list[dict[str, Any]]:
-            runs = judge.judge(launch, worlds, model, lambda path: None).runs
+            runs = judge(launch, worlds, model, lambda path: None).runs
             return [told(run.resolution) for run in runs if run.resolution]
 
         same(ask, monkeypatch)
@@ -136,7 +137,7 @@ def test_launches_that_hardly_differ_are_told_from_one_another(known: bool, monk
             launch = Launch("launch_server", nowhere, nowhere, (Variant(words_from(argv, "argv"), {}),))
 
             def ask(launch: Launch = launch) -> list[dict[str, Any]]:
-                runs = judge.judge(launch, worlds, models, lambda path: None).runs
+                runs = judge(launch, worlds, models, lambda path: None).runs
                 return [told(run.resolution) for run in runs if run.resolution]
 
             same(ask, monkeypatch)

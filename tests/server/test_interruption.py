@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis.check import Cache
+from spec_lsp.analysis.cache import Cache
 from spec_lsp.server.interruption import Interrupted, InterruptibleCache
 
 

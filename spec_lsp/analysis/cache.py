@@ -1,0 +1,152 @@
+"""What is remembered between analyses: verdicts by what their launch reads, and what each document came to last."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache as once
+from typing import TypeVar, cast
+
+from spec_lsp.analysis.inputs import Workspace
+from spec_lsp.analysis.left_out import Named
+from spec_lsp.analysis.merge import Verdict
+from spec_lsp.analysis.report import Diagnostic
+from spec_lsp.analysis.run import ConfigSource
+from spec_lsp.analysis.worlds import Assumed
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.syntax.launch import Clue, Directive, Launch, Variant
+from spec_lsp.syntax.word import Word
+
+T = TypeVar("T")
+
+
+@dataclass(slots=True)
+class Entry:
+    """A verdict, and the models that it was looked up for."""
+
+    verdict: Verdict
+    models: Mapping[str, ModelFacts | None]
+
+
+@dataclass(slots=True)
+class Judged:
+    """What a launch came to when its document was analysed last. Its places, and those of its diagnostics, are anchored."""
+
+    launch: Launch
+    index: int
+    read: Mapping[str, tuple[str, str] | None]
+    """The `--config` files that it names."""
+    names: frozenset[Named]
+    assumed: Assumed
+    verdict: Verdict
+    diagnostics: list[Diagnostic]
+    counts: list[Clue]
+    sets_variables: bool
+    given: tuple[str, ...] = ()
+    """What stands in front of the GPUs that it is given."""
+    gpus: list[Diagnostic] = field(default_factory=list)
+    """What is said of these."""
+    placed: list[Diagnostic] | None = None
+    """All diagnostics, as they were placed in the text last."""
+    parts: tuple[int, ...] = ()
+    """The bases of the parts that diagnostics lie in."""
+    begins: tuple[int | None, ...] = ()
+    """Where these began then."""
+
+
+@dataclass(slots=True)
+class PreviousAnalysis:
+    """The last analysis of a document: what its launches came to, by the launch, and all that decided it beside these."""
+
+    decided_by: tuple[object, ...]
+    directives: Sequence[Directive]
+    judged: dict[int, Judged]
+
+
+MAX_DOCUMENTS = 64
+"""Documents of which the last analysis is kept."""
+
+
+class Cache:
+    """Verdicts by what a launch reads, so that only the launch being typed in is judged again. Clear it when models change."""
+
+    def __init__(self, size: int = 512) -> None:
+        self._size = size
+        self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
+        self._found: OrderedDict[tuple[int, Hashable], tuple[object, object]] = OrderedDict()
+        self.kept: dict[str, PreviousAnalysis] = {}
+        """By document: a launch that the reader gives back as the very same object needs no look at what it reads."""
+
+    def get(self, key: Hashable) -> Entry | None:
+        entry = self._entries.get(key)
+        if entry is not None:
+            self._entries.move_to_end(key)
+        return entry
+
+    def put(self, key: Hashable, entry: Entry) -> None:
+        self._entries[key] = entry
+        if len(self._entries) > self._size:
+            self._entries.popitem(last=False)
+
+    def clear(self) -> None:
+        self._entries.clear()
+        self._found.clear()
+        self.kept.clear()
+
+    def found(self, about: object, part: Hashable, find: Callable[[], T]) -> T:
+        """What `find` finds of a part of this very object, looked for once as long as it is remembered."""
+        key = id(about), part
+        known = self._found.get(key)
+        if known is None or known[0] is not about:
+            known = self._found[key] = about, find()
+            if len(self._found) > self._size:
+                self._found.popitem(last=False)
+        return cast(T, known[1])
+
+    def keep(self, document: str, analysis: PreviousAnalysis) -> None:
+        self.kept.pop(document, None)
+        self.kept[document] = analysis
+        if len(self.kept) > MAX_DOCUMENTS:
+            del self.kept[next(iter(self.kept))]
+
+
+class MemoizedWorkspace:
+    """A workspace that answers each question once: a document asks the same for each of its launches."""
+
+    def __init__(self, workspace: Workspace) -> None:
+        self.read = once(workspace.read)
+        self.left_out = once(workspace.left_out)
+        self.unreadable_model = once(workspace.unreadable_model)
+        self.model = once(workspace.model)
+        self.release = once(workspace.release)
+        self.sglang_at = once(workspace.sglang_at)
+
+
+def launch_key(launch: Launch, assumed: Assumed, configs: ConfigSource) -> Hashable:
+    """Everything a verdict depends on, without places."""
+    return (
+        launch.program,
+        assumed.worlds,
+        assumed.release_named,
+        assumed.build,
+        tuple(_variant_key(v, configs) for v in launch.variants),
+    )
+
+
+def _variant_key(variant: Variant, configs: ConfigSource) -> Hashable:
+    texts = tuple(_word_key(w) for w in variant.words)
+    env = tuple((name, _word_key(word)) for name, word in variant.env.items()) if variant.env else ()
+    files = tuple((f.name, f.content.text) for f in variant.files)
+    named: list[str | None] = []
+    if "--config" in texts:
+        named = [variant.words[i + 1].text for i, text in enumerate(texts[:-1]) if text == "--config"]
+    return texts, env, files, tuple(configs(path) for path in named if path is not None)
+
+
+def _word_key(word: Word) -> Hashable:
+    """The word's text and whether it is written as a key; or its known parts, what is unknown in it, and how many words it may be."""
+    text = word.text
+    if text is None:
+        return word.splat, word.scalar, tuple((f.text, f.reason) for f in word.fragments)
+    return (text, "key") if len(word.fragments) > 1 and word.fragments[0].fixed else text

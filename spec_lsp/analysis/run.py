@@ -1,0 +1,263 @@
+"""One launch in one world: what its words bind to, and what that resolves to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from spec_lsp.analysis.grid import grid
+from spec_lsp.analysis.inputs import World
+from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED
+from spec_lsp.catalog.binding import Binding, ReadConfig, Setting, Unknown, bind, rebound
+from spec_lsp.catalog.keywords import bind_keywords
+from spec_lsp.catalog.meant import fields_meant
+from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.store import catalog_of, fields_of_any, load
+from spec_lsp.facts.clues import device_told
+from spec_lsp.facts.environment import Environment
+from spec_lsp.facts.hardware import Hardware
+from spec_lsp.facts.model import ModelFacts
+from spec_lsp.interruption import checkpoint
+from spec_lsp.resolution.engine import RULES, Resolution
+from spec_lsp.resolution.internal_fields import INTERNAL
+from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.replay import Given, Kind, resolve_by_difference
+from spec_lsp.syntax.launch import Launch, Variant
+
+if TYPE_CHECKING:
+    from spec_lsp.syntax.yaml.config import ConfigFile
+
+ModelSource = Callable[[str], "ModelFacts | None"]
+ConfigSource = Callable[[str], "tuple[str, str] | None"]
+"""A `--config` file as the launch names it: (document name, text), or None."""
+
+OLDEST_MODELLED = Release.parse("0.5.6")
+"""The oldest release whose whole resolution is followed; of older ones only some refusals are known."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """One variant in one world. Words that do not bind are left out of the resolution, and what they may have meant is unknown."""
+
+    variant: int
+    world: World
+    binding: Binding
+    resolution: Resolution | None
+    modelled: bool
+    """Whether resolution follows this release at all."""
+    bare: bool = False
+    """Whether words that the document does not tell (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
+
+    @property
+    def bad_arguments(self) -> bool:
+        return any(e.fatal for e in self.binding.errors)
+
+    @property
+    def refused(self) -> bool:
+        return self.bad_arguments or (self.resolution is not None and self.resolution.refused)
+
+    @property
+    def decided(self) -> bool:
+        """Whether acceptance is certain: every refusal that the release has could be decided."""
+        return self.modelled and not self.bare and self.resolution is not None and not self._undecided()
+
+    def _undecided(self) -> bool:
+        """Whether a refusal of argument resolution itself could not be decided."""
+        names = self.resolution.undecided if self.resolution else {}
+        return any(RULES[name].severity == "error" and not RULES[name].late for name in names)
+
+    @property
+    def gated(self) -> bool:
+        """Whether a typed value cannot run on this world's hardware at all."""
+        return self.resolution is not None and any(f.rule.hardware_only for f in self.resolution.findings)
+
+
+@lru_cache(maxsize=128)
+def _kind(release: Release, open_: bool) -> Kind:
+    """The release's handlers and fields with their defaults, and the names that only other releases have."""
+    defaults = {**INTERNAL, **load(release).defaults}
+    every = fields_of_any() | INTERNAL.keys()
+    return Kind(pipeline(release), release, defaults, every - defaults.keys(), open_)
+
+
+def environment(variant: Variant) -> Environment:
+    return Environment({name: word.text for name, word in variant.env.items()})
+
+
+def bind_variant(launch: Launch, index: int, release: Release, configs: ConfigSource) -> Binding:
+    """The words of one variant as the shipped release nearest to `release` binds them."""
+    variant = launch.variants[index]
+    catalog = catalog_of(release)
+    if launch.program == "engine":
+        return bind_keywords(catalog, variant.words)
+    return bind(catalog, variant.words, program=launch.program, read_config=_configs(variant, configs))
+
+
+def run(
+    launch: Launch,
+    index: int,
+    world: World,
+    models: ModelSource,
+    binding: Binding,
+    *,
+    bare: bool = False,
+    values: Values | None = None,
+) -> RunResult:
+    """Resolve one bound variant in one world. `values`: those of the binding, where they are at hand."""
+    release = binding.catalog.release
+    values = values or Values(binding)
+    given, unknown = values.given, values.unknown
+    meant = _meant(binding)
+    open_ = meant is None or (not bare and is_open(launch, binding))
+    kind = _kind(release, open_)
+    untold = frozenset(kind.defaults.keys() - given.typed.keys() - unknown.keys()) if open_ else meant or frozenset()
+    if untold:
+        given, unknown = values.without(untold), {**unknown, **dict.fromkeys(untold, OPEN)}
+    path = given.typed.get("model_path")
+    resolution = resolve_by_difference(
+        kind,
+        given,
+        unknown=unknown,
+        untold=untold,
+        gpu=device_of(given.typed, world),
+        model=models(path) if isinstance(path, str) else None,
+        draft=models,
+        env=environment(launch.variants[index]),
+    )
+    return RunResult(index, world, binding, resolution, release >= OLDEST_MODELLED, bare)
+
+
+OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
+
+
+MAX_MISTAKES = 24
+"""Words that do not bind, of more than which none is looked at for what it can have meant."""
+
+
+def _meant(binding: Binding) -> frozenset[str] | None:
+    """The fields that words which do not bind can have been meant to set; None when that is any field."""
+    fields: set[str] = set()
+    if len(binding.errors) > MAX_MISTAKES:
+        return None
+    for error in binding.errors:
+        if error.kind in _ANY_FIELD and not error.definition:
+            return None
+        fields.update(fields_meant(binding, error))
+    return frozenset(fields)
+
+
+_ANY_FIELD = frozenset(("config-missing", "config-not-mapping", "config-twice"))
+"""Mistakes for which a whole file of flags is not read."""
+
+
+def is_open(launch: Launch, binding: Binding) -> bool:
+    """Whether more may be given than the document tells: by `"$@"`, by a trainer, or on the command line that names a `--config` file.
+
+    What is written is taken as meant; what is not written may come.
+    """
+    return bool(binding.open) or launch.in_part
+
+
+MAX_RANKS, MAX_NUMBER = 2**16, 2**62
+"""Numbers beyond which a value is not followed: of the GPUs, nodes and parts that work is divided among, and of anything."""
+
+
+def _is_vast(setting: Setting) -> bool:
+    """Whether a typed number is larger than any launch has a use for: rules count up to it, or beyond what a float holds."""
+    value = setting.value
+    if not isinstance(value, int) or isinstance(value, bool):
+        return False
+    divides = setting.field.endswith(("tp_size", "dp_size", "ep_size", "pp_size", "cp_size", "nnodes", "node_rank"))
+    return abs(value) > (MAX_RANKS if divides else MAX_NUMBER)
+
+
+class Values:
+    """What a binding gives: typed values with how they are written, and the reasons of unknown ones, by field."""
+
+    __slots__ = ("given", "unknown")
+
+    def __init__(self, binding: Binding) -> None:
+        known = {
+            name: s for name, s in binding.settings.items() if not isinstance(s.value, Unknown) and not _is_vast(s)
+        }
+        self.given = Given({n: s.value for n, s in known.items()}, {n: s.spelled for n, s in known.items()})
+        self.unknown = {
+            n: s.value.reason if isinstance(s.value, Unknown) else "a number too large to follow"
+            for n, s in binding.settings.items()
+            if n not in known
+        }
+
+    def without(self, fields: Set[str]) -> Given:
+        """What is given beside these fields."""
+        if fields.isdisjoint(self.given.typed):
+            return self.given
+        return Given({f: v for f, v in self.given.typed.items() if f not in fields}, self.given.spelled)
+
+
+def device_of(typed: Mapping[str, Any], world: World) -> Hardware | None:
+    """The world's hardware, but for a launch that itself names another kind of device."""
+    if world.hardware_from in (NOT_NAMED, FILE_NAME):
+        return device_told(typed) or world.hardware
+    return world.hardware
+
+
+def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
+    """Files that the document itself writes come before those of the workspace."""
+    written = {file.name: file for file in variant.files}
+
+    def read(path: str) -> tuple[str, str] | ConfigFile | None:
+        file = written.get(path)
+        if file is not None and file.content.text is not None:
+            from spec_lsp.syntax.yaml.config import read_embedded_config  # PyYAML: few launches name a file
+
+            return read_embedded_config(file.content.place.document, file.content)
+        return configs(path)
+
+    return read
+
+
+class Runner:
+    """Runs one launch in the worlds that are asked about. Its words are bound once for each release."""
+
+    def __init__(self, launch: Launch, models: ModelSource, configs: ConfigSource) -> None:
+        self.launch = launch
+        self._models = models
+        self._configs = configs
+        self._bound: dict[tuple[int, Release], tuple[Binding, Values]] = {}
+        self._first: dict[int, tuple[Binding, Values]] = {}
+
+    def in_worlds(self, worlds: Sequence[World]) -> Iterator[RunResult]:
+        """Every variant in its worlds (see `grid`); where more may be given than is seen, twice."""
+        for index, world in grid(self.launch, worlds):
+            checkpoint()
+            binding, values = self.binding(index, world.release)
+            judged = run(self.launch, index, world, self._models, binding, values=values)
+            yield judged
+            if is_open(self.launch, binding) and not (judged.resolution and judged.resolution.refused):
+                yield run(self.launch, index, world, self._models, binding, bare=True, values=values)
+
+    def binding(self, index: int, release: Release) -> tuple[Binding, Values]:
+        """What a variant's words come to in a release."""
+        found = self._bound.get((index, release))
+        if found is None:
+            found = self._bound[index, release] = self._bind(index, release)
+        return found
+
+    def _bind(self, index: int, release: Release) -> tuple[Binding, Values]:
+        if index in self._first and self.launch.program == "launch_server":
+            first, values = self._first[index]
+            alike = rebound(first, catalog_of(release))
+            if alike is not None:
+                return alike, values
+        binding = bind_variant(self.launch, index, release, self._configs)
+        found = binding, Values(binding)
+        self._first.setdefault(index, found)
+        return found
+
+    def without(self, judged: RunResult, field: str) -> RunResult:
+        """The same run without what the launch sets a field to."""
+        settings = {name: setting for name, setting in judged.binding.settings.items() if name != field}
+        binding = replace(judged.binding, settings=settings)
+        return run(self.launch, judged.variant, judged.world, self._models, binding, bare=judged.bare)
