@@ -19,9 +19,9 @@ from spec_lsp.catalog.store import load
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.quantization import checkpoint_config, refused_by_device
 from spec_lsp.resolution.engine import Finding
+from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.late.experts import BALANCERS
 from spec_lsp.resolution.model.config import CONFIG_PARSERS
-from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, literal
 
@@ -234,7 +234,7 @@ def _replaced(judged: RunResult, name: str, value: Any) -> str:
 def read_by_rules(release: Release) -> frozenset[str]:
     """The fields of a shipped release that the code of some rule reads: seen in the names its functions use, helpers included."""
     fields = load(release).by_field.keys()
-    steps = (step for handler in pipeline(release) for step in handler.steps if step.rule is not None)
+    steps = (step for handler in handlers_of(release) for step in handler.steps if step.rule is not None)
     return frozenset(name for step in steps for name in _names_used(step.run, HELPERS) & fields)
 
 

@@ -12,7 +12,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.resolution.engine import Rule, in_release
 from spec_lsp.resolution.examples import command_of, in_lines, read_example
-from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.handlers import handlers_of
 
 
 def facts(rule: Rule) -> Iterator[tuple[str, str]]:
@@ -38,7 +38,7 @@ def _looked_at(rule: Rule) -> str:
 @cache
 def _first_with() -> Mapping[str, Release]:
     """The oldest release that each rule of resolution is looked at in; rules of arguments need no resolution."""
-    steps = ((r, step) for r in reversed(releases()) for handler in pipeline(r) for step in handler.steps)
+    steps = ((r, step) for r in reversed(releases()) for handler in handlers_of(r) for step in handler.steps)
     return {step.rule.name: release for release, step in steps if step.rule is not None}
 
 

@@ -21,8 +21,8 @@ from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import checkpoint
 from spec_lsp.resolution.engine import RULES, Resolution
+from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.internal_fields import INTERNAL
-from spec_lsp.resolution.pipeline import pipeline
 from spec_lsp.resolution.replay import Given, Kind, resolve_by_difference
 from spec_lsp.syntax.launch import Launch, Variant
 
@@ -79,7 +79,7 @@ def _kind(release: Release, open_: bool) -> Kind:
     """The release's handlers and fields with their defaults, and the names that only other releases have."""
     defaults = {**INTERNAL, **load(release).defaults}
     every = fields_of_any() | INTERNAL.keys()
-    return Kind(pipeline(release), release, defaults, every - defaults.keys(), open_)
+    return Kind(handlers_of(release), release, defaults, every - defaults.keys(), open_)
 
 
 def environment(variant: Variant) -> Environment:

@@ -10,7 +10,7 @@ from typing import Any
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog import Flag, Release, load, releases
 from spec_lsp.resolution.engine import Rule, Step
-from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.handlers import handlers_of
 
 DEPTH = 3
 """Helper functions of a rule are looked into so deep."""
@@ -70,7 +70,7 @@ def readers() -> dict[str, tuple[Rule, ...]]:
 
 
 def _steps() -> Iterator[Step]:
-    handlers = dict.fromkeys(handler for release in releases() for handler in pipeline(release))
+    handlers = dict.fromkeys(handler for release in releases() for handler in handlers_of(release))
     for handler in handlers:
         yield from handler.steps
 

@@ -138,7 +138,7 @@ def _places(handler: Handler, release: Release) -> Iterator[tuple[str, Rule | No
             yield step.rule.place(release)[0], step.rule
 
 
-def handlers_of(release: Release) -> tuple[Handler, ...]:
+def handlers_of_build(release: Release) -> tuple[Handler, ...]:
     """The handlers of a build, in the order of the release that it is nearest to."""
     beside = comparison(release)
     return tuple(_handler(handler, beside) for _, handler in handlers_by_name(beside.base))

@@ -14,12 +14,7 @@ from spec_lsp.resolution.engine import (
     dropping,
     setting,
 )
-from spec_lsp.resolution.parallel import (
-    attention_cp_size,
-    attention_dp_field,
-    has_attn_dp_size,
-    loads_from_instance,
-)
+from spec_lsp.resolution.ranks import attention_cp_size, attention_dp_field, has_attn_dp_size, loads_from_instance
 
 # --- validate_prefill_cp_platform -------------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from spec_lsp.facts import architectures as arch
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, loads_from_instance
+from spec_lsp.resolution.ranks import attention_cp_size, attention_dp, loads_from_instance
 
 Phase = dict[str, Any]
 GraphConfig = dict[str, Phase]

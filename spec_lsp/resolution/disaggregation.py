@@ -13,7 +13,7 @@ import json
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
-from spec_lsp.resolution.parallel import attention_dp, data_parallel_ranks
+from spec_lsp.resolution.ranks import attention_dp, data_parallel_ranks
 
 # --- handle_pd_disaggregation -----------------------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import ceil
 
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution import cuda_graph, mega_moe, parallel
+from spec_lsp.resolution import cuda_graph, mega_moe, parallel, ranks
 from spec_lsp.resolution.engine import (
     Change,
     Config,
@@ -228,7 +228,7 @@ def flashinfer_megamoe_without_bfloat16(c: Config) -> Refusal | None:
 
 def _spans_attention_dp(c: Config) -> bool:
     """Whether each TP rank is an attention-DP group of its own."""
-    return parallel.attention_dp(c) and parallel.attention_dp_size(c) == c.tp_size
+    return ranks.attention_dp(c) and ranks.attention_dp_size(c) == c.tp_size
 
 
 def _spanning_attention_dp(c: Config) -> Change:
@@ -256,16 +256,16 @@ def exchange_without_attention_dp_on_all_ranks(c: Config) -> Refusal | None:
         return None
     return Refusal(
         at="moe_a2a_backend",
-        related_fields=("tp_size", parallel.attention_dp_field(c)),
+        related_fields=("tp_size", ranks.attention_dp_field(c)),
         message=f"{c.shown('moe_a2a_backend')} needs attention data parallelism with one group for each of the "
-        f"{c.tp_size} TP ranks, not {parallel.attention_dp_size(c)}. Add the groups or use another "
+        f"{c.tp_size} TP ranks, not {ranks.attention_dp_size(c)}. Add the groups or use another "
         "backend.",
         fixes=(_spanning_attention_dp(c), dropping("moe_a2a_backend")),
     )
 
 
 def _muse_spark_sequence_parallel(c: Config) -> bool:
-    if c.before("0.5.23") or not c.enable_layernorm_sp or parallel.attention_dp(c) or c.attn_dp_size != 1:
+    if c.before("0.5.23") or not c.enable_layernorm_sp or ranks.attention_dp(c) or c.attn_dp_size != 1:
         return False
     return c.model.architecture == parallel.MUSE_SPARK and (c.tp_size, c.ep_size) in ((4, 4), (8, 8))
 
@@ -394,7 +394,7 @@ def deepep_v2_on_unfit_model(c: Config) -> Refusal | None:
     """
     if c.moe_a2a_backend != "deepep_v2":
         return None
-    if not parallel.loads_from_instance(c):
+    if not ranks.loads_from_instance(c):
         since = DEEPEP_V2_ARCHITECTURES.get(c.model.architecture)
         if since is not None and (not since or c.since(since)):
             return None
@@ -617,7 +617,7 @@ def moe_runner_on_unfit_exchange(c: Config) -> Refusal | None:
     """
     if c.moe_a2a_backend == "flashinfer":
         allowed = _flashinfer_exchange_runners(c)
-    elif c.moe_a2a_backend == "pplx" and parallel.attention_dp_size(c) >= 2:
+    elif c.moe_a2a_backend == "pplx" and ranks.attention_dp_size(c) >= 2:
         allowed = ("deep_gemm", "auto")
     else:
         return None
@@ -652,7 +652,7 @@ def _uses_mori_v2(c: Config) -> bool:
         c.tp_size > 8
         or not c.env.flag("SGLANG_USE_AITER")
         or c.env.flag("MORI_ENABLE_SDMA")
-        or parallel.loads_from_instance(c)
+        or ranks.loads_from_instance(c)
     ):
         return False
     if not c.model.is_deepseek_v4:
@@ -711,10 +711,10 @@ def pplx_without_attention_dp(c: Config) -> Refusal | None:
 
     Its kernels exchange tokens between data-parallel groups; with one group there is no partner.
     """
-    if c.moe_a2a_backend == "pplx" and parallel.attention_dp_size(c) < 2:
+    if c.moe_a2a_backend == "pplx" and ranks.attention_dp_size(c) < 2:
         return Refusal(
             at="moe_a2a_backend",
-            related_fields=("tp_size", parallel.attention_dp_field(c)),
+            related_fields=("tp_size", ranks.attention_dp_field(c)),
             message=f"{c.shown('moe_a2a_backend')} exchanges tokens between attention-DP groups, and there is only "
             "one. Add attention data parallelism or use another backend.",
             fixes=(_spanning_attention_dp(c), dropping("moe_a2a_backend")),
@@ -744,7 +744,7 @@ def prefill_chunk_above_pplx_capacity(c: Config) -> Refusal | None:
     PPLX reserves room for SGLANG_PPLX_NUM_MAX_DISPATCH_TOKENS_PER_RANK tokens (128 unless set) on each rank; a rank's
     share of a chunk and the largest decode batch have to fit.
     """
-    if c.moe_a2a_backend != "pplx" or parallel.attention_dp_size(c) < 2:
+    if c.moe_a2a_backend != "pplx" or ranks.attention_dp_size(c) < 2:
         return None
     if c.chunked_prefill_size <= 0 or c.disaggregation_mode == "decode":
         return None
@@ -760,7 +760,7 @@ def prefill_chunk_above_pplx_capacity(c: Config) -> Refusal | None:
         "lower the chunk.",
         fixes=(
             setting_env(SGLANG_PPLX_NUM_MAX_DISPATCH_TOKENS_PER_RANK=str(needed)),
-            setting(chunked_prefill_size=int(capacity) * parallel.attention_dp_size(c)),
+            setting(chunked_prefill_size=int(capacity) * ranks.attention_dp_size(c)),
         ),
     )
 
@@ -791,7 +791,7 @@ def decode_tokens_at_most(c: Config) -> int:
         return 0
     requests = int(c.cuda_graph_config["decode"]["max_bs"] or 0)
     if c.max_running_requests is not None:
-        requests = min(requests, max(1, c.max_running_requests // parallel.attention_dp_size(c)))
+        requests = min(requests, max(1, c.max_running_requests // ranks.attention_dp_size(c)))
     return requests * decode_tokens_per_request(c)
 
 

@@ -15,7 +15,7 @@ from spec_lsp.resolution.engine import (
     dropping_env,
     setting,
 )
-from spec_lsp.resolution.parallel import (
+from spec_lsp.resolution.ranks import (
     attention_cp_size,
     attention_dp,
     attention_dp_field,

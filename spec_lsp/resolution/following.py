@@ -11,7 +11,8 @@ from spec_lsp.catalog.fingerprints import find, index, shipped
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.resolution.engine import Handler, Rule, plan_of
-from spec_lsp.resolution.pipeline import handlers_by_name, pipeline
+from spec_lsp.resolution.handlers import handlers_of
+from spec_lsp.resolution.pipeline import handlers_by_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def unplaced(release: Release) -> frozenset[str]:
 def _named(release: Release) -> Iterator[tuple[str, str, Rule | None]]:
     """The places of a release, each with who names it: a handler, or a rule of one."""
     names = {handler: name for name, handler in handlers_by_name(release)}
-    for handler, steps, _ in plan_of(pipeline(release), release):
+    for handler, steps, _ in plan_of(handlers_of(release), release):
         yield handler.place(release), names[handler], None
         for step in steps:
             if step.rule is not None:

@@ -13,7 +13,7 @@ from typing import Any
 
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, one_of, setting
-from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_cp_size, attention_dp, attention_dp_field
 
 
 def _earlier(name: str) -> tuple[Earlier, ...]:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.cuda_graph import DECODE, DISABLED, PREFILL, backend_of, disable
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
-from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
 
 SHARDING = "enable_kv_cache_sharding"
 

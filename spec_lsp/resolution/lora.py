@@ -7,7 +7,7 @@ a name or a path is a matter of argparse, which looks first.
 from __future__ import annotations
 
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
-from spec_lsp.resolution.parallel import attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp_field
 
 check_lora_server_args = Handler("lora_hook.py:check_lora_server_args")
 

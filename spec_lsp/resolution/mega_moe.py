@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec_lsp.resolution import parallel
+from spec_lsp.resolution import ranks
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting, setting_env
 
 BUDGET = "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK"
@@ -124,7 +124,7 @@ def decode_above_rocm_megamoe_capacity(c: Config) -> Refusal | None:
     if capacity <= 0 or capacity >= c.env.number("SGLANG_AMD_FLYDSL_MEGA_MOE_MTPR", 8192):
         return None
     tokens = _rocm_decode_tokens(c)
-    if parallel.attention_cp_size(c) > 1:
+    if ranks.attention_cp_size(c) > 1:
         why, field = "it does not work with attention context parallelism", "attn_cp_size"
     elif tokens is None:
         why, field = "it needs `--max-running-requests` to know the largest step", "max_running_requests"
@@ -146,12 +146,12 @@ def _rocm_decode_tokens(c: Config) -> int | None:
     per_request = 1
     if c.speculative_algorithm:
         per_request = max(c.speculative_num_draft_tokens or 1, c.speculative_eagle_topk or 1)
-    return int(c.max_running_requests // parallel.attention_dp_size(c) * per_request)
+    return int(c.max_running_requests // ranks.attention_dp_size(c) * per_request)
 
 
 def _needs_budget(c: Config) -> bool:
     """Whether a step that exceeds the buffer would have nowhere to go."""
-    if c.gpu.is_hip or parallel.loads_from_instance(c):
+    if c.gpu.is_hip or ranks.loads_from_instance(c):
         return False
     fp4 = ("modelopt_fp4", "minimax_m3_nvfp4") if c.since("0.5.23") else ("modelopt_fp4",)
     config = c.model.quantization_config
@@ -171,9 +171,9 @@ def _prefill_tokens(c: Config) -> int:
     """A rank's part of a prefill chunk, rounded up to what the ranks share."""
     if c.enable_prefill_cp:
         return int(-(-c.chunked_prefill_size // c.attn_cp_size))
-    groups = parallel.attention_dp_size(c)
+    groups = ranks.attention_dp_size(c)
     share = c.chunked_prefill_size // groups
-    width = max(c.tp_size // groups // parallel.attention_cp_size(c), 1)
+    width = max(c.tp_size // groups // ranks.attention_cp_size(c), 1)
     return int(-(-share // width) * width)
 
 
@@ -225,7 +225,7 @@ def megamoe_without_chunked_prefill(c: Config) -> Refusal | None:
     if c.disaggregation_mode == "decode" or (c.pp_size > 1 and c.enable_dynamic_chunking) or not _needs_budget(c):
         return None
     chunk = c.chunked_prefill_size
-    if chunk is not None and chunk > 0 and (c.enable_prefill_cp or chunk >= parallel.attention_dp_size(c)):
+    if chunk is not None and chunk > 0 and (c.enable_prefill_cp or chunk >= ranks.attention_dp_size(c)):
         return None
     return Refusal(
         at="chunked_prefill_size",

@@ -27,7 +27,7 @@ from spec_lsp.resolution.cuda_graph import (
     prefill_sizes,
 )
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.parallel import attention_dp, attention_dp_size
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_size
 
 GIB = 1024
 

@@ -10,7 +10,6 @@ after it come ServerArgs.check_server_args and what the server refuses later, wi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import lru_cache
 from importlib import import_module
 
 from spec_lsp.catalog.release import Release
@@ -407,18 +406,9 @@ def _is_in(release: Release, line: str) -> bool:
     return in_release(release, bounds.get("since", ""), bounds.get("until", ""))
 
 
-@lru_cache(maxsize=64)
-def pipeline(release: Release) -> tuple[Handler, ...]:
-    """The handlers of a release in SGLang's order; empty for a release older than the oldest order. Those of a build are its own."""
-    if release.local:
-        from spec_lsp.resolution.builds import handlers_of
-
-        return handlers_of(release)
-    return tuple(handler for _, handler in handlers_by_name(release))
-
-
 def handlers_by_name(release: Release) -> Iterator[tuple[str, Handler]]:
-    """The same, each with its name here (`hicache.handle_hicache`): a name may stand for several."""
+    """The handlers of a shipped release in SGLang's order, each with its name here (`hicache.handle_hicache`), which may stand for several.
+    None of a release older than the oldest order."""
     yield from ((name, handler) for name in names(release) for handler in _named(name))
 
 

@@ -16,14 +16,8 @@ from typing import Any
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import hicache, lora, serving
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
-from spec_lsp.resolution.parallel import (
-    attention_dp,
-    attention_dp_field,
-    attention_dp_fix,
-    data_parallel_ranks,
-    has_attn_dp_size,
-    report_dp_attention,
-)
+from spec_lsp.resolution.parallel import attention_dp_fix, report_dp_attention
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_field, data_parallel_ranks, has_attn_dp_size
 
 # --- check_server_args ------------------------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ import spec_lsp.resolution.late
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import Rule, plan_of
-from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.handlers import handlers_of
 from tests.docs.sites import Site, sites_of
 
 if sys.version_info >= (3, 11):
@@ -121,7 +121,7 @@ def resolution_rules() -> set[str]:
     return {
         step.rule.name
         for release in map(Release.parse, coverage().releases)
-        for _, steps, _ in plan_of(pipeline(release), release)
+        for _, steps, _ in plan_of(handlers_of(release), release)
         for step in steps
         if step.rule is not None and step.rule.severity == "error" and not step.rule.late
     }

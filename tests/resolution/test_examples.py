@@ -22,14 +22,14 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.facts.well_known import find_model
 from spec_lsp.resolution.engine import RULES, Rule
 from spec_lsp.resolution.examples import FOLDER, in_lines
-from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.handlers import handlers_of
 
 MODELS = Path(__file__).parent.parent / "models"
 MORE_MODELS = json.loads((Path(__file__).parent / "data" / "architectures.json").read_text())
 """What config.json says of models that have no folder, by name."""
 
 for release in releases():
-    pipeline(release)  # imports every rule
+    handlers_of(release)  # imports every rule
 
 
 @cache

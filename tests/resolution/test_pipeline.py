@@ -9,7 +9,8 @@ import pytest
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
-from spec_lsp.resolution.pipeline import NOT_FOLLOWED, all_names, names, pipeline
+from spec_lsp.resolution.handlers import handlers_of
+from spec_lsp.resolution.pipeline import NOT_FOLLOWED, all_names, names
 
 
 def order(release: str) -> tuple[str, ...]:
@@ -18,7 +19,7 @@ def order(release: str) -> tuple[str, ...]:
 
 def test_every_release_from_0_5_1_has_an_order() -> None:
     for release in releases():
-        assert bool(pipeline(release)) == (release >= Release.parse("0.5.1"))
+        assert bool(handlers_of(release)) == (release >= Release.parse("0.5.1"))
 
 
 def test_what_is_not_followed_is_of_some_order_and_defined_nowhere() -> None:
@@ -36,7 +37,7 @@ def test_a_name_that_nothing_is_known_of_is_an_error(monkeypatch: pytest.MonkeyP
     release = Release.parse("0.5.23")
     monkeypatch.setattr(module, "names", lambda _: ("serving.handle_what_nobody_wrote",))
     with pytest.raises(AttributeError, match="handle_what_nobody_wrote"):
-        module.pipeline.__wrapped__(release)
+        list(module.handlers_by_name(release))
 
 
 def test_the_order_before_0_5_6_leaves_the_rest_unknown() -> None:
@@ -90,7 +91,7 @@ def test_late_refusals_come_last() -> None:
 
 def test_every_reason_is_a_whole_sentence() -> None:
     """What a step's docstring says first is shown to the reader of a resolved configuration."""
-    steps = {step.run: step for release in releases() for handler in pipeline(release) for step in handler.steps}
+    steps = {step.run: step for release in releases() for handler in handlers_of(release) for step in handler.steps}
     for step in steps.values():
         reason = step.reason
         assert reason.endswith((".", ".)")), reason

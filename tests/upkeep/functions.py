@@ -14,7 +14,7 @@ from spec_lsp.catalog.fingerprints import Definition, bare, definitions
 from spec_lsp.catalog.release import Release
 from spec_lsp.resolution.engine import plan_of
 from spec_lsp.resolution.following import Followers, followed, places
-from spec_lsp.resolution.pipeline import pipeline
+from spec_lsp.resolution.handlers import handlers_of
 from tests.upkeep.report import Part, fenced, some
 
 Kind = Literal["changed", "gone", "new"]
@@ -119,7 +119,7 @@ class Differences:
     def _adjusting(self) -> Mapping[str, list[str]]:
         """The functions that the steps follow which adjust a field, in the release before."""
         found: dict[str, list[str]] = {}
-        for handler, steps, _ in plan_of(pipeline(self._before), self._before):
+        for handler, steps, _ in plan_of(handlers_of(self._before), self._before):
             for step in steps:
                 for field in step.fields:
                     found.setdefault(field, []).append(handler.place(self._before))

@@ -204,8 +204,8 @@ def test_a_copy_that_has_never_heard_of_the_newest_release(tmp_path: Path) -> No
             assert str(release) not in path.read_text()
     script = (
         "from spec_lsp.catalog.store import releases, load; from spec_lsp.resolution.following import followed\n"
-        "from spec_lsp.resolution.pipeline import pipeline; newest = releases()[-1]\n"
-        "print(newest, len(load(newest).flags) > 400, len(pipeline(newest)) > 50, len(followed(newest)) > 100)"
+        "from spec_lsp.resolution.handlers import handlers_of; newest = releases()[-1]\n"
+        "print(newest, len(load(newest).flags) > 400, len(handlers_of(newest)) > 50, len(followed(newest)) > 100)"
     )
     ran = subprocess.run([sys.executable, "-c", script], cwd=copy, capture_output=True, text=True, check=True)
     assert ran.stdout.split() == [str(BEFORE), "True", "True", "True"]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.model.config import served_quantization
-from spec_lsp.resolution.parallel import attention_cp_size, attention_dp, attention_dp_field, attention_tp_size
+from spec_lsp.resolution.ranks import attention_cp_size, attention_dp, attention_dp_field, attention_tp_size
 
 lora = Handler("lora/lora_manager.py:__init__", when=lambda c: bool(c.enable_lora))
 

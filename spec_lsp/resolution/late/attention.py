@@ -18,7 +18,7 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
 from spec_lsp.resolution.late.refused import value_refused
-from spec_lsp.resolution.parallel import attention_tp_size
+from spec_lsp.resolution.ranks import attention_tp_size
 
 LATENT_ONLY = ("trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "flashmla", "cutlass_mla")
 """Backends that compute MLA only."""

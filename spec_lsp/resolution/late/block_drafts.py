@@ -12,7 +12,7 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
-from spec_lsp.resolution.parallel import attention_dp, attention_dp_field, attention_tp_size
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_field, attention_tp_size
 from spec_lsp.resolution.speculative.common import DRAFT_SHAPE
 from spec_lsp.resolution.speculative.draft_config import bundles_dspark, part_of
 

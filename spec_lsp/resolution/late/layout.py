@@ -15,7 +15,7 @@ from spec_lsp.facts.classes import ClassFacts, class_facts, first_release, in_tr
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.refused import value_refused
-from spec_lsp.resolution.parallel import attention_tp_size
+from spec_lsp.resolution.ranks import attention_tp_size
 
 model_parallelism = Handler("layers/linear.py:__init__", when=lambda c: bool(c.device == "cuda"))
 

@@ -15,7 +15,7 @@ from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.linear_attention import decode_backend, decode_field
 from spec_lsp.resolution.model.config import served_quantization
 from spec_lsp.resolution.model.hybrid import extra_buffer, old_extra_buffer, strategy_field
-from spec_lsp.resolution.parallel import attention_tp_size
+from spec_lsp.resolution.ranks import attention_tp_size
 
 linear_attention_backends = Handler("hybrid_linear_attn_backend.py:__init__")
 

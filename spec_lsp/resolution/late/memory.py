@@ -16,7 +16,7 @@ from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.layout import heads_fit
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
-from spec_lsp.resolution.parallel import attention_tp_size
+from spec_lsp.resolution.ranks import attention_tp_size
 
 gpu_memory = Handler(
     "mem_cache/kv_cache_configurator.py:_profile_available_bytes", when=lambda c: bool(c.device == "cuda")

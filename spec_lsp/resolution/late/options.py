@@ -16,7 +16,7 @@ from spec_lsp.resolution.late.methods import method
 from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.late.weights import moe_tp_size
 from spec_lsp.resolution.model.config import model_dtype
-from spec_lsp.resolution.parallel import attention_cp_size, attention_tp_size
+from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
 
 model_options = Handler("models/step3_vl.py:__init__", since="0.5.6")
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.late.refused import value_refused
-from spec_lsp.resolution.parallel import attention_tp_size
+from spec_lsp.resolution.ranks import attention_tp_size
 
 sparse_attention = Handler("layers/attention/dsa_backend.py:_validate_triton_sparse_mla_backend", since="0.5.19")
 

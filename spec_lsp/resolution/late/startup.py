@@ -14,7 +14,7 @@ from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
-from spec_lsp.resolution.parallel import attention_cp_size, attention_dp_size
+from spec_lsp.resolution.ranks import attention_cp_size, attention_dp_size
 
 model_runner = Handler(
     "model_executor/model_runner_components/startup_weight_load.py:create", when=lambda c: bool(c.device == "cuda")

@@ -15,7 +15,7 @@ from typing import Any
 
 from spec_lsp.facts import quantization
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution import cuda_graph, parallel
+from spec_lsp.resolution import cuda_graph, ranks
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
 from spec_lsp.resolution.model.common import all_backends_unset, cp_field, cp_mode_field, no_prefill_cuda_graph
 from spec_lsp.resolution.model.config import quant_method, quantization_unset
@@ -807,7 +807,7 @@ _rocm = Handler(
 @_rocm.adjusts("enable_aiter_allreduce_fusion", "disable_aiter_allreduce_fusion_in_prefill")
 def fuse_glm_allreduce_on_rocm(c: Config) -> None:
     """GLM-5 decodes faster on ROCm with aiter's fused all-reduce."""
-    if c.model.architecture == "GlmMoeDsaForCausalLM" and not parallel.attention_dp(c) and c.nnodes == 1:
+    if c.model.architecture == "GlmMoeDsaForCausalLM" and not ranks.attention_dp(c) and c.nnodes == 1:
         c.set(enable_aiter_allreduce_fusion=True, disable_aiter_allreduce_fusion_in_prefill=True)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from spec_lsp.facts import quantization
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution import cuda_graph, parallel
+from spec_lsp.resolution import cuda_graph, ranks
 from spec_lsp.resolution.attention import backends_of, has_flashinfer
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
@@ -148,7 +148,7 @@ def choose_v4_kernels(c: Config) -> None:
     """V4's attention runs on FlashMLA; V4.1 on SM100 with whole heads on its fused kernels."""
     if c.dsv4_attn_backend != "auto":
         return
-    parallel_heads = not c.enable_prefill_cp and parallel.attention_tp_size(c) > 1
+    parallel_heads = not c.enable_prefill_cp and ranks.attention_tp_size(c) > 1
     layout = c.env.text("SGLANG_DSV4_KV_LAYOUT")
     mega = (
         is_v41(c)
@@ -366,7 +366,7 @@ def _encoder_replay_conflict(c: Config) -> str | None:
         ("enable_encoder_swa_bounded_replay", no_hardware),
         ("cuda_graph_backend_prefill", graphs not in _replayable_graphs(c) or (rocm and graphs != cuda_graph.DISABLED)),
         ("attn_cp_size", c.attn_cp_size > 1),
-        (parallel.attention_dp_field(c), parallel.attention_dp(c) and (rocm or not now)),
+        (ranks.attention_dp_field(c), ranks.attention_dp(c) and (rocm or not now)),
         ("enable_unified_cache_external_linker", not now and bool(c.enable_unified_cache_external_linker)),
         ("enable_unified_memory", bool(c.enable_unified_memory)),
         ("disaggregation_mode", disaggregated if now else c.disaggregation_mode != "null"),
@@ -447,7 +447,7 @@ def replay_decoder_windows(c: Config) -> None:
             and not (c.enable_prefill_cp or c.attn_cp_size != 1 or c.dcp_size != 1)
             and not c.enable_return_hidden_states
             and graphs
-            and (whole or not parallel.attention_dp(c))
+            and (whole or not ranks.attention_dp(c))
         )
     )
 
@@ -469,13 +469,13 @@ def decoder_replay_conflict(c: Config) -> Refusal | None:
     if not is_v41(c) or not c.given("enable_decoder_swa_bounded_replay") or not c.enable_decoder_swa_bounded_replay:
         return None
     runners = ("none",) if c.gpu.is_hip else ("none", "megamoe") if c.gpu.is_cuda else ()
-    groups = parallel.attention_dp_field(c)
+    groups = ranks.attention_dp_field(c)
     graphs = (cuda_graph.DISABLED, *((cuda_graph.BREAKABLE,) if c.since("0.5.22") else ()))
     if _prefill_graph(c) not in graphs:
         at = "cuda_graph_backend_prefill"
-    elif not parallel.attention_dp(c):
+    elif not ranks.attention_dp(c):
         return None
-    elif c.before("0.5.22") or parallel.attention_dp_size(c) != c.tp_size or c.attn_cp_size != 1:
+    elif c.before("0.5.22") or ranks.attention_dp_size(c) != c.tp_size or c.attn_cp_size != 1:
         at = groups
     elif c.moe_a2a_backend not in runners:
         at = "moe_a2a_backend"
@@ -777,7 +777,7 @@ def _chunk_on_a_rank(c: Config) -> int:
         return 0
     if c.enable_prefill_cp:
         return -(-chunk // int(c.attn_cp_size))
-    groups = parallel.attention_dp_size(c)
+    groups = ranks.attention_dp_size(c)
     width = max(int(c.tp_size) // groups // int(c.attn_cp_size), 1)
     return -(-(chunk // groups) // width) * width
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from spec_lsp.facts import quantization
 from spec_lsp.facts.known import NotKnown
-from spec_lsp.resolution import parallel
+from spec_lsp.resolution import ranks
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting, setting_env
 from spec_lsp.resolution.model.common import all_backends_unset, is_blackwell
@@ -279,13 +279,13 @@ def mimo_attention_tp_off_its_weights(c: Config) -> Refusal | None:
     if c.model.hf("attention_projection_layout") != "fused_qkv":
         return None
     expected = c.model.total_num_kv_heads
-    actual = parallel.attention_tp_size(c)
+    actual = ranks.attention_tp_size(c)
     fits = expected % actual == 0 if c.since("0.5.17") else expected == actual
     if actual > 0 and fits:
         return None
     return Refusal(
         at="tp_size",
-        related_fields=(parallel.attention_dp_field(c), "model_path"),
+        related_fields=(ranks.attention_dp_field(c), "model_path"),
         message=f"Attention TP {actual} is refused: this checkpoint's fused projections are laid out for {expected} ranks.",
         fixes=(setting(tp_size=expected),),
     )
@@ -551,9 +551,9 @@ def minicpm_with_dp_attention(c: Config) -> Refusal | None:
 
     Use tensor parallelism alone.
     """
-    if not parallel.attention_dp(c):
+    if not ranks.attention_dp(c):
         return None
-    at = parallel.attention_dp_field(c) if c.since("0.5.22") else "enable_dp_attention"
+    at = ranks.attention_dp_field(c) if c.since("0.5.22") else "enable_dp_attention"
     return Refusal(
         at=at,
         related_fields=("model_path",),
@@ -844,7 +844,7 @@ def ernie_vl_with_dp_attention(c: Config) -> Refusal | None:
 
     Its attention heads are shared out over the whole TP group.
     """
-    if not parallel.attention_dp(c):
+    if not ranks.attention_dp(c):
         return None
     return Refusal(
         at="attn_dp_size",
@@ -876,8 +876,8 @@ def _iquest_conflict(c: Config) -> tuple[str, str] | None:
         return "speculative_eagle_topk", "it drafts in one chain only"
     if c.enable_multi_layer_eagle:
         return "enable_multi_layer_eagle", "it has one draft layer"
-    if parallel.attention_dp(c):
-        return parallel.attention_dp_field(c) if c.since(
+    if ranks.attention_dp(c):
+        return ranks.attention_dp_field(c) if c.since(
             "0.5.22"
         ) else "enable_dp_attention", "it does not support DP attention"
     return ("pp_size", "it does not support pipeline parallelism") if c.pp_size > 1 else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec_lsp.resolution import parallel
+from spec_lsp.resolution import ranks
 from spec_lsp.resolution.engine import Config, Handler
 from spec_lsp.resolution.model.common import is_blackwell
 from spec_lsp.resolution.model.config import model_dtype
@@ -52,7 +52,7 @@ def fuse_allreduce(c: Config) -> None:
     since = "" if mimo else FUSED.get(c.model.architecture)
     if since is None or (since and c.before(since)) or c.flashinfer_allreduce_fusion_backend is not None:
         return
-    if not (c.gpu.sm90 or c.gpu.sm100) or c.tp_size <= 1 or parallel.attention_dp(c) or c.moe_a2a_backend != "none":
+    if not (c.gpu.sm90 or c.gpu.sm100) or c.tp_size <= 1 or ranks.attention_dp(c) or c.moe_a2a_backend != "none":
         return
     if (c.nnodes == 1 or c.gpu.sm100) and not _prefers_custom_allreduce(c):
         c.set(flashinfer_allreduce_fusion_backend="cutedsl" if mimo else "auto")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting
-from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
 from spec_lsp.resolution.speculative.common import ONE_METHOD, cap_running_requests, draft_facts
 from spec_lsp.resolution.speculative.draft_config import dflash_block_size, drafts_causally
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
-from spec_lsp.resolution.parallel import attention_dp_field, attention_dp_size
+from spec_lsp.resolution.ranks import attention_dp_field, attention_dp_size
 from spec_lsp.resolution.speculative.common import cap_running_requests, draft_facts
 from spec_lsp.resolution.speculative.draft_config import bundles_dspark, dspark_gamma
 

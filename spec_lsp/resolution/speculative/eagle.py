@@ -18,7 +18,7 @@ from spec_lsp.resolution.engine import (
     setting,
     setting_env,
 )
-from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
 from spec_lsp.resolution.speculative.common import (
     DRAFT_BACKENDS,
     DRAFT_SHAPE,

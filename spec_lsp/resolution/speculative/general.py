@@ -9,7 +9,7 @@ from __future__ import annotations
 from spec_lsp.facts.known import NotGiven, NotKnown
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import unknown_mode
-from spec_lsp.resolution.parallel import attention_dp
+from spec_lsp.resolution.ranks import attention_dp
 from spec_lsp.resolution.speculative.common import DRAFT_SHAPE, ONE_METHOD, cap_running_requests
 
 SINCE = {"FROZEN_KV_MTP": "0.5.12", "DFLASH": "0.5.11", "DSPARK": "0.5.16", "UNO": "0.5.20"}

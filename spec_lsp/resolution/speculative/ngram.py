@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.parallel import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
 from spec_lsp.resolution.speculative.common import ONE_METHOD, cap_running_requests, page_one
 
 DRAFT_TOKENS = 12

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.parallel import attention_dp
+from spec_lsp.resolution.ranks import attention_dp
 
 MOST_NODES = 128
 MOST_SLOTS = 2048

@@ -1,0 +1,19 @@
+"""The handlers that follow a release, or a build of somebody's own."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from spec_lsp.catalog.release import Release
+from spec_lsp.resolution.engine import Handler
+from spec_lsp.resolution.pipeline import handlers_by_name
+
+
+@lru_cache(maxsize=64)
+def handlers_of(release: Release) -> tuple[Handler, ...]:
+    """The handlers of a release in SGLang's order; those of a build are its own. Empty for a release older than the oldest order."""
+    if release.local:
+        from spec_lsp.resolution.builds import handlers_of_build  # few launches run a build
+
+        return handlers_of_build(release)
+    return tuple(handler for _, handler in handlers_by_name(release))
