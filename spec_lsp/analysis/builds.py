@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from spec_lsp.expressions import expression
-from spec_lsp.facts.clues import is_unreleased
 from spec_lsp.syntax.launch import Document, Launch
 
 _SOURCES = expression(r"sgl|(?:^|/)python/?(?:$|:)", re.IGNORECASE)
@@ -19,19 +18,12 @@ _PROGRAMS = expression(r"/s?bin/|/(?:env|tini|dumb-init|python[\d.]*)$")
 
 
 def own_build(document: Document, launch: Launch) -> str:
-    """What names a build of somebody's own, beside its image: "the SGLang on PYTHONPATH"; empty where nothing does."""
+    """What names a build of somebody's own, beside its clues: "the SGLang on PYTHONPATH"; empty where nothing does."""
     if _is_script(document, launch):
         return "the SGLang whose script is started"
     if any(_names_sources(v.env["PYTHONPATH"].fragments) for v in launch.variants if "PYTHONPATH" in v.env):
         return "the SGLang on PYTHONPATH"
-    if any(c.kind == "build" for c in launch.clues):
-        return "the SGLang that is installed from its sources"
     return ""
-
-
-def own_image(launch: Launch) -> str:
-    """The image's own build, where an image is none of a release."""
-    return "the image's own build" if any(map(is_unreleased, launch.clues)) else ""
 
 
 def own_launcher(document: Document, launch: Launch) -> bool:

@@ -15,7 +15,7 @@ from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.run import ConfigSource
 from spec_lsp.analysis.worlds import Assumed
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.syntax.launch import Clue, Directive, Launch, Variant
+from spec_lsp.syntax.launch import Directive, Launch, Variant
 from spec_lsp.syntax.word import Word
 
 T = TypeVar("T")
@@ -41,10 +41,9 @@ class Judged:
     assumed: Assumed
     verdict: Verdict
     diagnostics: list[Diagnostic]
-    counts: list[Clue]
     sets_variables: bool
     given: tuple[str, ...] = ()
-    """What stands in front of the GPUs that it is given."""
+    """What stands in front of each clue that counts GPUs."""
     gpus: list[Diagnostic] = field(default_factory=list)
     """What is said of these."""
     placed: list[Diagnostic] | None = None

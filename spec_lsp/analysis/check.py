@@ -12,7 +12,7 @@ from spec_lsp.analysis.cross_launch import cross_launch_findings, may_belong_tog
 from spec_lsp.analysis.diagnostics import Naming, deduplicated, deprecations_once, diagnostics_of, in_order, with_names
 from spec_lsp.analysis.environment import sets_variables, variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
-from spec_lsp.analysis.gpus import BEFORE, counts_gpus, gpu_count_of
+from spec_lsp.analysis.gpus import BEFORE, gpu_count_of
 from spec_lsp.analysis.ignores import apply_ignores
 from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.judge import judge
@@ -22,10 +22,11 @@ from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Related, Reports, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED, UNKNOWN_DIRECTIVE
 from spec_lsp.analysis.run import OLDEST_MODELLED, ConfigSource, ModelSource, RunResult, bind_variant, is_open, run
-from spec_lsp.analysis.worlds import Assumed, Named, assume, directed_paths, newest, sglang_at_hand
+from spec_lsp.analysis.worlds import Assumed, assume, directed_paths, newest, sglang_at_hand
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import catalog_of, releases
+from spec_lsp.facts.clues import Named
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.resolution.engine import RULES
@@ -162,16 +163,14 @@ class _Looked:
 
         verdict, fresh = _judged(launch, assumed, self.models, noted, self.cache, self.ask_older)
         found = diagnostics_of(launch, index, verdict, noted, own=fresh) if verdict.findings else []
-        return Judged(
-            launch, index, read, named_by(launch), assumed, verdict, found, counts_gpus(launch), sets_variables(launch)
-        )
+        return Judged(launch, index, read, named_by(launch), assumed, verdict, found, sets_variables(launch))
 
     def said(self, one: Judged, index: int) -> list[Diagnostic]:
         """All that is said of a launch, with places in the text: also of its variables and GPUs, which depends on the text around."""
-        given = tuple(map(self.before, one.counts)) if one.counts else ()
+        given = tuple(map(self.before, one.assumed.clues.counts))
         if one.placed is None or given != one.given:
             bind = partial(bind_variant, one.launch, release=one.verdict.main.world.release, configs=self.configs)
-            one.gpus = gpu_count_of(one.launch, index, one.verdict, bind, self.before)
+            one.gpus = gpu_count_of(one.launch, index, one.assumed.clues, one.verdict, bind, self.before)
             one.given, one.placed = given, None
             places = [p for d in (*one.diagnostics, *one.gpus) for p in (d.place, *(r.place for r in d.related))]
             one.parts = () if self.standing is None else self.standing.parts(places)

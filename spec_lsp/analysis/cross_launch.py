@@ -30,6 +30,7 @@ from spec_lsp.analysis.rules import (
 from spec_lsp.analysis.run import RunResult
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.release import Release
+from spec_lsp.facts.clues import read_clues
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.quantization import checkpoint_config
 from spec_lsp.resolution.engine import Change, Config, Rule
@@ -388,8 +389,9 @@ def _one_node(document: Document, servers: Sequence[Server]) -> Iterator[Diagnos
 
 def _given(document: Document, server: Server) -> Given | None:
     """The one number of GPUs that every variant of a launch is given."""
+    clues = read_clues(server.launch.clues)
     found = {
-        min(given_to(server.launch, v, text_before(document)), key=lambda g: g.count, default=None)
+        min(given_to(clues, v, text_before(document)), key=lambda g: g.count, default=None)
         for v in server.launch.variants
     }
     return found.pop() if len(found) == 1 else None

@@ -20,7 +20,6 @@ from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import catalog_of, environment, releases
 from spec_lsp.expressions import expression
-from spec_lsp.facts.clues import image_parts, is_official, release_of
 from spec_lsp.facts.environment import FALSE, TRUE
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.launch import Document, Edit, Launch
@@ -58,7 +57,7 @@ def variables_of(document: Document, launch: Launch, index: int, assumed: Assume
     if not sets_variables(launch):
         return []
     found: dict[tuple[str, Place], Diagnostic] = {}
-    ahead = _ahead(launch, assumed)
+    ahead = _ahead(assumed)
     own = _own(document, launch, assumed)
     for variant in launch.variants:
         for name, word in variant.env.items():
@@ -134,8 +133,7 @@ def _releases(assumed: Assumed) -> list[Release]:
 
 def _own(document: Document, launch: Launch, assumed: Assumed) -> bool:
     """Whether somebody's own build, image or launcher may read what no release does."""
-    images = [c for c in launch.clues if c.kind == "image"]
-    return bool(assumed.build) or own_launcher(document, launch) or any(not is_official(c) for c in images)
+    return bool(assumed.build) or assumed.clues.foreign_image or own_launcher(document, launch)
 
 
 def _of_stock(message: str) -> str:
@@ -147,12 +145,10 @@ def _of_stock(message: str) -> str:
     return said[:1].upper() + said[1:]
 
 
-def _ahead(launch: Launch, assumed: Assumed) -> bool:
+def _ahead(assumed: Assumed) -> bool:
     """Whether the launch may run what no known release is: a newer one, a nightly build, a build for one model."""
-    if any(w.release.stock > newest() for w in assumed.worlds):
-        return True
-    images = [c for c in launch.clues if c.kind == "image" and release_of(c) is None]
-    return not assumed.release_named and any(not image_parts(c.text)[1].startswith("latest") for c in images)
+    newer = any(w.release.stock > newest() for w in assumed.worlds)
+    return newer or (assumed.clues.undated_image and not assumed.release_named)
 
 
 # --- what is said ------------------------------------------------------------------------------------------------------

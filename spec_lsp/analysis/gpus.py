@@ -17,6 +17,7 @@ from spec_lsp.analysis.rules import MORE_GPUS_THAN_VISIBLE
 from spec_lsp.analysis.run import is_open
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.expressions import expression
+from spec_lsp.facts.clues import LaunchClues
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.syntax.launch import Clue, Document, Launch, Variant
 from spec_lsp.syntax.word import Place
@@ -41,12 +42,12 @@ Before = Callable[[Clue], str]
 
 
 def gpu_count_of(
-    launch: Launch, index: int, verdict: Verdict, bind: Callable[[int], Binding], before: Before
+    launch: Launch, index: int, clues: LaunchClues, verdict: Verdict, bind: Callable[[int], Binding], before: Before
 ) -> list[Diagnostic]:
     """One warning where every way to run the launch needs more GPUs on a node than it is given. `bind` binds a variant's words."""
     if launch.program not in ("launch_server", "serve"):
         return []
-    shown = [min(given_to(launch, v, before), key=lambda g: g.count, default=None) for v in launch.variants]
+    shown = [min(given_to(clues, v, before), key=lambda g: g.count, default=None) for v in launch.variants]
     if None in shown:
         return []
     judged = {j.variant: j.binding for j in verdict.runs if j.world.release == verdict.main.world.release}
@@ -107,11 +108,6 @@ def _replicas(binding: Binding, verdict: Verdict) -> int:
 # --- what is given -----------------------------------------------------------------------------------------------------
 
 
-def counts_gpus(launch: Launch) -> list[Clue]:
-    """The clues that may say how many GPUs a launch is given: a glance, at each keystroke."""
-    return [c for c in launch.clues if c.kind in ("gpu", "gpu-count")]
-
-
 def text_before(document: Document) -> Before:
     """What stands in front of clues whose places are those in the document's text."""
 
@@ -126,18 +122,16 @@ BEFORE = 48
 """Characters in front of a count that are looked at for its option."""
 
 
-def given_to(launch: Launch, variant: Variant, before: Before) -> Iterator[Given]:
+def given_to(clues: LaunchClues, variant: Variant, before: Before) -> Iterator[Given]:
     """What the document says of the GPUs the launch can see."""
     for name in _VISIBLE:
         word = variant.env.get(name)
         if word is not None and word.text is not None and (count := visible(word.text)):
             yield Given(count, f"{name}={word.text}", word.place)
-    nodes = [c.text for c in launch.clues if c.kind == "nodes"]
-    one_node = not nodes or all(n.strip() == "1" for n in nodes)
-    for clue in launch.clues:
+    for clue in clues.counts:
         written = _written(clue, before)
         option = written.rstrip("=: \t")
-        if option in _ON_A_NODE or (option in _IN_ALL and one_node):
+        if option in _ON_A_NODE or (option in _IN_ALL and clues.one_node):
             count = counted(clue.text)
             if count:
                 shown = f": {clue.text.removeprefix('device=')}" if ":" in written else f" {clue.text}"
@@ -158,8 +152,6 @@ _OPTION = expression(
 
 def _written(clue: Clue, before: Before) -> str:
     """The option a count is given to, as written before it: Slurm's `--gpus-per-task` means something else than `--gres`."""
-    if clue.kind not in ("gpu", "gpu-count"):
-        return ""
     found = _OPTION.search(before(clue))
     return found[0].rstrip("\"'[{ \t\r\n").replace('"', "").replace("'", "") if found else ""
 

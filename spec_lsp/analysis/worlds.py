@@ -4,33 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
 
-from spec_lsp.analysis.builds import own_image
 from spec_lsp.analysis.inputs import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
-from spec_lsp.facts.clues import OF_ROCM, families_of, hardware_of, hint_of, platform_of, release_of
+from spec_lsp.facts.clues import OF_ROCM, LaunchClues, Named, hint_of, platform_of, read_clues
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
-from spec_lsp.syntax.launch import Clue, Directive, Document, Launch
-from spec_lsp.syntax.word import Place
+from spec_lsp.syntax.launch import Directive, Document, Launch
 
 OLDER_WORLDS = tuple(Release.parse(r) for r in ("0.5.21", "0.5.19", "0.5.16", "0.5.13.post1", "0.5.12", "0.5.9"))
 """Releases people still run, looked at only where the newest refuses and nobody named one."""
 
 
 NOT_NAMED = "not named"
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Named(Generic[T]):
-    """Something that was named: what, by whom ("image tag", "settings"), and where in the document (None: elsewhere)."""
-
-    value: T
-    source: str
-    place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +25,7 @@ class Assumed:
 
     worlds: tuple[World, ...]
     release_named: bool
-    hardware_named: bool
+    clues: LaunchClues
     releases: tuple[Named[Release], ...] = ()
     build: str = ""
     """What may be a build that is no release ("the image's own build"); empty for SGLang as it is released."""
@@ -63,26 +49,29 @@ def assume(
     releases are not among the worlds (see `OLDER_WORLDS`). `build`: what the document says of a build of somebody's own.
     """
     directed_release, directed_device = _directed(directives, launch, workspace, document)
-    clued_releases = _releases(launch.clues, options, workspace, document)
-    clued_device = _hardware(launch.clues, options)
+    clues, otherwise = read_clues(launch.clues), options.otherwise
+    releases_named = clues.releases or _releases_around(options, workspace, document)
+    device_named = clues.device or _named_hardware(otherwise)
     worlds: list[World] = []
     named: list[Named[Release]] = []
     for target in (_located(t, workspace, document) for t in options.targets or (Target(),)):
         asked = (Named(options.release, "asked for"),) if options.release else ()
-        chosen = asked or _releases_of(directed_release, target, clued_releases)
+        chosen = asked or _releases_of(directed_release, target, releases_named)
         named += chosen
-        device = directed_device or (Named(target.hardware, target.hardware_from) if target.hardware else clued_device)
-        devices = [Named(device.value, device.source)] if device else _possible(launch, document)
+        device = directed_device or _named_hardware(target) or device_named
+        devices = [Named(device.value, device.source)] if device else _possible(launch, clues, document)
         for release in chosen or (Named(newest(), NOT_NAMED),):
             worlds += [World(release.value, d.value, release.source, d.source) for d in devices]
     release_named = all(w.release_from != NOT_NAMED for w in worlds)
     said = any(w.release_from in ("directive", "asked for") for w in worlds)
+    build = build or ("the SGLang that is installed from its sources" if clues.from_sources else "")
+    build = build or ("the image's own build" if clues.own_image and not release_named else "")
     return Assumed(
         tuple(dict.fromkeys(worlds)),
         release_named,
-        all(w.hardware_from not in (NOT_NAMED, FILE_NAME) for w in worlds),
+        clues,
         tuple(dict.fromkeys(named)),
-        "" if said else build or ("" if release_named else own_image(launch)),
+        "" if said else build,
     )
 
 
@@ -123,18 +112,8 @@ def _releases_of(
     return (Named(target.release, target.release_from),) if target.release else tuple(clued)
 
 
-def _releases(
-    clues: Iterable[Clue], options: Options, workspace: Workspace, document: str
-) -> tuple[Named[Release], ...]:
-    """The releases that the file, the settings or the workspace name.
-
-    Pins that differ (one for each branch) are all possible, and so are images that stand at one place (one for each job of a matrix).
-    """
-    for kind, source in (("image", "image tag"), ("pin", "pip pin")):
-        found = [Named(r, source, c.place) for c in clues if c.kind == kind and (r := release_of(c)) is not None]
-        if found:
-            likely = [n for n in found if kind == "pin" or n.place == found[0].place]
-            return tuple(reversed({n.value: n for n in reversed(likely)}.values()))
+def _releases_around(options: Options, workspace: Workspace, document: str) -> tuple[Named[Release], ...]:
+    """The release that the settings or the workspace name."""
     otherwise = _located(options.otherwise, workspace, document)
     if otherwise.release is not None:
         return (Named(otherwise.release, otherwise.release_from),)
@@ -175,21 +154,11 @@ def is_path(written: str) -> bool:
 FILE_NAME = "file name"
 
 
-def _hardware(clues: Iterable[Clue], options: Options) -> Named[Hardware] | None:
-    sources = {
-        "platform": "--device",
-        "gpu": "scheduler or selector",
-        "runner": "pipeline's runner",
-        "image": "image tag",
-    }
-    for kind, source in sources.items():
-        for clue in clues:
-            if clue.kind == kind and (device := hardware_of(clue)) is not None:
-                return Named(device, source, clue.place)
-    return Named(options.otherwise.hardware, options.otherwise.hardware_from) if options.otherwise.hardware else None
+def _named_hardware(target: Target) -> Named[Hardware] | None:
+    return Named(target.hardware, target.hardware_from) if target.hardware else None
 
 
-def _possible(launch: Launch, document: str) -> list[Named[Hardware]]:
+def _possible(launch: Launch, clues: LaunchClues, document: str) -> list[Named[Hardware]]:
     """The families a launch may meet when nobody names a device. The one that the file's name speaks of is that device, and likeliest.
 
     Names of images come before other clues, and these before names of variables.
@@ -199,10 +168,10 @@ def _possible(launch: Launch, document: str) -> list[Named[Hardware]]:
         return [Named(DEVICES["npu"], "environment variable")]
     hint = hint_of(document)
     families = list(FAMILIES.values())
-    told = [families_of(c) for c in sorted(launch.clues, key=lambda c: c.kind != "image")]
+    told = list(clues.makers)
     if platform == "hip" or (platform == "cuda" and not _is_for_rocm(launch, hint)):
         told.append(tuple(f for f in families if f.platform == platform))
-    for one in filter(None, told):
+    for one in told:
         families = [f for f in families if f in one] or families
     return [Named(hint, FILE_NAME) if hint and hint.family == f.name else Named(f, NOT_NAMED) for f in families]
 

@@ -6,14 +6,84 @@ Where a text may mean two things it tells nothing: a launch judged for the wrong
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.facts.instances import instance
 from spec_lsp.syntax.launch import Clue
+from spec_lsp.syntax.word import Place
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Named(Generic[T]):
+    """Something that was named: what, by whom ("image tag", "settings"), and where in the document (None: elsewhere)."""
+
+    value: T
+    source: str
+    place: Place | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchClues:
+    """What the clues of one launch tell, each read once."""
+
+    releases: tuple[Named[Release], ...] = ()
+    """Pins that differ (one for each branch) are all possible, and so are images that stand at one place (one for each job of a matrix)."""
+    device: Named[Hardware] | None = None
+    makers: tuple[tuple[Hardware, ...], ...] = ()
+    """The families that each clue leaves possible which names a maker but no device; images come before other clues."""
+    from_sources: bool = False
+    """Whether SGLang is installed from sources, which may be no release's."""
+    own_image: bool = False
+    """Whether an image may hold what is no release."""
+    foreign_image: bool = False
+    """Whether an image is one that SGLang does not publish."""
+    undated_image: bool = False
+    """Whether an image names no release, nor the latest."""
+    counts: tuple[Clue, ...] = ()
+    """What may say how many GPUs the launch is given."""
+    one_node: bool = True
+    """Whether nothing says that it runs on several nodes."""
+
+
+_DEVICE_SOURCES = {
+    "platform": "--device",
+    "gpu": "scheduler or selector",
+    "runner": "pipeline's runner",
+    "image": "image tag",
+}
+"""The kinds of clues that may name a device, the surest first, and what they are called."""
+
+
+def read_clues(clues: Sequence[Clue]) -> LaunchClues:
+    """Read all clues of a launch."""
+    if not clues:
+        return LaunchClues()
+    images = [c for c in clues if c.kind == "image"]
+    devices = (
+        Named(device, source, clue.place)
+        for kind, source in _DEVICE_SOURCES.items()
+        for clue in clues
+        if clue.kind == kind and (device := hardware_of(clue)) is not None
+    )
+    return LaunchClues(
+        releases=_releases(clues),
+        device=next(devices, None),
+        makers=tuple(filter(None, map(families_of, sorted(clues, key=lambda c: c.kind != "image")))),
+        from_sources=any(c.kind == "build" for c in clues),
+        own_image=any(map(is_unreleased, images)),
+        foreign_image=not all(map(is_official, images)),
+        undated_image=any(release_of(c) is None and not image_parts(c.text)[1].startswith("latest") for c in images),
+        counts=tuple(c for c in clues if c.kind in ("gpu", "gpu-count")),
+        one_node=all(c.text.strip() == "1" for c in clues if c.kind == "nodes"),
+    )
+
 
 # --- the release -------------------------------------------------------------------------------------------------------
 
@@ -32,6 +102,16 @@ _PIN = expression(r"sglang\s*(?:\[[^\]]*\])?\s*={2,3}\s*(?P<release>[0-9][\w.+!]
 
 _OFFICIAL = expression(r"(?:^|/)(?:lmsysorg/sglang(?:-\w+)?|rocm/sgl-dev|ascend/sglang)$")
 _OLDEST, _NEXT_MAJOR = Release(0, 3, 0), Release(1, 0, 0)
+
+
+def _releases(clues: Sequence[Clue]) -> tuple[Named[Release], ...]:
+    """The releases that images name, or else pins."""
+    for kind, source in (("image", "image tag"), ("pin", "pip pin")):
+        found = [Named(r, source, c.place) for c in clues if c.kind == kind and (r := release_of(c)) is not None]
+        if found:
+            likely = [n for n in found if kind == "pin" or n.place == found[0].place]
+            return tuple(reversed({n.value: n for n in reversed(likely)}.values()))
+    return ()
 
 
 def release_of(clue: Clue) -> Release | None:
@@ -228,9 +308,6 @@ def _from_runner(text: str) -> Hardware | None:
         }
         found.add(_only(named))
     return _only(found)
-
-
-T = TypeVar("T")
 
 
 def _only(found: Collection[T]) -> T | None:

@@ -122,7 +122,7 @@ def test_hardware(text: str, given: Options, expected: set[tuple[str, str]]) -> 
 def test_a_maker_leaves_its_families(text: str, platform: str) -> None:
     found = assumed(text)
     assert {w.hardware.platform for w in found.worlds if w.hardware} == {platform}
-    assert not found.hardware_named
+    assert {w.hardware_from for w in found.worlds} <= {"not named", "file name"}
 
 
 def test_ascend_by_its_variable() -> None:
@@ -133,7 +133,7 @@ def test_a_file_name_is_the_last_hint() -> None:
     found = assumed(SERVER, name="/w/run_b200.sh")
     assert ("b200", "file name") in devices(found)
     assert len(devices(found)) == len(FAMILY_NAMES)
-    assert not found.hardware_named
+    assert {w.hardware_from for w in found.worlds} <= {"not named", "file name"}
     assert devices(assumed("# spec-lsp: gpu=h100\n" + SERVER, name="/w/run_b200.sh")) == {("h100", "directive")}
 
 
