@@ -343,7 +343,7 @@ def context_parallel_strategy_the_model_lacks(c: Config) -> Refusal | None:
     if wanted is None:
         return None
     return Refusal(
-        at="cp_strategy" if c.given("cp_strategy") else "enable_prefill_cp",
+        at=c.first_given("cp_strategy", "enable_prefill_cp"),
         related_fields=("enable_prefill_cp",),
         message=f"{c.shown('cp_strategy')} does not work with {arch}: its attention splits prompts by `{wanted}` "
         f"only. Set `--cp-strategy {wanted}`.",

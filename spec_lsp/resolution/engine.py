@@ -558,6 +558,10 @@ class Config:
         self.reads.add(name)
         return name in self._typed
 
+    def first_given(self, *names: str) -> str:
+        """The first of these fields that was given, the last where none was: where a refusal stands."""
+        return next((name for name in names[:-1] if self.given(name)), names[-1])
+
     def typed(self, name: str) -> Any:
         """The value as typed, or None when the field was not given: SGLang's raw input where a handler looks back at it."""
         self.reads.add(name)

@@ -201,7 +201,7 @@ def linker_with_hierarchical_cache(c: Config) -> Refusal | None:
     if not (c.enable_unified_cache_external_linker and c.enable_hierarchical_cache):
         return None
     return Refusal(
-        at="enable_hierarchical_cache" if c.given("enable_hierarchical_cache") else LINKER,
+        at=c.first_given("enable_hierarchical_cache", LINKER),
         related_fields=(LINKER, "enable_hierarchical_cache"),
         message=f"{c.shown(LINKER)} and {c.shown('enable_hierarchical_cache')} both move KV pages off the GPU, and "
         "SGLang accepts only one of them.",

@@ -492,7 +492,7 @@ def chunked_prefill_without_kv_cache(c: Config) -> Refusal | None:
     if c.chunked_prefill_size == -1:
         return None
     return Refusal(
-        at="chunked_prefill_size" if c.given("chunked_prefill_size") else NO_KV,
+        at=c.first_given("chunked_prefill_size", NO_KV),
         related_fields=(NO_KV, "chunked_prefill_size"),
         message=f"{c.shown(NO_KV)} needs prefill in one pass, and SGLang stops unless `--chunked-prefill-size -1` is "
         "given.",
@@ -714,7 +714,7 @@ def tlru_threshold(c: Config) -> Refusal | None:
     if threshold >= 0 and estimate >= 0 and threshold > estimate:
         return None
     return Refusal(
-        at="radix_eviction_policy_config" if c.given("radix_eviction_policy_config") else "radix_eviction_policy",
+        at=c.first_given("radix_eviction_policy_config", "radix_eviction_policy"),
         related_fields=("radix_eviction_policy", "radix_eviction_policy_config"),
         message=f"{c.shown('radix_eviction_policy')} with threshold {threshold} and next_prompt_estimate {estimate} "
         "would evict as lru does, and SGLang stops. Give a threshold above the estimate.",
@@ -736,7 +736,7 @@ def host_cache_without_radix_cache(c: Config) -> Refusal | None:
     """
     if not (c.enable_hierarchical_cache and c.disable_radix_cache):
         return None
-    at = "disable_radix_cache" if c.given("disable_radix_cache") else "enable_hierarchical_cache"
+    at = c.first_given("disable_radix_cache", "enable_hierarchical_cache")
     return Refusal(
         at=at,
         related_fields=("enable_hierarchical_cache", "disable_radix_cache"),

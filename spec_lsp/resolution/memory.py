@@ -170,7 +170,7 @@ def nonpositive_cpu_graph_size(c: Config) -> Refusal | None:
     limit = max(sizes) if sizes else c.torch_compile_max_bs or largest
     if limit is None or limit > 0:
         return None
-    at = next((name for name in (*_DECODE_SIZE_FLAGS, "torch_compile_max_bs") if c.given(name)), "torch_compile_max_bs")
+    at = c.first_given(*_DECODE_SIZE_FLAGS, "torch_compile_max_bs")
     return Refusal(
         at=at,
         message=f"{c.shown(at)} leaves no positive batch size to compile for, so SGLang stops. Remove it, or give a "

@@ -257,7 +257,7 @@ def tp_size_not_divisible_by_attention_dp_size(c: Config) -> Refusal | None:
 
 def _typed_attention_dp_field(c: Config) -> str:
     """The field by which the person set the number of attention-DP groups."""
-    return "attn_dp_size" if c.given("attn_dp_size") else "dp_size"
+    return c.first_given("attn_dp_size", "dp_size")
 
 
 def _attention_dp_shown(c: Config) -> str:

@@ -535,7 +535,7 @@ def grpc_port_out_of_range(c: Config) -> Refusal | None:
     if port is None or 1 <= port <= 65535:
         return None
     derived = not c.given("grpc_port") and not c.env.is_set("SGLANG_GRPC_PORT")
-    at = "port" if derived else "grpc_port" if c.given("grpc_port") else "SGLANG_GRPC_PORT"
+    at = "port" if derived else c.first_given("grpc_port", "SGLANG_GRPC_PORT")
     label = c.shown(at) if not at.isupper() else f"`{at}`"
     reason = f"makes the gRPC port {port}, which is" if derived else "is"
     return Refusal(
@@ -629,7 +629,7 @@ def native_grpc_server_beside_what_it_lacks(c: Config) -> Refusal | None:
         ("admin_api_key", c.admin_api_key, "it does not check API keys"),
     ):
         if wrong:
-            at = "grpc_port" if c.given("grpc_port") else "SGLANG_GRPC_PORT"
+            at = c.first_given("grpc_port", "SGLANG_GRPC_PORT")
             label = c.shown("grpc_port") if c.given("grpc_port") else f"`{at}`"
             shown = f"`{c.flag(field)}`" if field.endswith("api_key") else c.shown(field)
             return Refusal(

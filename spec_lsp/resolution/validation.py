@@ -271,7 +271,7 @@ def colon_in_served_name(c: Config) -> Refusal | None:
     if ":" not in name or (c.since("0.5.10") and name.lower().startswith(RUNAI_SCHEMES)):
         return None
     return Refusal(
-        at="served_model_name" if c.given("served_model_name") else "model_path",
+        at=c.first_given("served_model_name", "model_path"),
         message=f"{c.shown('served_model_name')} contains a colon, which separates model and adapter in requests. Use "
         "a name without.",
         fixes=(setting(served_model_name=name.rpartition("/")[2].replace(":", "-")),),
@@ -714,7 +714,7 @@ def one_port_for_two_servers(c: Config) -> Refusal | None:
         port = c.env.number("SGLANG_GRPC_PORT", c.port + 10000) if c.env.flag("SGLANG_ENABLE_GRPC") else None
     if port is None or port != c.port:
         return None
-    at = "grpc_port" if c.given("grpc_port") else "SGLANG_GRPC_PORT"
+    at = c.first_given("grpc_port", "SGLANG_GRPC_PORT")
     return Refusal(
         at=at,
         related_fields=("port",),

@@ -280,7 +280,7 @@ def other_backend_for_dual_chunk_attention(c: Config) -> Refusal | None:
     if c.attention_backend == "dual_chunk_flash_attn" or c.model.hf("dual_chunk_attention_config") is None:
         return None
     return Refusal(
-        at="attention_backend" if c.given("attention_backend") else "model_path",
+        at=c.first_given("attention_backend", "model_path"),
         related_fields=("model_path",),
         message=f"{c.shown('attention_backend')} is refused for this model: its config asks for dual-chunk attention, "
         "which only dual_chunk_flash_attn computes.",

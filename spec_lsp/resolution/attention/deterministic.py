@@ -120,7 +120,7 @@ def nondeterministic_attention_backend(c: Config) -> Refusal | None:
     allowed = deterministic_backends(c)
     if c.attention_backend in allowed:
         return None
-    switch = "enable_deterministic_inference" if c.given("enable_deterministic_inference") else "rl_on_policy_target"
+    switch = c.first_given("enable_deterministic_inference", "rl_on_policy_target")
     typed = c.given("attention_backend")
     order = ("fa3", "flashinfer", "triton") if c.gpu.sm90 else ("flashinfer", "triton", "fa3")
     return Refusal(
@@ -155,7 +155,7 @@ def nondeterministic_latent_attention(c: Config) -> Refusal | None:
     if c.attention_backend in allowed:
         return None
     return Refusal(
-        at="attention_backend" if c.given("attention_backend") else "enable_deterministic_inference",
+        at=c.first_given("attention_backend", "enable_deterministic_inference"),
         related_fields=("enable_deterministic_inference", "model_path"),
         message=f"{c.shown('attention_backend')} is refused with deterministic inference for {c.model.architecture}: "
         f"only "

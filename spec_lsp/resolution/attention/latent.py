@@ -172,7 +172,7 @@ def tokenspeed_mla_kv_cache_dtype(c: Config) -> Refusal | None:
         return None
     at = field_naming(c, "tokenspeed_mla")
     return Refusal(
-        at="kv_cache_dtype" if c.given("kv_cache_dtype") else at,
+        at=c.first_given("kv_cache_dtype", at),
         related_fields=(at,) if c.given("kv_cache_dtype") else ("kv_cache_dtype",),
         message=f"{c.shown(at)} is refused with KV cache type {c.kv_cache_dtype}: its kernels read fp8_e4m3 only.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), setting(**{at: "trtllm_mla"})),

@@ -39,7 +39,7 @@ def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
         message=f"LoRA adapters need as many attention-DP groups as TP ranks, and {c.shown('tp_size')} has more, so "
         "SGLang stops when the adapters are set up.",
         fixes=(
-            setting(**{"attn_dp_size" if c.given("attn_dp_size") else "dp_size": c.tp_size}),
+            setting(**{c.first_given("attn_dp_size", "dp_size"): c.tp_size}),
             dropping("enable_lora", "lora_paths"),
         ),
     )
@@ -60,7 +60,7 @@ def adapters_on_backend_without_attention_dp(c: Config) -> Refusal | None:
     if not attention_dp(c) or c.lora_backend in WITH_ATTENTION_DP:
         return None
     return Refusal(
-        at="lora_backend" if c.given("lora_backend") else attention_dp_field(c),
+        at=c.first_given("lora_backend", attention_dp_field(c)),
         related_fields=("enable_lora", "lora_paths", "lora_backend"),
         message=f"{c.shown('lora_backend')} does not serve adapters with attention data parallelism, so SGLang stops "
         "when the adapters are set up. Use `--lora-backend triton`.",
@@ -122,7 +122,7 @@ def all_adapter_slots_pinned(c: Config) -> Refusal | None:
     if not pinned or not isinstance(slots, int) or pinned <= slots - 1:
         return None
     return Refusal(
-        at="max_loras_per_batch" if c.given("max_loras_per_batch") else "lora_paths",
+        at=c.first_given("max_loras_per_batch", "lora_paths"),
         related_fields=("lora_paths",),
         message=f"{c.shown('max_loras_per_batch')} leaves no slot free beside {pinned} pinned adapter{'s' if pinned > 1 else ''}, so "
         "SGLang stops when the adapters "
@@ -202,7 +202,7 @@ def adapters_on_experts_of_fused_runner(c: Config) -> Refusal | None:
     if served.problem or not _without_adapters(c, served.method):
         return None
     return Refusal(
-        at="moe_runner_backend" if c.given("moe_runner_backend") else "lora_target_modules",
+        at=c.first_given("moe_runner_backend", "lora_target_modules"),
         related_fields=("lora_target_modules", "enable_lora", "moe_runner_backend"),
         message=f"{c.shown('moe_runner_backend')} has no place for adapted experts, which {c.shown('lora_target_modules')} asks for, so "
         "SGLang stops when the adapters are set up. Use triton.",

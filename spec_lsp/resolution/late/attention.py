@@ -308,7 +308,7 @@ def wide_pages_on_trtllm_mha(c: Config) -> Refusal | None:
     if grouped and c.model.head_dim == c.model.v_head_dim and c.page_size & (c.page_size - 1) == 0:
         return None
     return Refusal(
-        at="page_size" if c.given("page_size") else found[0],
+        at=c.first_given("page_size", found[0]),
         related_fields=(found[0],) if c.given("page_size") else ("page_size",),
         message=f"{c.shown('page_size')} is refused with {c.shown(found[0])} for {c.model.architecture} once the weights are "
         "loaded: kernels for pages this wide need several query heads to a KV head.",
@@ -483,7 +483,7 @@ def draft_tree_over_sliding_window_pages(c: Config) -> Refusal | None:
     verifies = backends_of(c)[0] if c.speculative_attention_mode == "prefill" else decode
     if verifies != "fa3":
         return None
-    at = "page_size" if c.given("page_size") else "speculative_eagle_topk"
+    at = c.first_given("page_size", "speculative_eagle_topk")
     return Refusal(
         at=at,
         related_fields=("speculative_eagle_topk", "page_size", "attention_backend"),

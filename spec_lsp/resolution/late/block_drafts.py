@@ -65,7 +65,7 @@ def draft_reads_layer_beyond_target(c: Config) -> Refusal | None:
     if not beyond:
         return None
     return Refusal(
-        at="speculative_draft_model_path" if c.given("speculative_draft_model_path") else "speculative_algorithm",
+        at=c.first_given("speculative_draft_model_path", "speculative_algorithm"),
         related_fields=("model_path", "speculative_algorithm"),
         message=f"{c.shown('speculative_draft_model_path')} is refused once the weights are loaded: the draft reads layer {beyond[0]} of "
         f"a target whose last is {count - 1}. It was trained for another target.",
@@ -94,7 +94,7 @@ def dspark_draft_without_markov_head(c: Config) -> Refusal | None:
     if (rank if prefixed is None else prefixed) not in (0, None):
         return None
     return Refusal(
-        at="speculative_draft_model_path" if c.given("speculative_draft_model_path") else "speculative_algorithm",
+        at=c.first_given("speculative_draft_model_path", "speculative_algorithm"),
         related_fields=("speculative_algorithm",),
         message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft's config.json gives its Markov head "
         "no width (`markov_rank`).",
@@ -245,7 +245,7 @@ def dspark_experts_over_attention_ranks(c: Config) -> Refusal | None:
         message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft has experts, so each of the "
         f"{c.tp_size} TP ranks has to be an attention-DP group of its own.",
         fixes=(
-            setting(**{"attn_dp_size" if c.given("attn_dp_size") else "dp_size": c.tp_size}),
+            setting(**{c.first_given("attn_dp_size", "dp_size"): c.tp_size}),
             dropping("speculative_algorithm", "speculative_draft_model_path"),
         ),
     )

@@ -173,7 +173,7 @@ def host_cache_of_asymmetric_heads(c: Config) -> Refusal | None:
     if c.model.uses_mla or c.model.is_mambaish or c.model.is_deepseek_v4 or c.model.head_dim == c.model.v_head_dim:
         return None
     return Refusal(
-        at="hicache_mem_layout" if c.given("hicache_mem_layout") else "enable_hierarchical_cache",
+        at=c.first_given("hicache_mem_layout", "enable_hierarchical_cache"),
         related_fields=("model_path",),
         message=f"{c.shown('hicache_mem_layout')} is refused for {c.model.architecture} when its host cache is built: its keys "
         f"({c.model.head_dim} wide) and values ({c.model.v_head_dim}) differ. Use `page_first` or `page_first_direct`.",

@@ -121,7 +121,7 @@ def draft_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
     fitting = next(n for n in range(ranks, 0, -1) if _divides(n, heads, kv_heads))
     shared = f"{heads} attention heads" + (f" and {kv_heads} KV heads" if kv_heads and heads % ranks == 0 else "")
     return Refusal(
-        at="tp_size" if c.given("tp_size") else "speculative_draft_model_path",
+        at=c.first_given("tp_size", "speculative_draft_model_path"),
         related_fields=("speculative_draft_model_path", "model_path"),
         message=f"{c.shown('tp_size')} cannot share the draft's {shared} evenly, so SGLang stops when it builds the draft, with the "
         f"target loaded. {fitting} {'ranks divide' if fitting > 1 else 'rank divides'} them.",

@@ -73,7 +73,7 @@ def tree_drafting_on_lightning_attention(c: Config) -> Refusal | None:
     steps = c.speculative_num_steps
     chain = {"speculative_num_draft_tokens": steps + 1} if steps is not None else {}
     return Refusal(
-        at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
+        at=c.first_given("speculative_eagle_topk", "speculative_algorithm"),
         related_fields=("linear_attn_backend",) if c.given("linear_attn_backend") else ("model_path",),
         message=f"{c.shown('speculative_eagle_topk')} is refused once the weights are loaded: Lightning attention verifies one "
         "chain of draft tokens, not a tree.",
@@ -173,7 +173,7 @@ def tree_drafting_on_flashinfer_kda(c: Config) -> Refusal | None:
         return None
     field = field_for(c, "verify") if c.linear_attn_verify_backend else decode_field(c)
     return Refusal(
-        at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else field,
+        at=c.first_given("speculative_eagle_topk", field),
         related_fields=(field, "model_path"),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} once the weights are loaded: FlashInfer "
         "verifies one chain of draft tokens here.",
@@ -206,7 +206,7 @@ def tree_drafting_on_flashinfer_gdn(c: Config) -> Refusal | None:
         return None
     field = field_for(c, phase)
     return Refusal(
-        at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else field,
+        at=c.first_given("speculative_eagle_topk", field),
         related_fields=(field, "model_path"),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} at the first draft: in this release FlashInfer "
         "verifies one chain of draft tokens.",
@@ -419,7 +419,7 @@ def track_interval_below_mamba_chunk(c: Config) -> Refusal | None:
     if interval is None or interval >= chunk:
         return None
     return Refusal(
-        at="mamba_track_interval" if c.given("mamba_track_interval") else strategy_field(c),
+        at=c.first_given("mamba_track_interval", strategy_field(c)),
         related_fields=(strategy_field(c), "model_path"),
         message=f"{c.shown('mamba_track_interval')} is less than the {chunk} tokens of this model's Mamba chunks, so SGLang stops when it "
         "builds the attention backend.",

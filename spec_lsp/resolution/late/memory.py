@@ -124,7 +124,7 @@ def weights_above_gpu_memory(c: Config) -> Refusal | None:
     share = f"{fraction:g} × " if fraction < 1 else ""
     per = sizes.bytes_of(served.method, model_dtype(c), c.model.quantization_config)
     return Refusal(
-        at="tp_size" if c.given("tp_size") else "model_path",
+        at=c.first_given("tp_size", "model_path"),
         related_fields=("model_path", *(("mem_fraction_static",) if fraction < 1 else ())),
         message=f"The weights alone take {_gib(needed)} on each GPU ({(counted.linear + counted.embeddings) / 1e9:.1f} billion parameters, "
         f"{per:g} {'byte' if per == 1 else 'bytes'} each in linear layers, over {over}), and {c.gpu.title} has "

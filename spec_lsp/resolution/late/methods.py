@@ -37,7 +37,7 @@ def method(c: Config) -> str | None:
 
 def _asked(c: Config) -> str:
     """Where a reader sees the method: the flag, else the model."""
-    return "quantization" if c.given("quantization") else "model_path"
+    return c.first_given("quantization", "model_path")
 
 
 def _what(c: Config, name: str) -> str:
@@ -108,7 +108,7 @@ def data_type_of_quantization_method(c: Config) -> Refusal | None:
         return None
     types = one_of(accepted)
     to = {"float16": "half"}.get(accepted[0], accepted[0])
-    at = "dtype" if c.given("dtype") else _asked(c)
+    at = c.first_given("dtype", _asked(c))
     return Refusal(
         at=at,
         related_fields=("model_path", "quantization"),
@@ -340,7 +340,7 @@ def low_latency_exchange_without_deepgemm(c: Config) -> Refusal | None:
         return None
     mode = " in its low-latency mode" if quantized else ""
     return Refusal(
-        at="moe_a2a_backend" if c.given("moe_a2a_backend") else "deepep_mode",
+        at=c.first_given("moe_a2a_backend", "deepep_mode"),
         related_fields=(JIT if off else "deepep_mode",),
         message=f"{c.shown('moe_a2a_backend')}{mode} needs DeepGEMM for {'FP8' if quantized else 'BF16'} experts, which "
         + (f"`{JIT}` switches off" if off else f"does not run on {c.gpu.title}")

@@ -117,7 +117,7 @@ def v4_drafts_beyond_ring(c: Config) -> Refusal | None:
     ratios = c.model.text_hf("compress_ratios")
     if not isinstance(ratios, (list, tuple)) or 4 not in ratios:
         return None
-    at = "speculative_num_draft_tokens" if c.given("speculative_num_draft_tokens") else "speculative_algorithm"
+    at = c.first_given("speculative_num_draft_tokens", "speculative_algorithm")
     steps = {"speculative_num_steps": RING_HOLDS - 1} if c.speculative_algorithm in ("EAGLE", "EAGLE3") else {}
     return Refusal(
         at=at,
@@ -221,7 +221,7 @@ def encoder_copies_over_ranks(c: Config) -> Refusal | None:
     if c.dp_size <= 1 or c.tp_size == 1:
         return None
     return Refusal(
-        at="dp_size" if c.given("dp_size") else "tp_size",
+        at=c.first_given("dp_size", "tp_size"),
         related_fields=("encoder_only", "tp_size"),
         message=f"`--encoder-only` is refused with {c.shown('dp_size')} and {c.shown('tp_size')} when the encoder starts: copies run on "
         "one GPU each.",

@@ -11,7 +11,7 @@ def value_refused(c: Config, field: str, said: str, *related: str, fixes: tuple[
     It stands at the field, or, where SGLang chose the value, at the first of `related` that was typed. Without `fixes` the way out is to
     leave the field out.
     """
-    at = next((name for name in (field, *related) if c.given(name)), field)
+    at = c.first_given(field, *related, field)
     return Refusal(
         at=at,
         related_fields=tuple(name for name in (field, *related) if name != at),

@@ -43,7 +43,7 @@ def chunk_smaller_than_deterministic_tile(c: Config) -> Refusal | None:
     ranks = (c.typed("chunked_prefill_size") or chunk) // chunk
     per = f", {chunk} on each attention-DP rank," if ranks > 1 else ""
     return Refusal(
-        at="chunked_prefill_size" if c.given("chunked_prefill_size") else "enable_deterministic_inference",
+        at=c.first_given("chunked_prefill_size", "enable_deterministic_inference"),
         related_fields=("enable_deterministic_inference", "attention_backend", TILE),
         message=f"{c.flag_as_typed('chunked_prefill_size') if c.given('chunked_prefill_size') else c.shown('chunked_prefill_size')}{per} "
         f"holds no whole tile of {tile} tokens, by which deterministic flashinfer prefills, so the scheduler stops when it starts.",
@@ -71,7 +71,7 @@ def prefill_delayer_without_overlap(c: Config) -> Refusal | None:
         return None
     typed = c.given("disable_overlap_schedule")
     return Refusal(
-        at="enable_prefill_delayer" if c.given("enable_prefill_delayer") else "disable_overlap_schedule",
+        at=c.first_given("enable_prefill_delayer", "disable_overlap_schedule"),
         related_fields=("disable_overlap_schedule",),
         message=f"{c.shown('enable_prefill_delayer')} needs the overlap scheduler, and "
         f"{c.shown('disable_overlap_schedule')} takes it away, so the scheduler stops when it starts."

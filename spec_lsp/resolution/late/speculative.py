@@ -260,7 +260,7 @@ def tree_drafting_on_chain_backend(c: Config) -> Refusal | None:
     if name not in CHAIN_ONLY and (name != "flashinfer" or not draft_model(c).uses_mla):
         return None
     return Refusal(
-        at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
+        at=c.first_given("speculative_eagle_topk", "speculative_algorithm"),
         related_fields=(field,),
         message=f"{c.shown('speculative_eagle_topk')} is refused with {c.shown(field)} once the weights are loaded: {name} drafts one "
         "chain, not a tree.",
@@ -520,7 +520,7 @@ def tree_drafting_with_draft_layers(c: Config) -> Refusal | None:
     if tokens == steps + 1:
         return None
     return Refusal(
-        at="enable_multi_layer_eagle" if c.given("enable_multi_layer_eagle") else "speculative_algorithm",
+        at=c.first_given("enable_multi_layer_eagle", "speculative_algorithm"),
         related_fields=tuple(name for name in DRAFT_SHAPE if c.given(name)),
         message=f"`--enable-multi-layer-eagle` is refused with {steps} steps and {tokens} draft tokens once the weights are loaded: its "
         "layers verify one token more than there are steps.",
@@ -584,7 +584,7 @@ def tree_drafting_with_first_overlap_worker(c: Config) -> Refusal | None:
     if not c.env.flag("SGLANG_ENABLE_SPEC_V2") or c.disable_overlap_schedule:
         return None
     return Refusal(
-        at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
+        at=c.first_given("speculative_eagle_topk", "speculative_algorithm"),
         related_fields=("SGLANG_ENABLE_SPEC_V2",),
         message=f"{c.shown('speculative_eagle_topk')} dies in the first draft step with `SGLANG_ENABLE_SPEC_V2`: in this release the "
         "overlapping worker drafts chains only.",

@@ -29,7 +29,7 @@ def _keeps_from_overlapping(c: Config) -> Iterator[tuple[str, str]]:
         yield "model_path", f"{c.model.architecture} is not one of {', '.join(OVERLAPPING_MODELS)}"
     elif served_quantization(c).method is not None:
         yield (
-            "quantization" if c.given("quantization") else "model_path",
+            c.first_given("quantization", "model_path"),
             "quantized weights are changed after they are loaded",
         )
     elif model_dtype(c) not in ("float16", "bfloat16"):
@@ -159,7 +159,7 @@ def full_prefill_graph_of_chunked_prefix(c: Config) -> Refusal | None:
     if c.since("0.5.20") and name in ("cutlass_mla", "tokenspeed_mla"):
         return None
     return Refusal(
-        at="cuda_graph_backend_prefill" if c.given("cuda_graph_backend_prefill") else "cuda_graph_config",
+        at=c.first_given("cuda_graph_backend_prefill", "cuda_graph_config"),
         related_fields=("attention_backend",),
         message=f"A full prefill graph is refused with {c.shown('attention_backend')} when graphs are captured: only FlashAttention "
         "captures the chunks of a cached prefix.",

@@ -154,7 +154,7 @@ def pages_of_recurrent_states(c: Config) -> Refusal | None:
     if c.since("0.5.7") and keeps_extra_buffer(c):
         return None
     return Refusal(
-        at="page_size" if c.given("page_size") else "model_path",
+        at=c.first_given("page_size", "model_path"),
         related_fields=("model_path",),
         message=f"{c.shown('page_size')} is refused for {c.model.architecture} when its prefix cache is built: in this release that "
         "cache keeps recurrent states for single tokens only.",

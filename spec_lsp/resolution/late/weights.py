@@ -151,7 +151,7 @@ def _through_a_block(c: Config, cut: Cut | None, block: int, way_out: str) -> Re
     if cut is None or cut.width % cut.slices or cut.fits(block):
         return None
     return Refusal(
-        at="tp_size" if c.given("tp_size") else "ep_size" if c.given("ep_size") else "model_path",
+        at=c.first_given("tp_size", "ep_size", "model_path"),
         related_fields=("ep_size", "model_path"),
         message=f"{c.shown('tp_size')} cuts this model's {cut.what} ({cut.width} wide) into {cut.slices} slices of "
         f"{cut.width // cut.slices}, which are not whole FP8 blocks of {block}, so SGLang stops when it builds the layers. {way_out}",
@@ -297,7 +297,7 @@ def mlp_width_not_divisible_by_quantization_group(c: Config) -> Refusal | None:
     name = "AWQ" if method in ("awq", "awq_marlin") else "GPTQ"
     stops = "in its first forward pass" if method == "gptq_marlin" else "when it builds the layers"
     return Refusal(
-        at="tp_size" if c.given("tp_size") else "model_path",
+        at=c.first_given("tp_size", "model_path"),
         related_fields=("model_path",),
         message=f"{c.shown('tp_size')} cuts this model's MLP ({cut.width} wide) into slices of {cut.width // cut.slices}, which are not "
         f"whole {name} groups of {group}, so SGLang stops {stops}. Use fewer ranks.",

@@ -293,7 +293,7 @@ def _no_such_method(c: Config, served: Served, why: str) -> Refusal:
             fixes=(dropping("quantization"), setting(quantization="fp8")),
         )
     return Refusal(
-        at="quantization" if c.given("quantization") else "model_path",
+        at=c.first_given("quantization", "model_path"),
         related_fields=("model_path",) if c.given("quantization") else (),
         message=f"The checkpoint's quantization {served.method} is refused on {c.gpu.title}: {why}. Serve the model from another "
         "checkpoint, or on other hardware.",

@@ -652,7 +652,7 @@ def v4_cp_layout(c: Config) -> Refusal | None:
     groups = c.attn_dp_size if c.since("0.5.22") else c.dp_size
     if groups == 1 and c.tp_size <= 8:
         return None
-    at = "tp_size" if groups == 1 else next((n for n in ("attn_dp_size", "dp_size") if c.given(n)), "dp_size")
+    at = "tp_size" if groups == 1 else c.first_given("attn_dp_size", "dp_size")
     return Refusal(
         at=at,
         related_fields=(cp_field(c),),

@@ -176,7 +176,7 @@ def triton_kernel_experts_in_parallel(c: Config) -> Refusal | None:
     if c.moe_runner_backend != "triton_kernel" or c.ep_size == 1:
         return None
     return Refusal(
-        at="moe_runner_backend" if c.given("moe_runner_backend") else "ep_size",
+        at=c.first_given("moe_runner_backend", "ep_size"),
         related_fields=("ep_size",),
         message=f"{c.shown('moe_runner_backend')} is refused with {c.shown('ep_size')}: it runs all experts on every GPU.",
         fixes=(setting(ep_size=1), dropping("moe_runner_backend")),

@@ -332,7 +332,7 @@ def track_interval_off_pages(c: Config) -> Refusal | None:
     if c.page_size is None or c.mamba_track_interval % c.page_size == 0:
         return None
     return Refusal(
-        at="mamba_track_interval" if c.given("mamba_track_interval") else "page_size",
+        at=c.first_given("mamba_track_interval", "page_size"),
         related_fields=("page_size",) if c.given("mamba_track_interval") else ("mamba_track_interval",),
         message=f"{c.shown('mamba_track_interval')} is refused with {c.shown('page_size')}: a state must belong to the end of a "
         "page.",
@@ -393,7 +393,7 @@ def paged_cache_without_extra_buffer(c: Config) -> Refusal | None:
     if c.page_size in (1, None):
         return None
     return Refusal(
-        at="page_size" if c.given("page_size") else "mamba_radix_cache_strategy",
+        at=c.first_given("page_size", "mamba_radix_cache_strategy"),
         related_fields=("mamba_radix_cache_strategy", "linear_attn_backend"),
         message=f"{c.shown('page_size')} is refused with {c.shown('mamba_radix_cache_strategy')}: without an extra buffer of "
         "states the radix cache of a hybrid model shares single tokens only.",
@@ -448,7 +448,7 @@ def trtllm_mha_without_extra_buffer(c: Config) -> Refusal | None:
     if c.attention_backend != "trtllm_mha":
         return None
     return Refusal(
-        at="attention_backend" if c.given("attention_backend") else "mamba_radix_cache_strategy",
+        at=c.first_given("attention_backend", "mamba_radix_cache_strategy"),
         related_fields=("mamba_radix_cache_strategy",),
         message=f"{c.shown('attention_backend')} is refused with {c.shown('mamba_radix_cache_strategy')}: its KV pages hold 16 "
         "tokens or more, and without an extra buffer of states pages have one.",

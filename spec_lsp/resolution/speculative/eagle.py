@@ -630,7 +630,7 @@ def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
     allowed = page_tree_backends(c)
     if c.attention_backend in allowed:
         return None
-    at = "speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm"
+    at = c.first_given("speculative_eagle_topk", "speculative_algorithm")
     steps = c.speculative_num_steps
     # without a draft implementation the launch would only die later
     drafts = c.given("speculative_draft_attention_backend") or c.attention_backend in DRAFT_BACKENDS

@@ -198,7 +198,7 @@ def ngram_tree_on_paged_backend(c: Config) -> Refusal | None:
     """
     if c.speculative_eagle_topk <= 1 or c.page_size <= 1 or c.attention_backend == "flashinfer":
         return None
-    at = "page_size" if c.given("page_size") else "speculative_algorithm"
+    at = c.first_given("page_size", "speculative_algorithm")
     return Refusal(
         at=at,
         related_fields=("speculative_algorithm", "attention_backend")
