@@ -180,7 +180,7 @@ def _page() -> Iterator[str]:
     yield from ("# Coverage of late refusals", "")
     yield (
         "The `raise` and `assert` statements of what runs after argument resolution (attention, MoE, quantization, drafting, model "
-        f"execution, caches, LoRA, disaggregation, managers, model classes and their loader) in {' and '.join(releases)}, by function. A launch decides few of them; "
+        f"execution, caches, LoRA, disaggregation, managers, model classes and their loader, process groups, grammars, entry points) in {' and '.join(releases)}, by function. A launch decides few of them; "
         "the rules below cover those that people meet, and what is left is left for a reason."
     )
     yield from ("", f"| | {' | '.join(releases)} | |", "| --- | " + "---: | " * len(releases) + "--- |")
