@@ -12,7 +12,6 @@ the fields of what they give are kept stable; everything else in the package is 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.analysis.argv import ARGV, Answer, Said, resolve_argv
@@ -27,6 +26,7 @@ from spec_lsp.analysis.report import Analysis, Applicability, Diagnostic
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts import hardware
 from spec_lsp.facts.hardware import Hardware
+from spec_lsp.records import dataclass, field
 from spec_lsp.resolution.engine import Severity
 from spec_lsp.settings import Settings, options, targets
 from spec_lsp.syntax.lines import LineIndex

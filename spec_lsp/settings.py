@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from spec_lsp import patterns
@@ -14,6 +13,7 @@ from spec_lsp.analysis.worlds import is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts import hardware
+from spec_lsp.records import Field, dataclass, field, fields
 from spec_lsp.resolution.engine import Severity
 
 SEVERITIES: tuple[str, ...] = ("error", "warning", "information", "hint", "off")

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import Field, fields
 from typing import Any
 
 from spec_lsp.analysis.completion import RULE, Completion, Item
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
+from spec_lsp.records import Field, fields
 from spec_lsp.settings import SEVERITIES, Settings
 from spec_lsp.settings_file import SETTINGS_FILES
 from spec_lsp.syntax.toml_spot import Keys, TomlSpot, toml_spot

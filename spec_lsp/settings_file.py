@@ -6,12 +6,12 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import SETTING_NOT_USED
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.settings import Misfit, read_settings, shown
 from spec_lsp.syntax.word import Place
 

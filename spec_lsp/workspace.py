@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -30,6 +29,7 @@ from spec_lsp.files import (
     UnreadableError,
     checkout_of,
 )
+from spec_lsp.records import replace
 from spec_lsp.settings import Misfit, shown
 from spec_lsp.settings_file import SETTINGS_FILES, SettingsFile, read_settings_file
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -20,6 +19,7 @@ from spec_lsp.analysis.run import ModelSource, RunResult, is_open, run
 from spec_lsp.catalog.binding import Binding, Setting, Unknown
 from spec_lsp.catalog.model import Flag
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.resolution.engine import Change, Rule
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Word, literal

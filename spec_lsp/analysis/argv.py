@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.analysis.inputs import World
@@ -15,6 +14,7 @@ from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import FAMILIES, Hardware
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Launch, Program, Variant
 from spec_lsp.syntax.word import Place, literal
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache as once
 from typing import TypeVar, cast
 
@@ -15,6 +14,7 @@ from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.run import ConfigSource
 from spec_lsp.analysis.worlds import Assumed
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Directive, Launch, Variant
 from spec_lsp.syntax.word import Word
 

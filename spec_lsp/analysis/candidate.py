@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spec_lsp.analysis.report import Applicability
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Edit
 
 

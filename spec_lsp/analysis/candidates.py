@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import CodeType, MappingProxyType
 from typing import Any
 
@@ -18,6 +17,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.quantization import checkpoint_config, refused_by_device
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import Finding
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.late.experts import BALANCERS

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import replace
 from functools import partial
 
 from spec_lsp.analysis.builds import own_build
@@ -29,6 +28,7 @@ from spec_lsp.catalog.store import catalog_of, releases
 from spec_lsp.facts.clues import Named
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import Exhausted, checkpoint
+from spec_lsp.records import replace
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.standing import Launches

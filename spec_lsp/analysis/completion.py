@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any, Literal
 
@@ -34,6 +33,7 @@ from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.well_known import ids
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.edit import yaml_text
 from spec_lsp.syntax.launch import Launch

@@ -11,7 +11,6 @@ import ast
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.analysis.rules import all_rules
@@ -20,6 +19,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest, releases
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, Hardware
+from spec_lsp.records import dataclass, field
 from spec_lsp.resolution.engine import Rule
 
 MAX_LINES = 200_000

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.check import analyse
@@ -15,6 +14,7 @@ from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Diagnostic, Fix
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import Hardware
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Rule
 
 NAME = "launch.sh"

@@ -8,7 +8,6 @@ silences.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
@@ -33,6 +32,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.facts.clues import read_clues
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.quantization import checkpoint_config
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Change, Config, Rule
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.word import Place

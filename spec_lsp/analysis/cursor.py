@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
 from typing import Literal
 
 from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Document, EmbeddedFile, Launch
 from spec_lsp.syntax.word import Place, Word, literal
 

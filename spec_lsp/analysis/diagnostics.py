@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
 
 from spec_lsp.analysis.merge import MergedFinding, Verdict
 from spec_lsp.analysis.messages import message_of
@@ -12,6 +11,7 @@ from spec_lsp.analysis.report import Diagnostic, Related
 from spec_lsp.analysis.rules import DEPRECATED_FLAG, DEPRECATED_VARIABLE
 from spec_lsp.analysis.run import ConfigSource, RunResult, bind_variant
 from spec_lsp.catalog.binding import Binding, Setting
+from spec_lsp.records import replace
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, Word, hull
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 
 from spec_lsp.analysis.builds import own_launcher
@@ -21,6 +20,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import catalog_of, environment, releases
 from spec_lsp.expressions import expression
 from spec_lsp.facts.environment import FALSE, TRUE
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.launch import Document, Edit, Launch
 from spec_lsp.syntax.word import Place, Word, hull

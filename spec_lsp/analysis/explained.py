@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from functools import cache
 
 from spec_lsp.catalog.history import Span
 from spec_lsp.catalog.model import Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
+from spec_lsp.records import replace
 from spec_lsp.resolution.engine import Rule, in_release
 from spec_lsp.resolution.examples import command_of, in_lines, read_example
 from spec_lsp.resolution.handlers import handlers_of

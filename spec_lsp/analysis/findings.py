@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
 from typing import Any
 
 from spec_lsp.analysis.rules import ABBREVIATED_FLAG, DEPRECATED_FLAG, OVERRIDDEN_VALUE, REPEATED_FLAG, rule_of
 from spec_lsp.analysis.run import RunResult
 from spec_lsp.catalog.binding import BindError, Note, Unknown
 from spec_lsp.catalog.history import flag_span
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Change, Refusal, Rule
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import zip_longest
 
@@ -32,6 +31,7 @@ from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.suggest import is_certain, suggest_value
 from spec_lsp.interruption import Exhausted, bounded
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import Change, Refusal
 from spec_lsp.syntax.edit import apply_edits
 from spec_lsp.syntax.launch import Document, Edit, Problem

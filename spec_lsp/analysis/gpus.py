@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 from spec_lsp.analysis.diagnostics import setting_place
 from spec_lsp.analysis.merge import Verdict
@@ -19,6 +18,7 @@ from spec_lsp.catalog.binding import Binding
 from spec_lsp.expressions import expression
 from spec_lsp.facts.clues import LaunchClues
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Clue, Document, Launch, Variant
 from spec_lsp.syntax.word import Place
 

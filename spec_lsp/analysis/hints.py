@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, Literal
 
 from spec_lsp.analysis.inputs import World
@@ -17,6 +16,7 @@ from spec_lsp.analysis.run import RunResult
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Setting, Unknown
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Config, Decision
 from spec_lsp.syntax.word import Place
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from spec_lsp.analysis import memory
@@ -28,6 +27,7 @@ from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.methods import needed, requirements
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import RULES, Config, Rule
 from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.word import Place, Word

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.facts.well_known import find_model
+from spec_lsp.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.records import dataclass, field
 from spec_lsp.resolution.engine import Severity
 
 

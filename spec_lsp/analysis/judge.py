@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from spec_lsp.analysis.findings import reasons_of
 from spec_lsp.analysis.inputs import World
@@ -12,6 +11,7 @@ from spec_lsp.analysis.releases import older_runs, only_older, since_release, si
 from spec_lsp.analysis.rules import INVALID_CHOICE, OVERRIDDEN_VALUE, UNKNOWN_FLAG
 from spec_lsp.analysis.run import ConfigSource, ModelSource, Runner, RunResult
 from spec_lsp.catalog.release import Release
+from spec_lsp.records import replace
 from spec_lsp.syntax.launch import Launch
 
 

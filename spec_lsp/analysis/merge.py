@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
 
 from spec_lsp.analysis.findings import RunFinding, findings_of, is_fatal
@@ -17,6 +16,7 @@ from spec_lsp.analysis.worlds import FILE_NAME
 from spec_lsp.catalog.history import choice_span, flag_span
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Severity
 
 Outcome = Literal["accepted", "refused", "bad-arguments", "depends", "unknown"]

@@ -6,7 +6,6 @@ Plain data in character offsets; the server turns it into the protocol's.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 
 from spec_lsp.analysis.check import document_names
@@ -15,6 +14,7 @@ from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.report import Analysis, LaunchReport
 from spec_lsp.catalog.binding import Setting
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.word import Place, Word
 
 HUB = "https://huggingface.co/"

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from spec_lsp.analysis.hints import assumed
 from spec_lsp.analysis.hover import resolved_rows
 from spec_lsp.analysis.merge import Outcome
 from spec_lsp.analysis.report import LaunchReport
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place
 

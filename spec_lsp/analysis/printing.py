@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.reading import read_with
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import Flag
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Change
 from spec_lsp.syntax import edit
 from spec_lsp.syntax.launch import Document, Edit

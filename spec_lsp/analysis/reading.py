@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from functools import cache
 
 from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.catalog.store import load, releases
+from spec_lsp.records import replace
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.launch import Document
 

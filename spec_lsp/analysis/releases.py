@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from spec_lsp.analysis.findings import RunFinding, findings_of, is_fatal, reasons_of
 from spec_lsp.analysis.inputs import World
@@ -14,6 +13,7 @@ from spec_lsp.analysis.run import Runner, RunResult
 from spec_lsp.analysis.worlds import OLDER_WORLDS
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
+from spec_lsp.records import replace
 
 
 def older_runs(runner: Runner, runs: Sequence[RunResult], worlds: Sequence[World]) -> list[RunResult]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal, overload
 
 from spec_lsp.analysis.inputs import World
@@ -11,6 +10,7 @@ from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.run import RunResult
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
+from spec_lsp.records import dataclass, field
 from spec_lsp.resolution.engine import Change, Resolution, Rule, Severity
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
 from spec_lsp.syntax.word import Place

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +19,7 @@ from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import RULES, Resolution
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.internal_fields import INTERNAL

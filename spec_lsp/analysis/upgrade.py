@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from spec_lsp.analysis.cache import Cache
@@ -15,6 +14,7 @@ from spec_lsp.analysis.rules import CHANGED_VALUE
 from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, newest
 from spec_lsp.catalog.binding import Unknown
 from spec_lsp.catalog.release import Release
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.word import Place

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from spec_lsp.analysis.inputs import Options, Target, Workspace, World
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.clues import OF_ROCM, LaunchClues, Named, hint_of, platform_of, read_clues
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Directive, Document, Launch
 
 OLDER_WORLDS = tuple(Release.parse(r) for r in ("0.5.21", "0.5.19", "0.5.16", "0.5.13.post1", "0.5.12", "0.5.9"))

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from spec_lsp.facts.hardware import DEVICES, Hardware
+from spec_lsp.records import dataclass
 
 NAMES = {
     "v100": "Tesla V100-SXM2-32GB",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.analysis.run import ConfigSource, bind_variant
@@ -14,6 +13,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment as variables
 from spec_lsp.catalog.store import nearest
 from spec_lsp.catalog.unknown import Unknown
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Launch, Variant
 from spec_lsp.syntax.word import Word
 from spec_lsp.workspace import DiskWorkspace

@@ -11,12 +11,12 @@ import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from spec_lsp.asking.devices import Device
+from spec_lsp.records import dataclass
 
 WORKER = Path(__file__).with_name("worker.py")
 

@@ -6,7 +6,6 @@ import json
 import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal
 
@@ -17,6 +16,7 @@ from spec_lsp.analysis.run import RunResult
 from spec_lsp.asking.launches import Way
 from spec_lsp.asking.process import Ready
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.word import Place
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -21,6 +20,7 @@ from spec_lsp.asking.verdicts import DISAGREEMENTS, Relation, Verdict
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.hardware import DEVICES, find
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Severity
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place

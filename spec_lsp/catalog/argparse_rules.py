@@ -8,13 +8,13 @@ that could belong to one.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from spec_lsp.catalog.converters import Refusal, convert, lora_paths
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.word import Word
 
 Kind = Literal[

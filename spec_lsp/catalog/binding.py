@@ -7,7 +7,6 @@ Where the document does not know a word, neither do we, and past words that may 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -21,6 +20,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, is_certain_flag, suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
 from spec_lsp.catalog.wrappers import OWN, is_own, is_strict, without_own
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
 

@@ -15,7 +15,6 @@ import json
 import re
 import subprocess
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -26,6 +25,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.source import ACTION_NAMES, Reading, is_deprecated, read_flags, replacement_in
 from spec_lsp.catalog.variables import read_variables
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 
 _VERSION = expression(r"^\s*(?:__version__|version)\s*=.*?['\"]([0-9][^'\"]*)['\"]", re.MULTILINE)
 _SCRIPT = Path(__file__).with_name("introspect.py")

@@ -17,7 +17,6 @@ import os
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from spec_lsp.catalog.source import read_flags
 from spec_lsp.catalog.variables import modules, read_variables
 from spec_lsp.files import MAX_DOCUMENT, MAX_SOURCE, Area, UnreadableError, read_named
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass
 
 SERVER_ARGS = os.path.join("srt", "server_args.py")
 WHEELS = "wheels.json"

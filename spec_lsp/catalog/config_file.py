@@ -13,13 +13,13 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from spec_lsp.catalog.argparse_rules import Arg
 from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 if TYPE_CHECKING:

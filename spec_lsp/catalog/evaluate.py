@@ -11,7 +11,6 @@ import functools
 import operator
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -19,6 +18,7 @@ from typing import Any
 from spec_lsp.expressions import expression
 from spec_lsp.files import MAX_SOURCE, MIB, Area, UnreadableError
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field
 
 PACKAGE = "sglang"
 """What the package is called where it is imported, whatever its folder is called."""

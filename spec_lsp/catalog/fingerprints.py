@@ -14,7 +14,6 @@ import functools
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -24,6 +23,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import FINGERPRINTS, read_table
 from spec_lsp.files import MAX_SOURCE, MIB, Area, UnreadableError
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass
 
 FILES = ("srt/server_args.py", "srt/configs/model_config.py", "srt/utils/common.py", "srt/utils.py")
 FOLDER = "srt/arg_groups"

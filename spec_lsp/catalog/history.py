@@ -9,13 +9,13 @@ import functools
 import re
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
+from spec_lsp.records import dataclass, field
 
 REPLACEMENTS = Path(__file__).with_name("replacements.toml")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Literal, get_args
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.records import dataclass
 
 SUPPRESS = "==SUPPRESS=="
 """argparse's own marker: the flag puts nothing into the namespace when it is not given."""

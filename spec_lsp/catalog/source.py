@@ -10,13 +10,13 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from spec_lsp.catalog.evaluate import FAILS, PACKAGE, CannotTell, Class, Foreign, Function, Member, Module, Tree, run
 from spec_lsp.catalog.model import SUPPRESS, Action, Flag
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field
 
 _DEPRECATED = expression(r"\W*(deprecated|removed)\b", re.IGNORECASE)
 ACTION_NAMES: dict[str, Action] = {

@@ -10,13 +10,13 @@ import gzip
 import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Protocol
 
 from spec_lsp.catalog.model import FIELDS, SUPPRESS, Catalog, Flag, Variable
 from spec_lsp.catalog.release import Release
+from spec_lsp.records import dataclass
 
 DATA = Path(__file__).parent / "data"
 FLAGS = "flags.json.gz"

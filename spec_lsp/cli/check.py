@@ -7,7 +7,6 @@ import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import TextIO
 
@@ -32,6 +31,7 @@ from spec_lsp.cli.walk import Candidate, candidates
 from spec_lsp.cli.worlds import read_gpu, read_release, sglang_named
 from spec_lsp.files import MAX_DOCUMENT, MAX_FOUND, MIB, Area, OutsideError, UnreadableError
 from spec_lsp.patterns import Patterns
+from spec_lsp.records import replace
 from spec_lsp.settings_file import SETTINGS_FILES, flaws_of
 from spec_lsp.syntax import may_hold_launches, may_launch
 from spec_lsp.workspace import decode

@@ -7,7 +7,6 @@ import os
 import re
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -27,6 +26,7 @@ from spec_lsp.cli.walk import candidates
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
 from spec_lsp.interruption import Exhausted, bounded
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 from spec_lsp.cli.printed import harmless
 from spec_lsp.cli.report import Location, SourceLine
 from spec_lsp.cli.style import Style
+from spec_lsp.records import dataclass
 
 
 @dataclass(frozen=True, slots=True)

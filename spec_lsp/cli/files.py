@@ -6,9 +6,9 @@ import codecs
 import contextlib
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from spec_lsp.files import MAX_DOCUMENT, Area, UnreadableError
+from spec_lsp.records import dataclass
 from spec_lsp.workspace import decode
 
 

@@ -10,12 +10,12 @@ import contextlib
 import os
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 
 from spec_lsp.expressions import expression
 from spec_lsp.files import MAX_SETTINGS, Area, UnreadableError, checkout_of, read_named
 from spec_lsp.patterns import Patterns
+from spec_lsp.records import dataclass
 
 MAX_INCLUDED = 10
 """How deep git configuration is followed that includes other configuration."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +24,7 @@ from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.style import Style, style_for
 from spec_lsp.cli.worlds import read_gpu, sglang_named
 from spec_lsp.files import UnreadableError
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Variant
 from spec_lsp.syntax.word import Place, Word
 from spec_lsp.workspace import decode

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import fields
 from typing import Any
 
+from spec_lsp.records import fields
 from spec_lsp.settings import Settings, schema_of
 
 OWN: Mapping[str, Mapping[str, Any]] = {

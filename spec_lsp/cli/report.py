@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 
 from spec_lsp.analysis.report import Applicability
+from spec_lsp.records import dataclass, field
 from spec_lsp.resolution.engine import Severity
 
 

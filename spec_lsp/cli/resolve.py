@@ -8,7 +8,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -31,6 +30,7 @@ from spec_lsp.cli.worlds import read_gpu, read_release, sglang_named
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Config
 from spec_lsp.syntax.launch import Program
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from dataclasses import fields
 from pathlib import Path
 
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.cli.errors import CLEAN, FAILED
 from spec_lsp.cli.printed import harmless, in_utf_8, json_text
 from spec_lsp.cli.surroundings import Folders
+from spec_lsp.records import fields
 from spec_lsp.settings import Settings, json_schema
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
 from typing import TextIO
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 
 _CODES = {
     "bold": "1", "error": "1;31", "warning": "1;33", "information": "1;34", "hint": "1;36", "frame": "34", "good": "32",

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from spec_lsp.analysis.inputs import Options
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import Area, workspace_of
 from spec_lsp.patterns import Patterns
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
 from spec_lsp.settings_file import SettingsFile
 from spec_lsp.workspace import DiskWorkspace, in_workspace, settings_in

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from operator import attrgetter
 
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.ignored import Ignored, Ignoring
 from spec_lsp.files import Area, read_named, workspace_of
+from spec_lsp.records import dataclass
 
 SKIPPED_FOLDERS = frozenset({
     ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache",

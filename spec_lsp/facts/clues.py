@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.facts.instances import instance
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.word import Place
 

@@ -7,11 +7,11 @@ MiB).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Literal
 
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.records import dataclass
 
 Platform = Literal["cuda", "hip", "cpu", "npu", "xpu"]
 

@@ -8,7 +8,6 @@ refuses is a warning: the build may have changed just that.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Any, Literal, cast
 
@@ -18,6 +17,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import builds, releases
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import Config, Handler, Refusal, Rule, Step, in_release
 from spec_lsp.resolution.pipeline import handlers_by_name
 

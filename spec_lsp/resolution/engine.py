@@ -8,7 +8,6 @@ what is not known raises `NotKnown`, which ends the step: an adjustment then lea
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cache, wraps
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, cast
@@ -17,6 +16,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import NotGiven, NotKnown
+from spec_lsp.records import dataclass, field
 
 if TYPE_CHECKING:
     from spec_lsp.facts.model import ModelFacts

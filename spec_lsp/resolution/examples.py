@@ -10,9 +10,9 @@ too. `program=serve` makes it an argument list of `sglang serve`.
 from __future__ import annotations
 
 import shlex
-from dataclasses import dataclass, field
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field
 
 IDS = {
     "llama-3.1-8b": "meta-llama/Llama-3.1-8B-Instruct",

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
 from spec_lsp.catalog.fingerprints import find, index, shipped
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Handler, Rule, plan_of
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.pipeline import handlers_by_name

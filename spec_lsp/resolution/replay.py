@@ -14,7 +14,6 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
 from typing import Any, NamedTuple, TypeVar
@@ -23,6 +22,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import (
     ABSENT,
     EVERYTHING,

@@ -11,9 +11,10 @@ import ipaddress
 import secrets
 import socket
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import parse_qs, urlsplit
+
+from spec_lsp.records import dataclass
 
 BAD_REQUEST, UNAUTHORIZED, FORBIDDEN = 400, 401, 403
 

@@ -5,11 +5,11 @@ Capabilities are read as the client wrote them: they may be of any protocol vers
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from lsprotocol import types
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.server.positions import Encoding
 from spec_lsp.server.uris import uri_of
 

@@ -7,9 +7,9 @@ looked at once, however long the lines, and no more than a line and a body are k
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 
 MAX_BODY = 128 * 1024 * 1024
 """Bytes. No message is that long; a header that says so is broken."""

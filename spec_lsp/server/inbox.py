@@ -12,9 +12,9 @@ import logging
 import threading
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
+from spec_lsp.records import dataclass
 from spec_lsp.server.framing import Fault
 from spec_lsp.server.uris import name_of
 

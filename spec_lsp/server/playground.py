@@ -10,11 +10,11 @@ import asyncio
 import gzip
 import hashlib
 import sys
-from dataclasses import dataclass
 from functools import cache, partial
 from importlib import resources
 from typing import TYPE_CHECKING, Any
 
+from spec_lsp.records import dataclass
 from spec_lsp.server.access import Access, all_loopback
 from spec_lsp.server.server import Server
 from spec_lsp.server.transports import Door, Listening, serve, serve_socket

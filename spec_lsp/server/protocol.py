@@ -15,7 +15,6 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Generator
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import cattrs
@@ -25,6 +24,7 @@ from pygls.protocol import LanguageServerProtocol
 from pygls.protocol.json_rpc import JsonRPCNotification, JsonRPCRequestMessage
 from pygls.protocol.language_server import lsp_method
 
+from spec_lsp.records import dataclass
 from spec_lsp.server import tolerance
 from spec_lsp.server.framing import Fault
 from spec_lsp.server.inbox import Inbox, Message, decode

@@ -8,12 +8,12 @@ import logging
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from spec_lsp.files import Area
 from spec_lsp.interruption import Interrupted, stopped_when
+from spec_lsp.records import dataclass, replace
 from spec_lsp.server.client import Client
 from spec_lsp.server.inbox import Inbox
 from spec_lsp.server.interruption import InterruptibleCache

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from spec_lsp.records import dataclass
 from spec_lsp.server.positions import Encoding, Lines
 
 

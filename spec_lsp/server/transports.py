@@ -12,9 +12,9 @@ import os
 import sys
 import threading
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.server.access import Access, all_loopback, new_token
 from spec_lsp.server.framing import MAX_BODY, Fault, Framer, frame
 from spec_lsp.server.inbox import Inbox, Message

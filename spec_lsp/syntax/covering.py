@@ -9,8 +9,9 @@ is decided by one, only comes up in ways that there are.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeVar
+
+from spec_lsp.records import dataclass, field
 
 Switch = TypeVar("Switch")
 T = TypeVar("T")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.env_file import file_variables
@@ -88,7 +88,7 @@ class _Part(Part):
             word = json_string(FileSource(self.document, self.base, self.written), *self.span(node))
             if word is not None:
                 self._words[id(node)] = word
-        return super(_Part, self).word(node)
+        return super().word(node)
 
 
 def _of_list(launch: Launch) -> Launch:

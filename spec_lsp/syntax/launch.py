@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.covering import Ways
 from spec_lsp.syntax.word import Place, Word
 

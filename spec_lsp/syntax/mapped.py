@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
+from spec_lsp.records import replace
 from spec_lsp.syntax.launch import Clue, Directive, EmbeddedFile, Launch, Problem, Variant
 from spec_lsp.syntax.word import Fragment, Place, Word
 

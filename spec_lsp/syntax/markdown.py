@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import FENCES, Read
 from spec_lsp.syntax.directives import begins_line, directives_in
 from spec_lsp.syntax.kinds import SUPERVISED

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.python import read_python

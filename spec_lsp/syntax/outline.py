@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
+from spec_lsp.records import fields, is_dataclass
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.lines import LineIndex
 from spec_lsp.syntax.shell import ast
@@ -64,10 +64,10 @@ def _spans(node: Any) -> Iterator[Span]:
     if isinstance(node, tuple):
         for one in node:
             yield from _spans(one)
-    elif dataclasses.is_dataclass(node):
+    elif is_dataclass(node):
         if (start := getattr(node, "start", None)) is not None and not isinstance(node, ast.Script):
             yield start, getattr(node, "end", start)
-        for one in dataclasses.fields(node):
+        for one in fields(node):
             yield from _spans(getattr(node, one.name))
 
 
@@ -94,7 +94,7 @@ def _folds(node: Any) -> Iterator[Span]:
         for one in node:
             yield from _folds(one)
         return
-    if not dataclasses.is_dataclass(node):
+    if not is_dataclass(node):
         return
     if isinstance(node, ast.If):
         ends = [body.end for _, body in node.arms] + [node.end]
@@ -106,5 +106,5 @@ def _folds(node: Any) -> Iterator[Span]:
             yield node.target.start, node.body.end
     elif isinstance(node, (ast.Simple, ast.Assign, ast.Function, ast.Group, ast.For, ast.While, ast.Case)):
         yield node.start, node.end
-    for one in dataclasses.fields(node):
+    for one in fields(node):
         yield from _folds(getattr(node, one.name))

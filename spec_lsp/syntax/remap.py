@@ -6,8 +6,7 @@ moved to where the characters stand. Only the map knows about indentation, escap
 
 from __future__ import annotations
 
-from dataclasses import replace
-
+from spec_lsp.records import replace
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.source import Source

@@ -7,9 +7,9 @@ maps compose: the text of `bash -c "…"` is a word, whose characters stand in t
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
 from typing import Protocol
 
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
 HOLE = "\uf8f0"

@@ -6,11 +6,11 @@ The readers of TOML take whole files only. This one reads up to the cursor and f
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Literal
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass
 
 Keys = tuple[str, ...]
 

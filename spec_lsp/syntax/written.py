@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
 from typing import Protocol
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import BY_KIND
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch

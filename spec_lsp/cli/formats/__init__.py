@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Literal, TextIO
 
 from spec_lsp.cli.report import FileReport, Totals
 from spec_lsp.cli.style import Style
+from spec_lsp.records import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)

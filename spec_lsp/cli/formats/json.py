@@ -5,12 +5,12 @@ Lines and characters count from 0, characters in code points; ends are exclusive
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
 from typing import Any, TextIO
 
 from spec_lsp.cli.formats import Run
 from spec_lsp.cli.printed import json_text
 from spec_lsp.cli.report import FileReport, Location, ReportedFinding, by_rule
+from spec_lsp.records import fields
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
@@ -27,7 +27,8 @@ def _findings(reports: Iterable[FileReport]) -> Iterator[dict[str, Any]]:
 
 
 def _counts(reports: Iterable[FileReport]) -> Iterator[dict[str, Any]]:
-    return map(asdict, by_rule(found for report in reports for found in report.found))
+    counts = by_rule(found for report in reports for found in report.found)
+    return ({f.name: getattr(count, f.name) for f in fields(count)} for count in counts)
 
 
 def as_json(found: ReportedFinding) -> dict[str, Any]:

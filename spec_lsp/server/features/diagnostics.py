@@ -13,12 +13,12 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types
 
+from spec_lsp.records import dataclass
 from spec_lsp.server.features.half_typed import HalfTyped
 from spec_lsp.server.positions import Lines, Range
 from spec_lsp.server.protocol import Written, written

@@ -11,12 +11,12 @@ import logging
 import os
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from lsprotocol import types
 
 from spec_lsp.interruption import Interrupted
+from spec_lsp.records import dataclass
 from spec_lsp.server.features.diagnostics import NOTHING, Report
 from spec_lsp.server.protocol import Written, written
 from spec_lsp.server.uris import name_of

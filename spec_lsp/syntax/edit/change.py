@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.edit.change import WordChange, apply_edits
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place

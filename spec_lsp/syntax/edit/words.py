@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import items, yaml_text
 from spec_lsp.syntax.edit.change import WordChange, apply_edits, flaws

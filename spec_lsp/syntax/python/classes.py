@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.expressions import State

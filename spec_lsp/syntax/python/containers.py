@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import replace
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.values import (
     COMPUTED,

@@ -6,10 +6,10 @@ import ast
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import cache
 
 from spec_lsp.interruption import Exhausted, checkpoint
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import merged, sum_of

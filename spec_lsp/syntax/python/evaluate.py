@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 import json
 import re
-from dataclasses import replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import replace
 from spec_lsp.syntax.python import conditions
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import (

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
 
 from spec_lsp.interruption import Exhausted, checkpoint
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Problem, Program, Variant
 from spec_lsp.syntax.python.parsing import Positions

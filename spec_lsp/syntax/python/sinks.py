@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.shell.commands import typed_entry
 

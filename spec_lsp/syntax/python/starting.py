@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import replace
 from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.launch import Clue, Launch
 from spec_lsp.syntax.python.arguments import Arguments

@@ -5,8 +5,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.python.sinks import ENGINE_NAMES, HELPERS, PARSERS, RUNS
 from spec_lsp.syntax.python.values import SIGN
 

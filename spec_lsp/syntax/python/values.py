@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
 from typing import Any
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.python.ways import ExecutionPath, Turn
 from spec_lsp.syntax.word import MAX_CHARACTERS, MAX_FRAGMENTS, MAX_VIA, TOO_LONG, Fragment, Place, Word, unknown

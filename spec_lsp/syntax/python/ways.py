@@ -8,10 +8,10 @@ through twenty `if` costs twenty small values, and only turns that a launch depe
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.launch import Choice
 from spec_lsp.syntax.word import Place

@@ -6,8 +6,9 @@ place (or in another version of a file) is the same node, read through another `
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
+
+from spec_lsp.records import dataclass
 
 
 @dataclass(slots=True, eq=False)

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.launch import FLAG_PREFIXES, Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, possible
@@ -775,8 +775,11 @@ def _pins(words: Sequence[Word], around: Surroundings) -> Surroundings:
     return around
 
 
+NO_WRAPPER = Surroundings()
+
+
 def container_options(
-    words: Sequence[Word], start: int, around: Surroundings = Surroundings()
+    words: Sequence[Word], start: int, around: Surroundings = NO_WRAPPER
 ) -> tuple[int, Surroundings, Word | None]:
     """The options of `docker run` from `start` on: where they end, what they say, and the entry point they give."""
     i = start

@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Edit, Problem
 from spec_lsp.syntax.shell.ast import Lit, Simple
 from spec_lsp.syntax.source import FileSource, Source, WordSource

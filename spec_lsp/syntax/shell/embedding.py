@@ -6,8 +6,8 @@ The reader of that document makes words of what it holds, each character with it
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem, Syntax
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.builtins import BUILTINS
@@ -42,6 +42,9 @@ class Around:
     read: Callable[[str], str | None] = lambda path: None
 
 
+NOTHING_AROUND = Around()
+
+
 @dataclass(frozen=True, slots=True)
 class CommandResult:
     """What a command starts. `files` are those it writes and `clues` what it tells (a pin), for what runs after it."""
@@ -53,7 +56,7 @@ class CommandResult:
     clues: tuple[Clue, ...] = ()
 
 
-def read_script(document: str, script: Word, around: Around = Around()) -> CommandResult:
+def read_script(document: str, script: Word, around: Around = NOTHING_AROUND) -> CommandResult:
     """The launches of a script that `document` holds; unknown parts of the word are unknown to the script."""
     source = embedded(script)
     if len(source.whole) > MAX_CHARACTERS:
@@ -65,7 +68,7 @@ def read_script(document: str, script: Word, around: Around = Around()) -> Comma
 
 
 def read_arguments(
-    document: str, words: Sequence[Word], around: Around = Around(), syntax: Syntax = "yaml-words"
+    document: str, words: Sequence[Word], around: Around = NOTHING_AROUND, syntax: Syntax = "yaml-words"
 ) -> CommandResult:
     """The launches of a command given as its list of arguments, entry point and all; wrappers and shells are looked through.
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
 from spec_lsp.syntax.shell.patterns import affordable, compile_pattern, quote

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import replace
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Choice, Clue, EmbeddedFile, Problem, not_read_whole
 from spec_lsp.syntax.shell import ast, commands

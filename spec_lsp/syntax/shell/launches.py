@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
 from spec_lsp.syntax.shell import ast, commands

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import chain
 from typing import Any, TypeVar
 
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.covering import Ways
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.expand import ALWAYS_SET, FROM_COMMAND_LINE, Expander

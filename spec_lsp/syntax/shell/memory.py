@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.shell.launches import Told
 from spec_lsp.syntax.shell.values import Fork, Point

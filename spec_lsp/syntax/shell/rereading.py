@@ -8,10 +8,10 @@ are anchored (see `standing`), so what an edit moves is the very same.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS, Answer
 from spec_lsp.syntax.shell.memory import Memory, same

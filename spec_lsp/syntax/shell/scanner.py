@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass, field
 from typing import NoReturn
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.shell.ast import Redirect
 
 BLANKS = expression(r"(?:[ \t]+|\\\r?\n)+")

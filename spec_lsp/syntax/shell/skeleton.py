@@ -25,11 +25,11 @@ far as it goes: quotes end with their line, and a compound command that has no e
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import Any
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.scanner import Heredoc, ShellSyntaxError
 from spec_lsp.syntax.shell.words import MAX_DEPTH, WordParser, closing_bracket, word_of

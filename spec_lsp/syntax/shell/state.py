@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.source import Source
 

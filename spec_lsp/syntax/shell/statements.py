@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.questions import assigned_names
 from spec_lsp.syntax.shell.scanner import NestedTooDeep, ShellSyntaxError

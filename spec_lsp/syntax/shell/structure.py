@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point
 
+from spec_lsp.records import replace
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.scanner import ShellSyntaxError
 

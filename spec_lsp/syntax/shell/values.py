@@ -12,11 +12,11 @@ twenty switches cost twenty small values; and a launch is looked at in rows that
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Union
 
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.word import Fragment, Place, Word
 

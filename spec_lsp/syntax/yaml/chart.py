@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.word import Fragment, Word
 from spec_lsp.syntax.yaml.entries import BOOL, value_word
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_null, is_scalar, items, root_of

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.env_file import file_variables
 from spec_lsp.syntax.launch import Choice, Clue, Document, EmbeddedFile, Launch, Problem, Program, Variant
 from spec_lsp.syntax.shell.clues import script_clues

@@ -7,12 +7,12 @@ says what is written where, and what PyYAML makes of it. It never raises: what c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Literal
 
 import yaml
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.source import HOLE, FileSource, Source, embedded
 from spec_lsp.syntax.word import Place, Word
 from spec_lsp.syntax.yaml.scalars import scalar_word

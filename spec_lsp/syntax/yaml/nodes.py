@@ -10,7 +10,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import groupby
 from typing import Any
@@ -19,6 +18,7 @@ import yaml
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.source import HOLE
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.config import behind_properties, nests_too_deep, where_broken, without_line, without_mark

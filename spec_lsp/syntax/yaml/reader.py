@@ -6,13 +6,13 @@ import re
 from bisect import bisect_left
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.covering import fewest

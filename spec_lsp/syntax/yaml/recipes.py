@@ -9,9 +9,9 @@ write `roles.{…}.args`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Choice, Clue, Launch, Program, Variant
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word, hull, unknown

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown

@@ -10,11 +10,11 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import product
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
+from spec_lsp.records import dataclass, field
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.source import HOLE
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import dataclass
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.templates import ELEMENT, FROM_TEMPLATE, Hole
 

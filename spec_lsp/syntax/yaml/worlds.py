@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
+from spec_lsp.records import replace
 from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Launch, Variant
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
