@@ -5,316 +5,313 @@ Codes 1–99. A rule of `catalog.binding` or `syntax` names itself by its `kind`
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import cache, partial
 from importlib import import_module
 
 from spec_lsp.catalog.binding import BindError
-from spec_lsp.resolution.engine import RULES, Rule, Severity, declare
+from spec_lsp.resolution.engine import RULES, Rule, Severity, as_examples, declare, documented
 
 
-def _rule(
-    code: int, name: str, summary: str, explanation: str, topic: str, *, severity: Severity = "error",
-    raises: str = "", sglang: str = "", bad: tuple[str, ...] = (), good: tuple[str, ...] = (),
-) -> Rule:  # fmt: skip
-    return declare(
-        Rule(f"SPC{code:03}", name, summary, explanation, topic, sglang, raises, severity=severity, bad=bad, good=good)
-    )
+def rule(
+    code: str, name: str, *, topic: str, severity: Severity = "error", sglang: str = "", raises: str = "",
+    bad: str | tuple[str, ...] = (), good: str | tuple[str, ...] = (),
+) -> Callable[[str], Rule]:  # fmt: skip
+    """Declare a rule as `Handler.refuses` does; what it is called with is its documentation."""
 
+    def enter(text: str) -> Rule:
+        examples = as_examples(bad), as_examples(good)
+        return declare(
+            Rule(code, name, *documented(text), topic, sglang, raises, False, severity, False, "", "", *examples)
+        )
+
+    return enter
+
+
+_of_argparse = partial(rule, topic="arguments", sglang="server_args.py:prepare_server_args", raises="SystemExit")
+_of_config_file = partial(rule, topic="arguments", raises="ValueError")
+_of_servers = partial(rule, severity="warning")
+
+# fmt: off
 
 # --- argparse ----------------------------------------------------------------------------------------------------------
 
+UNKNOWN_FLAG = _of_argparse("SPC001", "unknown-flag", bad="--max-model-len 4096", good="--context-length 4096")(
+    """The flag does not exist in this release of SGLang.
 
-def _argparse(code: int, name: str, summary: str, explanation: str, bad: str, good: str) -> Rule:
-    return _rule(
-        code, name, summary, explanation, "arguments", raises="SystemExit",
-        sglang="server_args.py:prepare_server_args", bad=(bad,), good=(good,),
-    )  # fmt: skip
+    argparse stops the launch with `unrecognized arguments`. Flags are added, renamed and removed every two weeks; the message names the
+    releases that have the flag, or the flag that was probably meant."""
+)
+AMBIGUOUS_FLAG = _of_argparse("SPC002", "ambiguous-flag", bad="--disable-flashinfer", good="--disable-flashinfer-autotune")(
+    """The abbreviated flag fits several flags.
 
+    argparse accepts an abbreviation only while one flag starts with it. A release that adds a flag with the same beginning makes an
+    abbreviation that worked before an error. Write the flag in full."""
+)
+INVALID_CHOICE = _of_argparse("SPC003", "invalid-choice", bad="--attention-backend flash", good="--attention-backend flashinfer")(
+    """The flag does not accept this value.
 
-def _config(code: int, name: str, summary: str, explanation: str, function: str, bad: str = "", good: str = "") -> Rule:
-    return _rule(
-        code, name, summary, explanation, "arguments", raises="ValueError",
-        sglang=f"server_args_config_parser.py:{function}", bad=(bad,), good=(good,),
-    )  # fmt: skip
+    The flag accepts one of a fixed list of values in this release, and argparse stops the launch at any other."""
+)
+INVALID_VALUE = _of_argparse("SPC004", "invalid-value", bad="--tp-size two", good="--tp-size 2")(
+    """The value cannot be read as the flag's type.
 
+    argparse converts the text (to a whole number, a number, JSON, …) and stops the launch when that fails."""
+)
+MISSING_VALUE = _of_argparse("SPC005", "missing-value", bad="--tp-size", good="--tp-size 2")(
+    """The flag needs a value, and none is given.
 
-UNKNOWN_FLAG = _argparse(
-    1, "unknown-flag", "The flag does not exist in this release of SGLang.",
-    "argparse stops the launch with `unrecognized arguments`. Flags are added, renamed and removed every two weeks; the message names the "
-    "releases that have the flag, or the flag that was probably meant.",
-    "--max-model-len 4096", "--context-length 4096",
-)  # fmt: skip
-AMBIGUOUS_FLAG = _argparse(
-    2, "ambiguous-flag", "The abbreviated flag fits several flags.",
-    "argparse accepts an abbreviation only while one flag starts with it. A release that adds a flag with the same beginning makes an "
-    "abbreviation that worked before an error. Write the flag in full.",
-    "--disable-flashinfer", "--disable-flashinfer-autotune",
-)  # fmt: skip
-INVALID_CHOICE = _argparse(
-    3, "invalid-choice", "The flag does not accept this value.",
-    "The flag accepts one of a fixed list of values in this release, and argparse stops the launch at any other.",
-    "--attention-backend flash", "--attention-backend flashinfer",
-)  # fmt: skip
-INVALID_VALUE = _argparse(
-    4, "invalid-value", "The value cannot be read as the flag's type.",
-    "argparse converts the text (to a whole number, a number, JSON, …) and stops the launch when that fails.",
-    "--tp-size two", "--tp-size 2",
-)  # fmt: skip
-MISSING_VALUE = _argparse(
-    5, "missing-value", "The flag needs a value, and none is given.",
-    "The flag stands at the end of the command or before another flag. argparse stops the launch.",
-    "--tp-size", "--tp-size 2",
-)  # fmt: skip
-UNEXPECTED_VALUE = _argparse(
-    6, "unexpected-value", "The flag is a switch and accepts no value.",
-    "Switches are turned on by their presence alone: `--flag=true` stops the launch.",
-    "--trust-remote-code=true", "--trust-remote-code",
-)  # fmt: skip
-STRAY_ARGUMENT = _argparse(
-    7, "stray-argument", "The word belongs to no flag.",
-    "SGLang accepts no word without a flag but the model of `sglang serve`; argparse stops the launch with `unrecognized arguments`. "
-    "Often it is a value too many, or a flag that lost its dashes.",
-    "--tp-size 2 4", "--tp-size 2",
-)  # fmt: skip
-MISSING_FLAG = _argparse(
-    8, "missing-flag", "A flag that SGLang requires is not given.",
-    "SGLang cannot start without it.",
-    "model=none -- --tp-size 2", "--model-path {models}/llama-3.1-8b",
-)  # fmt: skip
-CONFIG_MISSING = _config(
-    9, "config-file-missing", "The --config file is not there, or is not named as SGLang expects.",
-    "SGLang reads the file before anything else: it must exist and end in .yaml or .yml.",
-    "_validate_yaml_file", "--config missing.yaml", "--tp-size 2",
-)  # fmt: skip
-CONFIG_TWICE = _config(
-    10, "config-given-twice", "`--config` is given twice.",
-    "SGLang accepts one file and stops at a second one. Merge the files.",
-    "_extract_config_file_path", "--config a.yaml --config b.yaml", "--tp-size 2",
-)  # fmt: skip
-CONFIG_NOT_A_MAPPING = _config(
-    11, "config-not-a-mapping", "The --config file does not hold one mapping of flags to values.",
-    "SGLang accepts a YAML file whose top level is a mapping: `tp-size: 2`, one line a flag. It stops at a list, at an empty file, and at "
-    "YAML that cannot be read.",
-    "_parse_yaml_config",
-)  # fmt: skip
-CONFIG_KEY = _config(
-    14, "config-key-not-taken", "The flag cannot be given in a --config file.",
-    "SGLang turns keys into flags by what kind of flag they are, and stops at kinds that it cannot convert, such as deprecated flags. "
-    "Give it on the command line.",
-    "_convert_config_to_args",
-)  # fmt: skip
-REMOVED_FLAG = _rule(
-    12, "removed-flag", "The flag was removed, and SGLang refuses to start with it.",
-    "SGLang still recognizes the flag, but refuses to start with it, so that no launch silently loses what the flag did.",
-    "arguments", raises="ValueError", sglang="server_args.py:__call__",
-)  # fmt: skip
-CONFIG_IGNORED = _rule(
-    13, "config-ignored", "SGLang silently ignores this spelling of --config.",
-    "SGLang looks for the exact word `--config`, followed by the file. `--config=x.yaml` and an abbreviation are taken by argparse and "
-    "then forgotten: the launch starts without a single value of the file.",
-    "arguments", severity="warning",
-)  # fmt: skip
+    The flag stands at the end of the command or before another flag. argparse stops the launch."""
+)
+UNEXPECTED_VALUE = _of_argparse("SPC006", "unexpected-value", bad="--trust-remote-code=true", good="--trust-remote-code")(
+    """The flag is a switch and accepts no value.
+
+    Switches are turned on by their presence alone: `--flag=true` stops the launch."""
+)
+STRAY_ARGUMENT = _of_argparse("SPC007", "stray-argument", bad="--tp-size 2 4", good="--tp-size 2")(
+    """The word belongs to no flag.
+
+    SGLang accepts no word without a flag but the model of `sglang serve`; argparse stops the launch with `unrecognized arguments`. Often
+    it is a value too many, or a flag that lost its dashes."""
+)
+MISSING_FLAG = _of_argparse("SPC008", "missing-flag", bad="model=none -- --tp-size 2", good="--model-path {models}/llama-3.1-8b")(
+    """A flag that SGLang requires is not given.
+
+    SGLang cannot start without it."""
+)
+CONFIG_MISSING = _of_config_file("SPC009", "config-file-missing",
+    sglang="server_args_config_parser.py:_validate_yaml_file", bad="--config missing.yaml", good="--tp-size 2")(
+    """The --config file is not there, or is not named as SGLang expects.
+
+    SGLang reads the file before anything else: it must exist and end in .yaml or .yml."""
+)
+CONFIG_TWICE = _of_config_file("SPC010", "config-given-twice",
+    sglang="server_args_config_parser.py:_extract_config_file_path", bad="--config a.yaml --config b.yaml", good="--tp-size 2")(
+    """`--config` is given twice.
+
+    SGLang accepts one file and stops at a second one. Merge the files."""
+)
+CONFIG_NOT_A_MAPPING = _of_config_file("SPC011", "config-not-a-mapping", sglang="server_args_config_parser.py:_parse_yaml_config")(
+    """The --config file does not hold one mapping of flags to values.
+
+    SGLang accepts a YAML file whose top level is a mapping: `tp-size: 2`, one line a flag. It stops at a list, at an empty file, and at
+    YAML that cannot be read."""
+)
+CONFIG_KEY = _of_config_file("SPC014", "config-key-not-taken", sglang="server_args_config_parser.py:_convert_config_to_args")(
+    """The flag cannot be given in a --config file.
+
+    SGLang turns keys into flags by what kind of flag they are, and stops at kinds that it cannot convert, such as deprecated flags. Give
+    it on the command line."""
+)
+REMOVED_FLAG = rule("SPC012", "removed-flag", topic="arguments", sglang="server_args.py:__call__", raises="ValueError")(
+    """The flag was removed, and SGLang refuses to start with it.
+
+    SGLang still recognizes the flag, but refuses to start with it, so that no launch silently loses what the flag did."""
+)
+CONFIG_IGNORED = rule("SPC013", "config-ignored", topic="arguments", severity="warning")(
+    """SGLang silently ignores this spelling of --config.
+
+    SGLang looks for the exact word `--config`, followed by the file. `--config=x.yaml` and an abbreviation are taken by argparse and
+    then forgotten: the launch starts without a single value of the file."""
+)
 
 # --- what works but is not what it seems -------------------------------------------------------------------------------
 
-REPEATED_FLAG = _rule(
-    20, "repeated-flag", "The flag is given again later with another value.",
-    "argparse keeps the last one, so the earlier value has no effect. A flag on the command line also wins over the same key of "
-    "a `--config` file, which is not reported.",
-    "arguments", severity="warning",
-)  # fmt: skip
-DEPRECATED_FLAG = _rule(
-    21, "deprecated-flag", "The flag still works but has a successor.",
-    "SGLang warns about it at start and will remove it in a later release.",
-    "arguments", severity="hint",
-)  # fmt: skip
-OVERRIDDEN_VALUE = _rule(
-    22, "overridden-value", "SGLang will run with another value than the one typed.",
-    "SGLang changes some values without stopping, and says so, if at all, in one line of a long log. The message gives the value that "
-    "will really be used and why.",
-    "arguments", severity="information",
-)  # fmt: skip
-RELEASE_NOT_SHIPPED = _rule(
-    23, "unknown-release", "spec-lsp does not know this release of SGLang.",
-    "The launch is checked against a post-release of the same version where spec-lsp knows one (0.5.8.post1 for 0.5.8), else against the "
-    "nearest older release. "
-    "On a release newer than the newest known one, unknown flags and choices are warnings only.",
-    "spec-lsp", severity="information",
-)  # fmt: skip
+REPEATED_FLAG = rule("SPC020", "repeated-flag", topic="arguments", severity="warning")(
+    """The flag is given again later with another value.
 
-UNREAD_VARIABLE = _rule(
-    24, "unread-variable", "SGLang does not read this environment variable.",
-    "Variables come and go with releases as flags do, but nothing stops a launch that sets one nobody reads: it is silently ignored. The "
-    "message says since when, and what took its place. Variables that the file uses itself are left alone.",
-    "environment", severity="hint",
-)  # fmt: skip
-DEPRECATED_VARIABLE = _rule(
-    25, "deprecated-variable", "The environment variable is deprecated.",
-    "SGLang warns about it at start, or no longer does what it says, and will remove it in a later release.",
-    "environment", severity="hint", sglang="environ.py",
-)  # fmt: skip
-VARIABLE_VALUE = _rule(
-    26, "variable-value", "SGLang cannot read the value of this environment variable.",
-    "A switch accepts 1, true, 0 or false; a number is written in digits. SGLang warns about anything else in its log and goes on as if "
-    "the variable were not set, or were off.",
-    "environment", severity="hint", sglang="environ.py:parse",
-)  # fmt: skip
-MORE_GPUS_THAN_VISIBLE = _rule(
-    27, "more-gpus-than-visible", "The launch needs more GPUs on a node than it is given.",
-    "SGLang starts one process for each of tensor × pipeline parallel ranks (and for each data parallel replica that has GPUs of its own), "
-    "and each takes a GPU. A process whose GPU is not visible dies while it starts.",
-    "parallel", severity="warning",
-)  # fmt: skip
+    argparse keeps the last one, so the earlier value has no effect. A flag on the command line also wins over the same key of a
+    `--config` file, which is not reported."""
+)
+DEPRECATED_FLAG = rule("SPC021", "deprecated-flag", topic="arguments", severity="hint")(
+    """The flag still works but has a successor.
 
-CHANGED_VALUE = _rule(
-    28, "changed-value", "Another release of SGLang resolves another value.",
-    "Told by `spec-lsp check --upgrade` alone: the launch is resolved at its present release and at the one asked for, on the same "
-    "hardware, and this field comes out differently. Give the flag to keep the old value.",
-    "spec-lsp", severity="information",
-)  # fmt: skip
+    SGLang warns about it at start and will remove it in a later release."""
+)
+OVERRIDDEN_VALUE = rule("SPC022", "overridden-value", topic="arguments", severity="information")(
+    """SGLang will run with another value than the one typed.
 
-ABBREVIATED_FLAG = _rule(
-    29, "abbreviated-flag", "SGLang reads the flag as an abbreviation of a much longer one.",
-    "argparse completes any beginning that fits one flag alone. So a flag that is gone, or that never was, may turn on something else "
-    "that begins with the same letters, and a later release may end the launch when a second flag fits. Write the flag in full, or "
-    "remove it.",
-    "arguments", severity="information",
-)  # fmt: skip
+    SGLang changes some values without stopping, and says so, if at all, in one line of a long log. The message gives the value that will
+    really be used and why."""
+)
+RELEASE_NOT_SHIPPED = rule("SPC023", "unknown-release", topic="spec-lsp", severity="information")(
+    """spec-lsp does not know this release of SGLang.
+
+    The launch is checked against a post-release of the same version where spec-lsp knows one (0.5.8.post1 for 0.5.8), else against the
+    nearest older release. On a release newer than the newest known one, unknown flags and choices are warnings only."""
+)
+UNREAD_VARIABLE = rule("SPC024", "unread-variable", topic="environment", severity="hint")(
+    """SGLang does not read this environment variable.
+
+    Variables come and go with releases as flags do, but nothing stops a launch that sets one nobody reads: it is silently ignored. The
+    message says since when, and what took its place. Variables that the file uses itself are left alone."""
+)
+DEPRECATED_VARIABLE = rule("SPC025", "deprecated-variable", topic="environment", severity="hint", sglang="environ.py")(
+    """The environment variable is deprecated.
+
+    SGLang warns about it at start, or no longer does what it says, and will remove it in a later release."""
+)
+VARIABLE_VALUE = rule("SPC026", "variable-value", topic="environment", severity="hint", sglang="environ.py:parse")(
+    """SGLang cannot read the value of this environment variable.
+
+    A switch accepts 1, true, 0 or false; a number is written in digits. SGLang warns about anything else in its log and goes on as if
+    the variable were not set, or were off."""
+)
+MORE_GPUS_THAN_VISIBLE = rule("SPC027", "more-gpus-than-visible", topic="parallel", severity="warning")(
+    """The launch needs more GPUs on a node than it is given.
+
+    SGLang starts one process for each of tensor × pipeline parallel ranks (and for each data parallel replica that has GPUs of its own),
+    and each takes a GPU. A process whose GPU is not visible dies while it starts."""
+)
+CHANGED_VALUE = rule("SPC028", "changed-value", topic="spec-lsp", severity="information")(
+    """Another release of SGLang resolves another value.
+
+    Told by `spec-lsp check --upgrade` alone: the launch is resolved at its present release and at the one asked for, on the same
+    hardware, and this field comes out differently. Give the flag to keep the old value."""
+)
+ABBREVIATED_FLAG = rule("SPC029", "abbreviated-flag", topic="arguments", severity="information")(
+    """SGLang reads the flag as an abbreviation of a much longer one.
+
+    argparse completes any beginning that fits one flag alone. So a flag that is gone, or that never was, may turn on something else that
+    begins with the same letters, and a later release may end the launch when a second flag fits. Write the flag in full, or remove it."""
+)
 
 # --- the shell ---------------------------------------------------------------------------------------------------------
 
-FLAGS_AFTER_COMMENT = _rule(
-    30, "flags-after-comment", "A comment line ends the command; the flags below it are lost.",
-    "A backslash joins the next line to the command, and a `#` there starts a comment that runs to the end of that line, "
-    "where the command ends. Bash then takes the flags below for a command of their own. Move the comment above the command.",
-    "shell", severity="error",
-)  # fmt: skip
-BLANK_AFTER_BACKSLASH = _rule(
-    31, "blank-after-backslash", "A blank after the backslash ends the command; the flags below it are lost.",
-    "Only a backslash that is the last character of its line continues the command. With a space behind it, it is an escaped space: "
-    "the command gets a stray word and ends there.",
-    "shell", severity="error",
-)  # fmt: skip
-EMPTY_LINE_IN_COMMAND = _rule(
-    32, "empty-line-in-command", "An empty line ends the command; the flags below it are lost.",
-    "The backslash joins the empty line to the command, and the command ends at the end of that line.",
-    "shell", severity="error",
-)  # fmt: skip
-MISSING_BACKSLASH = _rule(
-    33, "missing-backslash", "A line without a backslash ends the command; the flags below it are lost.",
-    "Each line of a continued command but the last must end in a backslash.",
-    "shell", severity="error",
-)  # fmt: skip
+FLAGS_AFTER_COMMENT = rule("SPC030", "flags-after-comment", topic="shell")(
+    """A comment line ends the command; the flags below it are lost.
 
-LIST_FOR_A_SHELL = _rule(
-    34, "list-for-a-shell", "What looks like a list of arguments is not valid JSON, so Docker hands it to a shell.",
-    "`CMD` and `ENTRYPOINT` are lists of arguments only where all of it is JSON: each argument in double quotes, commas between them. "
-    "Anything else is a command line for `/bin/sh -c`, and a shell takes the bracket and the first argument for the name of a program.",
-    "shell", severity="error",
-)  # fmt: skip
+    A backslash joins the next line to the command, and a `#` there starts a comment that runs to the end of that line, where the command
+    ends. Bash then takes the flags below for a command of their own. Move the comment above the command."""
+)
+BLANK_AFTER_BACKSLASH = rule("SPC031", "blank-after-backslash", topic="shell")(
+    """A blank after the backslash ends the command; the flags below it are lost.
+
+    Only a backslash that is the last character of its line continues the command. With a space behind it, it is an escaped space: the
+    command gets a stray word and ends there."""
+)
+EMPTY_LINE_IN_COMMAND = rule("SPC032", "empty-line-in-command", topic="shell")(
+    """An empty line ends the command; the flags below it are lost.
+
+    The backslash joins the empty line to the command, and the command ends at the end of that line."""
+)
+MISSING_BACKSLASH = rule("SPC033", "missing-backslash", topic="shell")(
+    """A line without a backslash ends the command; the flags below it are lost.
+
+    Each line of a continued command but the last must end in a backslash."""
+)
+LIST_FOR_A_SHELL = rule("SPC034", "list-for-a-shell", topic="shell")(
+    """What looks like a list of arguments is not valid JSON, so Docker hands it to a shell.
+
+    `CMD` and `ENTRYPOINT` are lists of arguments only where all of it is JSON: each argument in double quotes, commas between them.
+    Anything else is a command line for `/bin/sh -c`, and a shell takes the bracket and the first argument for the name of a program."""
+)
 
 # --- launches that run together ----------------------------------------------------------------------------------------
 
+PAGE_SIZES_DIFFER = _of_servers("SPC050", "page-sizes-differ", topic="disaggregation",
+    sglang="disaggregation/common/conn.py:try_ensure_parallel_info")(
+    """A decode server and its prefill server have different page sizes.
 
-def _together(code: int, name: str, summary: str, explanation: str, topic: str, function: str = "") -> Rule:
-    return _rule(code, name, summary, explanation, topic, severity="warning", sglang=function)
+    The KV cache is sent page by page, so both servers need the same `--page-size`; attention backends may change it, and the resolved
+    sizes count. Since SGLang 0.5.8 the decode server compares them at its first request and refuses."""
+)
+KV_CACHE_DTYPES_DIFFER = _of_servers("SPC051", "kv-cache-dtypes-differ", topic="disaggregation",
+    sglang="disaggregation/common/conn.py:try_ensure_parallel_info")(
+    """A decode server and its prefill server keep the KV cache in different types.
 
+    The KV cache is sent as it lies in memory, so both servers need the same `--kv-cache-dtype`. Since SGLang 0.5.10 the decode server
+    compares them at its first request and refuses."""
+)
+PIPELINE_SIZES_DIFFER = _of_servers("SPC052", "pipeline-sizes-differ", topic="disaggregation",
+    sglang="disaggregation/common/conn.py:_resolve_rank_mapping")(
+    """A decode server has several pipeline stages, but not as many as its prefill server.
 
-PAGE_SIZES_DIFFER = _together(
-    50, "page-sizes-differ", "A decode server and its prefill server have different page sizes.",
-    "The KV cache is sent page by page, so both servers need the same `--page-size`; attention backends may change it, and the resolved "
-    "sizes count. Since SGLang 0.5.8 the decode server compares them at its first request and refuses.",
-    "disaggregation", "disaggregation/common/conn.py:try_ensure_parallel_info",
-)  # fmt: skip
-KV_CACHE_DTYPES_DIFFER = _together(
-    51, "kv-cache-dtypes-differ", "A decode server and its prefill server keep the KV cache in different types.",
-    "The KV cache is sent as it lies in memory, so both servers need the same `--kv-cache-dtype`. Since SGLang 0.5.10 the decode server "
-    "compares them at its first request and refuses.",
-    "disaggregation", "disaggregation/common/conn.py:try_ensure_parallel_info",
-)  # fmt: skip
-PIPELINE_SIZES_DIFFER = _together(
-    52, "pipeline-sizes-differ", "A decode server has several pipeline stages, but not as many as its prefill server.",
-    "A decode server takes the layers of a prefill server stage by stage, or all of them with one stage of its own: its `--pp-size` is 1 "
-    "or the prefill server's.",
-    "disaggregation", "disaggregation/common/conn.py:_resolve_rank_mapping",
-)  # fmt: skip
-TRANSFER_BACKENDS_DIFFER = _together(
-    53, "transfer-backends-differ", "A decode server and its prefill server send the KV cache by different means.",
-    "Each `--disaggregation-transfer-backend` has a protocol of its own; a Mooncake server cannot send to a NIXL one, and requests wait "
-    "until they time out.",
-    "disaggregation", "disaggregation/utils.py:get_kv_class",
-)  # fmt: skip
-DRAFT_MODELS_DIFFER = _together(
-    54, "draft-models-differ", "A decode server and its prefill server draft with different models.",
-    "The prefill server fills the draft's KV cache too and sends it along; the decode server's draft reads it as its own.",
-    "disaggregation", "disaggregation/prefill.py:PrefillBootstrapQueue",
-)  # fmt: skip
-TREE_WIDER_THAN_PREFILLS = _together(
-    55, "tree-wider-than-prefills", "A decode server drafts wider trees than its prefill server.",
-    "The prefill server sends the first candidates along with the prompt's KV cache, as many as its own `--speculative-eagle-topk`; a "
-    "decode server that wants more finds zeros.",
-    "disaggregation", "speculative/eagle_disaggregation.py",
-)  # fmt: skip
-RANKS_DIFFER = _together(
-    56, "ranks-differ", "A rank of a launch on several nodes runs with another value than rank 0.",
-    "All ranks compute in step: each waits for the others in the same collectives. SGLang does not compare what they were given; where "
-    "layouts, sizes, backends or speculation differ it hangs, or fails far from the cause.",
-    "parallel",
-)  # fmt: skip
-RANKS_DO_NOT_MEET = _together(
-    57, "ranks-do-not-meet", "A rank of a launch on several nodes waits at another address than rank 0.",
-    "`--dist-init-addr` is one address for all ranks: that of the node with `--node-rank 0`. Ranks at different addresses wait until "
-    "they time out.",
-    "parallel", "server_args.py:PortArgs.init_new",
-)  # fmt: skip
-MORE_GPUS_TOGETHER = _together(
-    58, "more-gpus-together", "The ranks of one launch need more GPUs together than they are given.",
-    "Ranks of a launch run at the same time. Where several of them run on one node, they share the GPUs that it is given.",
-    "parallel",
-)  # fmt: skip
+    A decode server takes the layers of a prefill server stage by stage, or all of them with one stage of its own: its `--pp-size` is 1
+    or the prefill server's."""
+)
+TRANSFER_BACKENDS_DIFFER = _of_servers("SPC053", "transfer-backends-differ", topic="disaggregation",
+    sglang="disaggregation/utils.py:get_kv_class")(
+    """A decode server and its prefill server send the KV cache by different means.
+
+    Each `--disaggregation-transfer-backend` has a protocol of its own; a Mooncake server cannot send to a NIXL one, and requests wait
+    until they time out."""
+)
+DRAFT_MODELS_DIFFER = _of_servers("SPC054", "draft-models-differ", topic="disaggregation",
+    sglang="disaggregation/prefill.py:PrefillBootstrapQueue")(
+    """A decode server and its prefill server draft with different models.
+
+    The prefill server fills the draft's KV cache too and sends it along; the decode server's draft reads it as its own."""
+)
+TREE_WIDER_THAN_PREFILLS = _of_servers("SPC055", "tree-wider-than-prefills", topic="disaggregation",
+    sglang="speculative/eagle_disaggregation.py")(
+    """A decode server drafts wider trees than its prefill server.
+
+    The prefill server sends the first candidates along with the prompt's KV cache, as many as its own `--speculative-eagle-topk`; a
+    decode server that wants more finds zeros."""
+)
+RANKS_DIFFER = _of_servers("SPC056", "ranks-differ", topic="parallel")(
+    """A rank of a launch on several nodes runs with another value than rank 0.
+
+    All ranks compute in step: each waits for the others in the same collectives. SGLang does not compare what they were given; where
+    layouts, sizes, backends or speculation differ it hangs, or fails far from the cause."""
+)
+RANKS_DO_NOT_MEET = _of_servers("SPC057", "ranks-do-not-meet", topic="parallel", sglang="server_args.py:PortArgs.init_new")(
+    """A rank of a launch on several nodes waits at another address than rank 0.
+
+    `--dist-init-addr` is one address for all ranks: that of the node with `--node-rank 0`. Ranks at different addresses wait until they
+    time out."""
+)
+MORE_GPUS_TOGETHER = _of_servers("SPC058", "more-gpus-together", topic="parallel")(
+    """The ranks of one launch need more GPUs together than they are given.
+
+    Ranks of a launch run at the same time. Where several of them run on one node, they share the GPUs that it is given."""
+)
 
 # --- spec-lsp's own comments -------------------------------------------------------------------------------------------
 
-UNUSED_IGNORE = _rule(
-    40, "unused-ignore", "The ignore comment has no effect.",
-    "The finding it was written for is gone, or the rule's name is misspelt.",
-    "spec-lsp", severity="hint",
-)  # fmt: skip
-UNKNOWN_DIRECTIVE = _rule(
-    41, "unknown-directive", "spec-lsp cannot read this comment.",
-    "Valid comments are `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: ignore-file[rule-name] reason` and "
-    "`# spec-lsp: sglang=0.5.19 gpu=b200`.",
-    "spec-lsp", severity="warning",
-)  # fmt: skip
+UNUSED_IGNORE = rule("SPC040", "unused-ignore", topic="spec-lsp", severity="hint")(
+    """The ignore comment has no effect.
+
+    The finding it was written for is gone, or the rule's name is misspelt."""
+)
+UNKNOWN_DIRECTIVE = rule("SPC041", "unknown-directive", topic="spec-lsp", severity="warning")(
+    """spec-lsp cannot read this comment.
+
+    Valid comments are `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: ignore-file[rule-name] reason` and `# spec-lsp: sglang=0.5.19
+    gpu=b200`."""
+)
 
 # --- what spec-lsp itself could not do ---------------------------------------------------------------------------------
 
-NOT_JUDGED = _rule(
-    42, "not-judged", "spec-lsp could not judge the launch.",
-    "This is a bug in spec-lsp, not a mistake in the launch. Nothing is reported for this launch; everything else is "
-    "checked. `spec-lsp check` exits with 2. Please report what the message names.",
-    "spec-lsp", severity="warning",
-)  # fmt: skip
-NOT_READ_WHOLE = _rule(
-    43, "not-read-whole", "The file was not read completely.",
-    "spec-lsp bounds the work that any file can cost it, so that no file can keep it busy. What lies past a bound is taken as unknown, and "
-    "launches that are started there are not checked. No file that people are known to write meets one.",
-    "spec-lsp", severity="warning",
-)  # fmt: skip
-SETTING_NOT_USED = _rule(
-    44, "setting-not-used", "spec-lsp cannot use this setting.",
-    "The file of settings cannot be read, has a key that spec-lsp does not know, or a value that it cannot use. The wrong part is ignored, "
-    "and everything else applies. A settings file is part of the repository, so it may not name folders outside of it: model folders and "
-    "interpreters elsewhere are named on the command line, or in the editor's settings.",
-    "spec-lsp", severity="warning",
-)  # fmt: skip
-FILE_LEFT_OUT = _rule(
-    45, "file-left-out", "spec-lsp does not read a file that the launch depends on.",
-    "spec-lsp reads the regular files of the workspace and nothing else: the folders that are open in the editor, or what is named on the "
-    "command line with the checkout around it. A file that lies elsewhere, itself or behind a link, is not opened, so that checking a "
-    "repository is as safe as looking at it; what the file sets is unknown.",
-    "spec-lsp", severity="hint",
-)  # fmt: skip
+NOT_JUDGED = rule("SPC042", "not-judged", topic="spec-lsp", severity="warning")(
+    """spec-lsp could not judge the launch.
+
+    This is a bug in spec-lsp, not a mistake in the launch. Nothing is reported for this launch; everything else is checked. `spec-lsp
+    check` exits with 2. Please report what the message names."""
+)
+NOT_READ_WHOLE = rule("SPC043", "not-read-whole", topic="spec-lsp", severity="warning")(
+    """The file was not read completely.
+
+    spec-lsp bounds the work that any file can cost it, so that no file can keep it busy. What lies past a bound is taken as unknown, and
+    launches that are started there are not checked. No file that people are known to write meets one."""
+)
+SETTING_NOT_USED = rule("SPC044", "setting-not-used", topic="spec-lsp", severity="warning")(
+    """spec-lsp cannot use this setting.
+
+    The file of settings cannot be read, has a key that spec-lsp does not know, or a value that it cannot use. The wrong part is ignored,
+    and everything else applies. A settings file is part of the repository, so it may not name folders outside of it: model folders and
+    interpreters elsewhere are named on the command line, or in the editor's settings."""
+)
+FILE_LEFT_OUT = rule("SPC045", "file-left-out", topic="spec-lsp", severity="hint")(
+    """spec-lsp does not read a file that the launch depends on.
+
+    spec-lsp reads the regular files of the workspace and nothing else: the folders that are open in the editor, or what is named on the
+    command line with the checkout around it. A file that lies elsewhere, itself or behind a link, is not opened, so that checking a
+    repository is as safe as looking at it; what the file sets is unknown."""
+)
+
+# fmt: on
 
 _BY_KIND = {
     "unknown-flag": UNKNOWN_FLAG,

@@ -254,7 +254,7 @@ class Handler:
         def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
             rule = Rule(
                 code, name, *_documentation(run), sglang or self.sglang, raises, late, hardware_only=hardware_only,
-                since=since or self.since, until=until or self.until, bad=_examples(bad), good=_examples(good),
+                since=since or self.since, until=until or self.until, bad=as_examples(bad), good=as_examples(good),
                 earlier=earlier or (() if sglang else self.earlier),
             )  # fmt: skip
             return self._enter(run, rule)
@@ -278,7 +278,7 @@ class Handler:
         def enter(run: Callable[[Config], Note | None]) -> Callable[[Config], Note | None]:
             rule = Rule(
                 code, name, *_documentation(run), sglang or self.sglang, severity=severity,
-                since=since or self.since, until=until or self.until, bad=_examples(bad), good=_examples(good),
+                since=since or self.since, until=until or self.until, bad=as_examples(bad), good=as_examples(good),
                 earlier=() if sglang else self.earlier,
             )  # fmt: skip
             return self._enter(run, rule)
@@ -291,12 +291,17 @@ class Handler:
 
 
 def _documentation(run: Callable[..., Any]) -> tuple[str, str, str]:
-    """The summary, the explanation and the topic of a rule: the docstring's first line, the rest, and the module."""
-    summary, _, explanation = (run.__doc__ or "").strip().partition("\n")
-    return summary, _dedent(explanation), _topic(run.__module__)
+    """The summary, the explanation and the topic of a rule."""
+    return *documented(run.__doc__ or ""), _topic(run.__module__)
 
 
-def _examples(given: str | Sequence[str]) -> tuple[str, ...]:
+def documented(text: str) -> tuple[str, str]:
+    """The summary and the explanation in a docstring: its first line, and the rest."""
+    summary, _, explanation = text.strip().partition("\n")
+    return summary, _dedent(explanation)
+
+
+def as_examples(given: str | Sequence[str]) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
 
 
