@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.judge import judge
 from spec_lsp.analysis.merge import MergedFinding, Outcome, Verdict
 from spec_lsp.analysis.messages import message_of
-from spec_lsp.analysis.run import OLDEST_MODELLED, ModelSource, RunResult
+from spec_lsp.analysis.report import LaunchReport, Run
+from spec_lsp.analysis.run import OLDEST_MODELLED, ModelSource, RunResult, run
 from spec_lsp.analysis.worlds import OLDER_WORLDS, newest
-from spec_lsp.catalog.binding import words_from
+from spec_lsp.catalog.binding import Binding, words_from
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import FAMILIES, Hardware
 from spec_lsp.records import dataclass, field
@@ -42,6 +44,7 @@ class Answer:
     resolved: Mapping[str, Any] = field(default_factory=dict)
     main: RunResult | None = None
     worlds: tuple[World, ...] = ()
+    report: LaunchReport | None = None
 
 
 def resolve_argv(
@@ -66,7 +69,19 @@ def resolve_argv(
     ]
     verdict = judge(launch, worlds, models, lambda path: _file(path, files))
     said = tuple(Said(m, message_of(m, launch)) for m in verdict.findings)
-    return Answer(_outcome(verdict, worlds), said, _agreed(verdict), verdict.main, tuple(worlds))
+    report = LaunchReport(
+        lambda: launch, tuple(worlds), partial(_run, launch, verdict.main), verdict, partial(_resolved, launch, models)
+    )
+    return Answer(_outcome(verdict, worlds), said, _agreed(verdict), verdict.main, tuple(worlds), report)
+
+
+def _run(launch: Launch, judged: RunResult) -> Run:
+    return Run(launch.variants[judged.variant], judged.world, judged.binding, judged.resolution)
+
+
+def _resolved(launch: Launch, models: ModelSource, variant: int, world: World, binding: Binding) -> RunResult:
+    """What the words resolve to in a world if they bind like this."""
+    return run(launch, variant, world, models, binding)
 
 
 def _launch(argv: Sequence[str], env: Mapping[str, str], program: Program) -> Launch:

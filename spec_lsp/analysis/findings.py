@@ -7,10 +7,10 @@ from typing import Any
 
 from spec_lsp.analysis.rules import ABBREVIATED_FLAG, DEPRECATED_FLAG, OVERRIDDEN_VALUE, REPEATED_FLAG, rule_of
 from spec_lsp.analysis.run import RunResult
-from spec_lsp.catalog.binding import BindError, Note, Unknown
+from spec_lsp.catalog.binding import BindError, Binding, Note, Unknown
 from spec_lsp.catalog.history import flag_span
 from spec_lsp.records import dataclass
-from spec_lsp.resolution.engine import Change, Refusal, Rule
+from spec_lsp.resolution.engine import Change, Refusal, Resolution, Rule
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def findings_of(judged: RunResult) -> list[RunFinding]:
                 late.add(at)
             found.append(RunFinding(finding.rule, at, finding.said))
         if not judged.refused:
-            found += [RunFinding(OVERRIDDEN_VALUE, said.at, said) for said in overridden(judged)]
+            found += [RunFinding(OVERRIDDEN_VALUE, said.at, said) for said in overridden(binding, judged.resolution)]
     return found
 
 
@@ -85,11 +85,9 @@ def _words_of(error: BindError) -> str:
     return typed or " ".join(w.text or w.known_start for w in error.words) or error.kind
 
 
-def overridden(judged: RunResult) -> list[Refusal]:
+def overridden(binding: Binding, resolution: Resolution) -> list[Refusal]:
     """Typed values that SGLang will replace, each with the reason of the last step that decided the field."""
-    if judged.resolution is None:
-        return []
-    config, settings = judged.resolution.config, judged.binding.settings
+    config, settings = resolution.config, binding.settings
     known = {f: s for f, s in settings.items() if not isinstance(s.value, Unknown) and config.known(f)}
     replaced = [field for field, setting in known.items() if getattr(config, field) != setting.value]
     history = config.history if replaced else {}

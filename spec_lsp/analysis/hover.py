@@ -5,18 +5,16 @@ Plain Markdown over character offsets; the server turns it into the protocol's.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 
 from spec_lsp.analysis import memory
 from spec_lsp.analysis.explained import variable_facts
 from spec_lsp.analysis.hints import any_gpu
 from spec_lsp.analysis.ignores import IGNORE
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.merge import Verdict
-from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Analysis, LaunchReport, Run
+from spec_lsp.analysis.run import without
+from spec_lsp.analysis.wording import as_typed, because, reasons_for, same_value, short, value_shown, world_text
 from spec_lsp.catalog.binding import Setting
 from spec_lsp.catalog.descriptions import describe, describe_value
 from spec_lsp.catalog.history import Span, choice_span, flag_span, replacement, variable_span
@@ -24,7 +22,6 @@ from spec_lsp.catalog.model import SUPPRESS, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import environment, load, nearest, releases
 from spec_lsp.catalog.unknown import Unknown
-from spec_lsp.expressions import expression
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.methods import needed, requirements
 from spec_lsp.records import dataclass, replace
@@ -34,9 +31,6 @@ from spec_lsp.syntax.word import Place, Word
 
 MAX_CHOICES = 24
 """Choices that are listed; of more, none is: completion offers them."""
-
-MAX_COLUMN = 40
-"""Characters of a table's cell beyond which others are not padded to its width."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +111,8 @@ def _of_refused_words(report: LaunchReport, run: Run, offset: int, name: str) ->
         if error.definition is not None and error.place is not None and _holds(error.place, offset, name):
             flag = error.definition
             head, *facts = flag_text(flag, flag.name, run.world.release)
-            refused = f"**Here** `{_short(error.text or error.typed)}`, as typed: SGLang does not accept it."
-            parts = [head, refused, *facts, _world_text(run.world, any_gpu(report))]
+            refused = f"**Here** `{short(error.text or error.typed)}`, as typed: SGLang does not accept it."
+            parts = [head, refused, *facts, world_text(run.world, any_gpu(report))]
             return HoverText("\n\n".join(parts), error.place, flag.name)
     return None
 
@@ -145,7 +139,7 @@ def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> 
         flag = run.binding.catalog.flag(spelling)
         if word is not None and flag is not None:
             return HoverText(
-                "\n\n".join([*flag_text(flag, spelling, run.world.release), _world_text(run.world, any_gpu(report))]),
+                "\n\n".join([*flag_text(flag, spelling, run.world.release), world_text(run.world, any_gpu(report))]),
                 word.place,
                 flag.name,
             )
@@ -189,7 +183,7 @@ def _setting_text(
     facts = [] if about_value else list(_facts(flag, shown.spelling))
     if facts:
         parts.append(_fact_list(facts))
-    parts.append(_world_text(run.world, any_gpu(report)))
+    parts.append(world_text(run.world, any_gpu(report)))
     return "\n\n".join(parts)
 
 
@@ -232,9 +226,9 @@ def _deprecated_text(name: str, release: Release) -> str:
 def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
     """What there is to say of a flag beside what it does: its choices are all told or not at all."""
     if flag.default != SUPPRESS and flag.takes_value:
-        yield "default", _value(flag.default)
+        yield "default", value_shown(flag.default)
     if flag.choices and len(flag.choices) <= MAX_CHOICES:
-        yield "choices", ", ".join(_value(c) for c in flag.choices)
+        yield "choices", ", ".join(value_shown(c) for c in flag.choices)
     span = flag_span(spelling) or flag_span(flag.name)
     if span is not None and (when := in_words(span)):
         yield "releases", when
@@ -281,7 +275,7 @@ def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[s
         yield "SGLang does not accept these arguments, so nothing is resolved."
         return
     config = run.resolution.config
-    typed = _typed(setting)
+    typed = as_typed(setting)
     refusal = next(
         (f.rule for f in run.resolution.findings if f.rule.severity == "error" and f.said.at == setting.field), None
     )
@@ -297,11 +291,11 @@ def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[s
     except AttributeError:
         return
     if isinstance(setting.value, Unknown):
-        yield " ".join((f"**Here** {_value(value)}:", *_reasons(config, setting.field)))
-    elif _same(value, setting.value):
-        yield f"**Here** {_value(value)}, as typed{_model_text(setting, config)}."
+        yield " ".join((f"**Here** {value_shown(value)}:", *reasons_for(config, setting.field)))
+    elif same_value(value, setting.value):
+        yield f"**Here** {value_shown(value)}, as typed{_model_text(setting, config)}."
     else:
-        yield " ".join((f"**Here** {_value(value)} instead of {typed}:", *_reasons(config, setting.field)))
+        yield " ".join((f"**Here** {value_shown(value)} instead of {typed}:", *reasons_for(config, setting.field)))
     if setting.field in MEMORY_FIELDS and (taken := list(memory.lines(config))):
         yield "**Memory** " + " ".join(taken)
 
@@ -313,45 +307,7 @@ def _source_of(setting: Setting, document: Document) -> str:
         return ""
     text = document.text[places[0].start : places[-1].end]
     text = text.partition("=")[2] if places[0] == setting.flag.place else text
-    return f"`{_short(text)}`" if text else ""
-
-
-def _typed(setting: Setting) -> str:
-    """A setting's value as it was typed."""
-    return "unknown" if isinstance(setting.value, Unknown) else _value(setting.value)
-
-
-def _same(value: Any, typed: Any) -> bool:
-    return type(value) is type(typed) and bool(value == typed)
-
-
-def _reasons(config: Config, field: str) -> list[str]:
-    """Why a field has its value, as whole sentences, each once."""
-    return list(dict.fromkeys(sentence(d.step.reason) for d in config.history.get(field, ())))
-
-
-def sentence(reason: str) -> str:
-    """A reason with its full stop."""
-    return reason if reason.endswith((".", "!", "?", "…")) else f"{reason}."
-
-
-def because(lacking: NotKnown, setting: Setting | None = None) -> str:
-    """Why nobody can tell a value, in a sentence: what it depends on at last, not the chain to that."""
-    if setting is not None and isinstance(setting.value, Unknown):
-        return f"Unknown: {sentence(setting.value.reason)}"
-    why = lacking.why or f"depends on {lacking.what}"
-    subject = "What SGLang makes of it" if setting is not None else "It"
-    what = ""
-    while link := _LINK.match(why):
-        what, why = link["what"], why[link.end() :]
-    if not what:
-        return f"{subject} {why}." if why.startswith("depends on ") else f"{subject} is unknown: {sentence(why)}"
-    named = f"`{what.replace('_', '-')}`" if "_" in what else f"the {what}"
-    return f"{subject} depends on {named}: {sentence(why)}"
-
-
-_LINK = expression(r"depends on (?P<what>[^:]+): ")
-"""A link of the chain from a value to what cannot be told at last."""
+    return f"`{short(text)}`" if text else ""
 
 
 def _without_text(setting: Setting, run: Run, report: LaunchReport) -> Iterator[str]:
@@ -361,17 +317,16 @@ def _without_text(setting: Setting, run: Run, report: LaunchReport) -> Iterator[
     variant = next((n for n, v in enumerate(report.launch.variants) if v is run.variant), None)
     if variant is None:
         return
-    settings = {field: one for field, one in run.binding.settings.items() if field != setting.field}
-    judged = report.resolve(variant, run.world, replace(run.binding, settings=settings))
+    judged = report.resolve(variant, run.world, without(setting.field, run.binding))
     config = judged.resolution.config if judged.resolution is not None else None
     if config is None or not config.known(setting.field):
         return
     chosen = getattr(config, setting.field)
-    reasons = _reasons(config, setting.field)
-    if reasons and not _same(chosen, setting.definition.default):
+    reasons = reasons_for(config, setting.field)
+    if reasons and not same_value(chosen, setting.definition.default):
         here = run.resolution.config
-        same = here.known(setting.field) and _same(chosen, getattr(here, setting.field))
-        yield "**Without it** the same." if same else " ".join((f"**Without it** {_value(chosen)}:", *reasons))
+        same = here.known(setting.field) and same_value(chosen, getattr(here, setting.field))
+        yield "**Without it** the same." if same else " ".join((f"**Without it** {value_shown(chosen)}:", *reasons))
 
 
 def _method_text(name: str, release: Release) -> str:
@@ -397,142 +352,6 @@ def _model_text(setting: Setting, config: Config) -> str:
         return f": a {', '.join(config.model.architectures)}"
     except (NotKnown, AttributeError):
         return ": its config.json is not at hand, so what depends on the architecture is left open"
-
-
-def _world_text(world: World, any_gpu: str = "") -> str:
-    """The release and hardware this was worked out for, and who named them; `any_gpu`: what it is judged for where nobody did."""
-    own = f", a build that is nearest to {world.release.stock}" if world.release.local else ""
-    release = f"SGLang {world.release}{own} ({_source(world.release_from, 'the newest: nothing names one')})"
-    if world.hardware is None:
-        return f"*{release}, no GPU*"
-    if any_gpu:
-        return f"*{release} on {any_gpu}: nothing names it. Values are those on {world.hardware.title}.*"
-    return f"*{release} on {world.hardware.title} ({_source(world.hardware_from, 'the only one possible')})*"
-
-
-def _source(where: str, otherwise: str) -> str:
-    return otherwise if where == "not named" else f"from the {where}" if where != "settings" else "from the settings"
-
-
-# --- the whole configuration -------------------------------------------------------------------------------------------
-
-
-def resolved_text(report: LaunchReport) -> str:
-    """The configuration a launch will run with, as Markdown: the verdict, what was typed, and what SGLang decides, each with why."""
-    run = report.main()
-    parts = ["# What SGLang will run", _verdict_text(report, run), _world_text(run.world, any_gpu(report))]
-    if run.resolution is not None:
-        given, decided = typed_rows(run), decided_rows(run)
-        if given:
-            parts += ["## What you typed", _table(("setting", "value", "why"), _folded(given))]
-        if decided:
-            parts += ["## What SGLang decides for this launch", _table(("setting", "value", "why"), _folded(decided))]
-        parts += (
-            f"`{name}`:\n\n```json\n{value[1:-1]}\n```" for name, value, _ in (*given, *decided) if _is_long(value)
-        )
-        parts.append("*What stays at its default is left out; `spec-lsp resolve --all` shows it.*")
-    return "\n\n".join(parts) + "\n"
-
-
-def _verdict_text(report: LaunchReport, run: Run) -> str:
-    """Whether SGLang takes the launch, and what speaks against it."""
-    verdict = report.verdict
-    if verdict is None:
-        return "**This launch could not be judged.**"
-    against = [m for m in verdict.findings if m.severity == "error"]
-    said = [f"- **{m.found.rule.name}**: {message_of(m, report.launch)}" for m in against]
-    if run.resolution is None and not said:
-        said = [f"- {error.message}" for error in run.binding.errors if error.fatal]
-    outcome = VERDICTS[verdict.outcome]
-    if verdict.outcome == "depends":
-        outcome = _by_hardware(verdict) or outcome
-    elif verdict.outcome in ("accepted", "unknown") and against:
-        outcome = "SGLang accepts these arguments, but the server does not start."
-    return "\n\n".join(filter(None, (f"**{outcome}**", "\n".join(said))))
-
-
-def _by_hardware(verdict: Verdict) -> str:
-    """On which hardware SGLang takes a launch; empty where that is not all it depends on."""
-    taken: dict[str, set[bool]] = {}
-    for judged in verdict.runs:
-        taken.setdefault(judged.world.hardware.title if judged.world.hardware else "no GPU", set()).add(
-            not judged.refused
-        )
-    takes, refuses = ([name for name, outcomes in taken.items() if outcomes == {one}] for one in (True, False))
-    if not takes or not refuses or len(takes) + len(refuses) < len(taken):
-        return ""
-    return f"SGLang accepts this launch on {_and(takes)}, not on {_and(refuses)}."
-
-
-def _and(titles: Sequence[str]) -> str:
-    """Hardware by name, without the devices that a family's title lists."""
-    *names, last = (title.partition(" (")[0] for title in titles)
-    return f"{', '.join(names)} and {last}" if names else last
-
-
-VERDICTS = {
-    "accepted": "SGLang accepts this launch.",
-    "refused": "SGLang refuses this launch.",
-    "bad-arguments": "SGLang does not accept these arguments.",
-    "depends": "It depends on the release, the hardware or the branch whether SGLang accepts this launch.",
-    "unknown": "Nothing that is known speaks against this launch.",
-}
-
-
-def resolved_rows(run: Run) -> list[tuple[str, str, str]]:
-    """The settings that were typed, then those that SGLang decides: each with its value and why, in Markdown."""
-    return [*typed_rows(run), *decided_rows(run)]
-
-
-def typed_rows(run: Run) -> list[tuple[str, str, str]]:
-    """The settings that were typed, in that order."""
-    if run.resolution is None:
-        return []
-    known = run.binding.catalog.by_field
-    return [_row(n, s, run.resolution.config) for n, s in run.binding.settings.items() if n in known]
-
-
-def decided_rows(run: Run) -> list[tuple[str, str, str]]:
-    """The settings that nobody typed and that SGLang gives another value than their default, by name."""
-    if run.resolution is None:
-        return []
-    config, known = run.resolution.config, run.binding.catalog.by_field
-    fields = sorted((config.history.keys() & known.keys()) - run.binding.settings.keys())
-    return [_row(name, None, config) for name in fields if not _stays(config, name, known[name])]
-
-
-def _stays(config: Config, name: str, flag: Flag) -> bool:
-    """Whether a field is as if nobody had decided anything: at its default, or off where the default is to decide."""
-    if not config.known(name):
-        return False
-    value = getattr(config, name)
-    return _same(value, flag.default) or (flag.default in (None, SUPPRESS) and value in (None, False, "", [], {}))
-
-
-def _row(name: str, setting: Setting | None, config: Config) -> tuple[str, str, str]:
-    typed = f"As typed: `{_short(setting.spelled)}`." if setting else ""
-    try:
-        value = getattr(config, name)
-    except NotKnown as lacking:
-        shown = _typed(setting) if setting else "not known"
-        return name.replace("_", "-"), shown, because(lacking, setting)
-    if setting and not isinstance(setting.value, Unknown) and not _same(value, setting.value):
-        typed = f"Instead of {_typed(setting)}, which was typed."
-    return name.replace("_", "-"), _value(value), " ".join(filter(None, (typed, *_reasons(config, name))))
-
-
-def _folded(rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """The rows, with what is too long for a cell left to stand below the table."""
-    for name, value, why in rows:
-        yield name, "see below" if _is_long(value) else value, why
-
-
-def _is_long(value: str) -> bool:
-    return len(value) > MAX_CELL and value.startswith("`{")
-
-
-MAX_CELL = 80
-"""Characters of JSON that stand in a table."""
 
 
 # --- environment variables ---------------------------------------------------------------------------------------------
@@ -603,43 +422,6 @@ def rule_text(rule: Rule) -> str:
 def _fact_list(facts: Iterable[tuple[str, str]]) -> str:
     """A list, no table: terminal editors show Markdown's text as it is, and a table without a head is noise there."""
     return "\n".join(f"- {name}: {value}" for name, value in facts)
-
-
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that is one in the text too: the columns but the last are as wide as their widest usual cell."""
-    cells = [tuple(cell.replace("|", "\\|") for cell in row) for row in rows]
-    widths = [
-        max((len(row[column]) for row in (head, *cells) if len(row[column]) <= MAX_COLUMN), default=0)
-        for column in range(len(head) - 1)
-    ]
-
-    def line(row: Sequence[str]) -> str:
-        padded = (cell.ljust(width) for cell, width in zip(row, (*widths, 0), strict=True))
-        return f"| {' | '.join(padded)} |"
-
-    rule = "|" + "|".join("-" * (width + 2) for width in (*widths, 3)) + "|"
-    return "\n".join([line(head), rule, *map(line, cells)])
-
-
-def _value(value: Any) -> str:
-    """A value as a person writes it."""
-    if value is True or value is False:
-        return "on" if value else "off"
-    if value is None:
-        return "unset"
-    if isinstance(value, dict) or (
-        isinstance(value, (list, tuple)) and any(isinstance(v, (dict, list)) for v in value)
-    ):
-        written = json.dumps(value, ensure_ascii=False, default=str).replace("`", "'")
-        return f"`{written}`"
-    if isinstance(value, (list, tuple)):
-        return f"`{_short(' '.join(map(str, value)))}`" if value else "none"
-    return f"`{_short(str(value))}`" if value != "" else "empty"
-
-
-def _short(text: str) -> str:
-    text = " ".join(text.split()).replace("`", "'")
-    return text if len(text) <= 80 else text[:79] + "…"
 
 
 def _listed(names: Sequence[str]) -> str:

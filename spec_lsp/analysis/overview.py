@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from spec_lsp.analysis.hints import assumed
-from spec_lsp.analysis.hover import resolved_rows
 from spec_lsp.analysis.merge import Outcome
 from spec_lsp.analysis.report import LaunchReport
+from spec_lsp.analysis.resolved import decided_rows, typed_rows
 from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place
@@ -26,7 +26,8 @@ class LaunchOverview:
 
 def overview(report: LaunchReport) -> LaunchOverview:
     launch, outcome = report.launch, report.verdict.outcome if report.verdict else "unknown"
-    rows = tuple(resolved_rows(report.main()))
+    run = report.main()
+    rows = tuple((row.name, row.value, " ".join(row.why)) for row in (*typed_rows(run), *decided_rows(run)))
     return LaunchOverview(title(launch), launch.program, launch.place, assumed(report), outcome, rows)
 
 

@@ -152,6 +152,11 @@ _ANY_FIELD = frozenset(("config-missing", "config-not-mapping", "config-twice"))
 """Mistakes for which a whole file of flags is not read."""
 
 
+def without(field: str, binding: Binding) -> Binding:
+    """The binding as if nobody had typed the field."""
+    return replace(binding, settings={name: one for name, one in binding.settings.items() if name != field})
+
+
 def is_open(launch: Launch, binding: Binding) -> bool:
     """Whether more may be given than the document tells: by `"$@"`, by a trainer, or on the command line that names a `--config` file.
 
@@ -258,6 +263,5 @@ class Runner:
 
     def without(self, judged: RunResult, field: str) -> RunResult:
         """The same run without what the launch sets a field to."""
-        settings = {name: setting for name, setting in judged.binding.settings.items() if name != field}
-        binding = replace(judged.binding, settings=settings)
+        binding = without(field, judged.binding)
         return run(self.launch, judged.variant, judged.world, self._models, binding, bare=judged.bare)

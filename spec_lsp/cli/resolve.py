@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,11 @@ from typing import Any
 from spec_lsp.analysis import memory
 from spec_lsp.analysis.argv import Answer, Said, resolve_argv
 from spec_lsp.analysis.inputs import World
+from spec_lsp.analysis.report import LaunchReport, Run
+from spec_lsp.analysis.resolved import Text, causes_of, cells, decided_rows, folded, is_long, rules_of, typed_rows
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.analysis.run import RunResult
+from spec_lsp.analysis.wording import because, value_shown
 from spec_lsp.analysis.worlds import is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, nearest
@@ -34,8 +36,6 @@ from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Config
 from spec_lsp.syntax.launch import Program
 
-WIDEST_VALUE = 28
-"""Characters of a value in the table; `--json` has all of it."""
 _VARIABLE = expression(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 
@@ -53,7 +53,7 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class Told:
     """One field: its value and why it has it. `typed` and `differs` (from the default) decide whether it is shown."""
 
     field: str
@@ -81,11 +81,13 @@ def run(arguments: argparse.Namespace) -> int:
         files=partial(_file, around, document),
         program=asked.program,
     )
-    rows = list(_rows(answer, arguments.all))
     if arguments.json:
-        print(json_text(_as_json(asked, answer, rows), indent=1, default=str), file=in_utf_8(sys.stdout))
+        print(
+            json_text(_as_json(asked, answer, list(_rows(answer, arguments.all))), indent=1, default=str),
+            file=in_utf_8(sys.stdout),
+        )
     else:
-        print("\n".join(_lines(asked, answer, rows, style_for(sys.stdout, arguments.color))))
+        print("\n".join(_lines(asked, answer, arguments.all, style_for(sys.stdout, arguments.color))))
     return FINDINGS if answer.outcome in ("refused", "bad-arguments") else CLEAN
 
 
@@ -158,7 +160,7 @@ def _file(around: Surroundings, document: str, path: str) -> str | None:
 # --- what comes out of it --------------------------------------------------------------------------------------------
 
 
-def _rows(answer: Answer, every: bool) -> Iterator[Row]:
+def _rows(answer: Answer, every: bool) -> Iterator[Told]:
     """The fields of the likeliest run, typed ones first, then what SGLang chose, by name."""
     judged = answer.main
     if judged is None or judged.resolution is None:
@@ -178,7 +180,7 @@ def _defaults(judged: RunResult) -> Mapping[str, Any]:
     return load(nearest(judged.world.release)).defaults
 
 
-def _row(judged: RunResult, answer: Answer, name: str) -> Row:
+def _row(judged: RunResult, answer: Answer, name: str) -> Told:
     assert judged.resolution is not None
     config, defaults = judged.resolution.config, _defaults(judged)
     known = config.known(name)
@@ -186,7 +188,7 @@ def _row(judged: RunResult, answer: Answer, name: str) -> Row:
     why = _why(judged, name)
     typed = name in judged.binding.settings
     differs = known and name in defaults and (value != defaults[name] or type(value) is not type(defaults[name]))
-    return Row(name, value, known, why, typed, differs, not known or name in answer.resolved)
+    return Told(name, value, known, why, typed, differs, not known or name in answer.resolved)
 
 
 def _why(judged: RunResult, name: str) -> tuple[str, ...]:
@@ -199,27 +201,56 @@ def _why(judged: RunResult, name: str) -> tuple[str, ...]:
     try:
         getattr(config, name)
     except NotKnown as lacking:
-        chain.append(f"not known: {lacking.why}")
+        chain.append(because(lacking, setting))
     return tuple(dict.fromkeys(chain))
 
 
-def _lines(asked: Asked, answer: Answer, rows: list[Row], style: Style) -> Iterator[str]:
-    yield from (f"{label:<10}{harmless(text)}" for label, text in _assumed(asked, answer))
-    yield ""
-    for said in answer.findings:
-        yield _finding(said, style)
+def _lines(asked: Asked, answer: Answer, every: bool, style: Style) -> Iterator[str]:
+    """The verdict with what speaks against the launch, what was typed, what SGLang decides; with `every` also the rest."""
+    yield from (_verdict(answer, style), "")
     if answer.findings:
-        yield ""
-    if rows:
-        shown = [[harmless(c) for c in (r.field, _shown(r) + ("" if r.agreed else " *"), _because(r))] for r in rows]
-        yield from table(shown, style, ("field", "value", "why"))
-        yield ""
-        yield from _unknown(answer)
-        if not all(r.agreed for r in rows):
-            yield "* other hardware or releases give another value: name them with --gpu and --sglang"
+        yield from (*(_finding(said, style) for said in answer.findings), "")
+    yield from (f"{label:<10}{harmless(text)}" for label, text in _assumed(asked, answer))
+    if answer.report is not None and answer.report.main().resolution is not None:
+        yield from _tables(answer, answer.report, every, style)
     if config := _config(answer):
-        yield from (line for sentence in memory.lines(config) for line in fold(sentence, width()))
-    yield _verdict(answer, style)
+        for sentence in memory.lines(config):
+            yield from ("", *fold(sentence, width()))
+
+
+def _tables(answer: Answer, report: LaunchReport, every: bool, style: Style) -> Iterator[str]:
+    run, why, text = report.main(), causes_of(report), Text(links=False)
+    rows = typed_rows(run, why), decided_rows(run, why)
+    differing = {r.field for of_kind in rows for r in of_kind} - answer.resolved.keys() if answer.resolved else set()
+    for title, of_kind in zip(("What you typed", "What SGLang decides for this launch"), rows, strict=True):
+        if of_kind:
+            shown = [[harmless(c) for c in _cells(cells(row, run, text), row.field in differing)] for row in of_kind]
+            yield from ("", style.paint(title, "bold"), *table(shown, style, ("setting", "value", "why")))
+    for row in (row for of_kind in rows for row in of_kind if is_long(row.value)):
+        yield from ("", *fold(harmless(f"{row.name}: {_plain(row.value)}"), width()))
+    rest = [row for row in _rows(answer, True) if row.field not in {r.field for of_kind in rows for r in of_kind}]
+    if every:
+        shown = [
+            [harmless(c) for c in (row.field.replace("_", "-"), _plain(value_shown(row.value)))]
+            for row in rest
+            if row.known
+        ]
+        yield from ("", style.paint("What stays at its default", "bold"), *table(shown, style, ("setting", "value")))
+    yield from _unknown(run, rest)
+    if differing:
+        yield from ("", "* other hardware or releases give another value: name them with --gpu and --sglang")
+    if not every:
+        yield from ("", "What stays at its default is left out: --all shows it.")
+
+
+def _cells(cells: tuple[str, str, str], differs: bool) -> Iterator[str]:
+    name, value, why = next(folded([cells]))
+    yield from (name, _plain(value) + (" *" if differs else ""), why)
+
+
+def _plain(value: str) -> str:
+    """A value without its code marks: it stands in a table of its own."""
+    return value[1:-1] if value.startswith("`") and value.endswith("`") else value
 
 
 def _config(answer: Answer) -> Config | None:
@@ -227,41 +258,20 @@ def _config(answer: Answer) -> Config | None:
     return answer.main.resolution.config if answer.main is not None and answer.main.resolution is not None else None
 
 
-def _unknown(answer: Answer) -> Iterator[str]:
-    """What is not known, by reason."""
-    judged = answer.main
-    if judged is None or judged.resolution is None:
-        return
+def _unknown(run: Run, rest: Iterable[Told]) -> Iterator[str]:
+    """What is not known of the fields that stand in no table, by reason."""
+    assert run.resolution is not None
     reasons: dict[str, list[str]] = {}
-    for name in judged.resolution.config.history | dict(_defaults(judged)):
-        if not judged.resolution.config.known(name):
-            root = _why(judged, name)[-1].removeprefix("not known: ").rpartition("depends on ")[2]
-            reasons.setdefault(root, []).append(name)
-    for root, names in sorted(reasons.items()):
-        yield from fold(harmless(f"Not known, for want of {root}: {', '.join(sorted(names))}"), width())
-        yield ""
-
-
-def _because(row: Row) -> str:
-    chain = row.why[1:] if len(row.why) > 1 and row.why[0] == "default" else row.why
-    return "; ".join(c.rstrip(".") for c in chain)
+    for row in rest:
+        if not row.known:
+            reasons.setdefault(row.why[-1], []).append(row.field.replace("_", "-"))
+    for why, names in sorted(reasons.items()):
+        yield from ("", *fold(harmless(f"Not known: {', '.join(sorted(names))}. {why}"), width()))
 
 
 def _finding(said: Said, style: Style) -> str:
     rule, severity = said.merged.found.rule, said.merged.severity
     return headline(severity, f"{rule.name}[{rule.code}]", said.message, style)
-
-
-def _shown(row: Row) -> str:
-    if not row.known:
-        return "?"
-    if isinstance(row.value, bool):
-        return "on" if row.value else "off"
-    if isinstance(row.value, (dict, list, tuple)):
-        text = json.dumps(row.value, default=str)
-    else:
-        text = "-" if row.value is None else str(row.value)
-    return text if len(text) <= WIDEST_VALUE else text[: WIDEST_VALUE - 1] + "…"
 
 
 def _assumed(asked: Asked, answer: Answer) -> Iterator[tuple[str, str]]:
@@ -298,11 +308,12 @@ def _verdict(answer: Answer, style: Style) -> str:
     return style.paint(text, kind)
 
 
-def _as_json(asked: Asked, answer: Answer, rows: list[Row]) -> dict[str, Any]:
+def _as_json(asked: Asked, answer: Answer, rows: list[Told]) -> dict[str, Any]:
     from spec_lsp.cli.batch import finding_as_json
 
     world = answer.main.world if answer.main else None
     refused = answer.outcome in ("refused", "bad-arguments")
+    why = causes_of(answer.report) if answer.report is not None else {}
     return {
         "outcome": answer.outcome,
         "assumed": {
@@ -314,8 +325,17 @@ def _as_json(asked: Asked, answer: Answer, rows: list[Row]) -> dict[str, Any]:
         "findings": [finding_as_json(said, asked.release, refused) for said in answer.findings],
         "memory": _memory(answer),
         "fields": {
-            r.field: {"value": r.value, "known": r.known, "typed": r.typed, "agreed": r.agreed, "why": list(r.why)}
+            r.field: {
+                "value": r.value,
+                "known": r.known,
+                "typed": r.typed,
+                "agreed": r.agreed,
+                "why": list(r.why),
+                "decided_by": list(why.get(r.field, ())),
+                "rules": [rule for rules in rules_of(r.field, answer.report.main()) for rule in rules],
+            }
             for r in rows
+            if answer.report is not None
         },
     }
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from spec_lsp.analysis.inputs import Options, Workspace, World
     from spec_lsp.analysis.navigation import Link, Origin
     from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport
+    from spec_lsp.analysis.resolved import Target
     from spec_lsp.syntax.launch import Edit
 
 
@@ -43,8 +44,8 @@ class Engine(Protocol):
     def hover(self, analysis: Analysis, offset: int, name: str) -> HoverText | None:
         """What is said of the word at an offset."""
 
-    def resolved(self, report: LaunchReport) -> str:
-        """The configuration a launch will run with, as Markdown."""
+    def resolved(self, report: LaunchReport, *, links: bool) -> tuple[str, Sequence[Target]]:
+        """The configuration a launch will run with, as Markdown; in one with links `#n` leads to the n-th of the targets."""
 
     def assumed(self, report: LaunchReport) -> str:
         """The release and hardware that a launch is judged for, in a few words."""
@@ -125,10 +126,11 @@ class RealEngine:
 
         return hover(analysis, offset, name)
 
-    def resolved(self, report: LaunchReport) -> str:
-        from spec_lsp.analysis.hover import resolved_text
+    def resolved(self, report: LaunchReport, *, links: bool) -> tuple[str, Sequence[Target]]:
+        from spec_lsp.analysis.resolved import Text, resolved_text
 
-        return resolved_text(report)
+        text = Text(links=links)
+        return resolved_text(report, text), text.targets
 
     def assumed(self, report: LaunchReport) -> str:
         from spec_lsp.analysis.hints import assumed

@@ -277,11 +277,17 @@ class Protocol(LanguageServerProtocol):
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Generator[Any, Any, Any]:
         """No arguments at all are too few, as one of two is: the client's fault, not the command's."""
-        params.arguments = params.arguments or ()
+        given = params.arguments or ()
+        left_out = [p.default for p in self._parameters(params.command)[len(given) :] if p.default is not p.empty]
+        params.arguments = [*given, *left_out]
         try:
             return (yield from super().lsp_workspace__execute_command(params))
         except JsonRpcInvalidParams as error:
             raise JsonRpcInvalidParams(self._usage(params.command)) from error
+
+    def _parameters(self, command: str) -> list[inspect.Parameter]:
+        found = self.fm.commands.get(command)
+        return list(inspect.signature(found).parameters.values()) if found is not None else []
 
     def _usage(self, command: str) -> str:
         """What to send, for somebody who sent something else."""
@@ -289,9 +295,9 @@ class Protocol(LanguageServerProtocol):
         if command not in commands:
             return f"There is no command `{command}`; there are {', '.join(f'`{name}`' for name in sorted(commands))}."
         expected = [
-            f"`{name}` ({KINDS.get(str(parameter.annotation), 'any value')})"
-            for name, parameter in inspect.signature(commands[command]).parameters.items()
-            if parameter.kind is not inspect.Parameter.VAR_POSITIONAL
+            f"`{parameter.name}` ({KINDS.get(str(parameter.annotation), 'any value')})"
+            for parameter in self._parameters(command)
+            if parameter.kind is not parameter.VAR_POSITIONAL and parameter.default is parameter.empty
         ]
         return f"The command `{command}` expects {' and '.join(expected)}." if expected else f"`{command}` failed."
 

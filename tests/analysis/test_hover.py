@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import json
-import re
 from pathlib import Path
 
 import pytest
 
 from spec_lsp.analysis import analyse, read_document
-from spec_lsp.analysis.faults import unjudged
-from spec_lsp.analysis.hover import HoverText, because, hover, resolved_text, type_of
+from spec_lsp.analysis.hover import HoverText, hover, type_of
 from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.wording import because
 from spec_lsp.catalog import load, releases
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.workspace import DiskWorkspace
@@ -157,76 +155,6 @@ def test_a_key_of_a_config_file() -> None:
     assert "**`--page-size`** · integer\n" in found.markdown
 
 
-def resolved(rest: str, head: str = HEAD) -> str:
-    text = f"{head}{LAUNCH}{rest}\n"
-    return resolved_text(
-        analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace()).launches[0]
-    )
-
-
-def test_the_resolved_configuration() -> None:
-    view = resolved("--page-size 16")
-    title, verdict, typed, decided = (
-        view.index(part)
-        for part in (
-            "# What SGLang will run",
-            "**Nothing that is known speaks against this launch.**",
-            "## What you typed",
-            "## What SGLang decides",
-        )
-    )
-    assert title < verdict < typed < decided
-    row = re.search(r"^\| page-size +\| `16` +\| As typed: `--page-size 16`. \|$", view, re.MULTILINE)
-    assert row is not None
-    assert typed < row.start() < decided
-    row = re.search(r"^\| attention-backend +\| `\w+` +\| [A-Z].*\. \|$", view, re.MULTILINE)
-    assert row is not None
-    assert row.start() > decided
-    assert "enable-tf32-matmul" not in view, "what stays off"
-
-
-def test_long_values_are_json_below_the_table() -> None:
-    view = resolved("--page-size 16")
-    assert re.search(r"^\| cuda-graph-config +\| see below", view, re.MULTILINE)
-    block = re.search(r"^`cuda-graph-config`:\n\n```json\n(.*)\n```$", view, re.MULTILINE)
-    assert block is not None
-    assert json.loads(block[1])["decode"]["backend"] == "full"
-
-
-@pytest.mark.parametrize(
-    ("rest", "head", "verdict"),
-    [
-        ("--attention-backend trtllm_mla", HEAD, "**SGLang refuses this launch.**\n\n- **trtllm-mla-off-blackwell**: "),
-        ("--no-such-flag", HEAD, "**SGLang does not accept these arguments.**\n\n- **unknown-flag**: "),
-        (
-            "--attention-backend trtllm_mha",
-            "# spec-lsp: sglang=0.5.23\n",
-            "**SGLang accepts this launch on Hopper, SM100, SM103 and SM120, not on ",
-        ),
-        (
-            "--attention-backend ascend",
-            HEAD,
-            "**SGLang accepts these arguments, but the server does not start.**\n\n- **",
-        ),
-    ],
-)
-def test_the_view_starts_with_the_verdict(rest: str, head: str, verdict: str) -> None:
-    assert resolved(rest, head).startswith(f"# What SGLang will run\n\n{verdict}")
-
-
-def test_the_table_reads_well_as_text_and_no_hover_has_a_table_without_a_head() -> None:
-    """Terminal editors show Markdown as it is written."""
-    text = f"{HEAD}{LAUNCH}--page-size 16\n"
-    analysis = analyse(read_document("/w/a.sh", text, DiskWorkspace()), Options(), DiskWorkspace())
-    for table in resolved_text(analysis.launches[0]).split("\n\n"):
-        rows = [line for line in table.split("\n") if line.startswith("|")]
-        assert len({row.index("|", 1) for row in rows}) <= 1, "the first column is as wide in every row"
-    for flag in ("--page-size", "--model-path"):
-        found = hover(analysis, text.index(flag), "/w/a.sh")
-        assert found is not None
-        assert "|" not in found.markdown
-
-
 def test_what_a_launch_takes_of_the_memory() -> None:
     launch = "python -m sglang.launch_server --model-p‸ath meta-llama/Llama-3.1-8B-Instruct --tp 2"
     found, _ = at_caret(f"{HEAD}{launch}\n")
@@ -251,11 +179,6 @@ def test_what_a_quantization_method_asks_for() -> None:
     assert "**Runs on** NVIDIA GPUs from SM89 (Ada or Hopper) on, with `float16`" in found.markdown
 
 
-def test_a_launch_that_could_not_be_judged() -> None:
-    document = read_document("/w/a.sh", LAUNCH, DiskWorkspace())
-    assert "**This launch could not be judged.**" in resolved_text(unjudged(document.launches[0]))
-
-
 @pytest.mark.parametrize(
     ("why", "said"),
     [
@@ -266,6 +189,7 @@ def test_a_launch_that_could_not_be_judged() -> None:
         ),
         ("depends on a: depends on tp_size: from the environment", "It depends on `tp-size`: from the environment."),
         ("one: two", "It is unknown: one: two."),
+        ("depends on the random seed: it is drawn", "It depends on the random seed: it is drawn."),
     ],
 )
 def test_why_a_value_is_unknown_is_a_sentence(why: str, said: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -134,9 +135,11 @@ def test_resolve_tells_value_and_reason(run: Run) -> None:
     assert "SGLang    0.5.23  (--sglang)" in ran.out
     assert "hardware  H100  (--gpu)" in ran.out
     rows = {line.split()[0]: line.split()[1:] for line in ran.out.splitlines() if line[:1].islower()}
-    assert rows["page_size"][:2] == ["16", "`--page-size`"]
-    assert rows["attention_backend"][0] == "fa3"
-    assert ran.out.endswith("SGLang accepts this launch.\n")
+    assert rows["page-size"] == ["16", "As", "typed:", "`--page-size", "16`."]
+    assert rows["attention-backend"][0] == "fa3"
+    assert ran.out.startswith("SGLang accepts this launch.\n")
+    assert ran.out.index("What you typed\n") < ran.out.index("What SGLang decides for this launch\n")
+    assert json.loads(re.search(r"^cuda-graph-config: (\{.*?\}\})$", ran.out, re.MULTILINE | re.DOTALL)[1])
 
 
 def test_resolve_as_json(run: Run) -> None:
@@ -146,7 +149,23 @@ def test_resolve_as_json(run: Run) -> None:
     assert told["assumed"] == {"sglang": "0.5.23", "sglang_from": "--sglang", "gpu": "h100", "gpu_from": "--gpu"}
     assert told["fields"]["attention_backend"]["value"] == "fa3"
     assert told["fields"]["attention_backend"]["why"]
+    assert told["fields"]["random_seed"]["why"][-1] == "It depends on the random seed: it is drawn at the start."
     assert len(told["fields"]) > 300
+
+
+def test_resolve_tells_which_words_decide_and_which_rules_speak(run: Run) -> None:
+    words = ("--gpu", "h100", "--", "--model-path", "./llama", "--attention-backend", "trtllm_mha", "--page-size", "8")
+    told = " ".join(run("resolve", "--sglang", "0.5.23", *words).out.split())
+    assert "Follows from `--attention-backend trtllm_mha`. See overridden-value." in told
+    page = json.loads(run("resolve", "--json", "--sglang", "0.5.23", *words).out)["fields"]["page_size"]
+    assert (page["value"], page["decided_by"], page["rules"]) == (64, ["attention_backend"], ["overridden-value"])
+
+
+def test_resolve_lists_the_rest_when_asked(run: Run) -> None:
+    words = ("resolve", "--sglang", "0.5.23", "--gpu", "h100")
+    assert "--all shows it" in run(*words, "--", "--model-path", "./llama").out
+    rest = run(*words, "--all", "--", "--model-path", "./llama").out.partition("What stays at its default\n")[2]
+    assert re.search(r"^tp-size +1$", rest, re.MULTILINE)
 
 
 def test_resolve_says_what_it_assumed(run: Run, folder: Path) -> None:

@@ -190,6 +190,30 @@ function steps.see_resolved()
   vim.cmd.wincmd("p")
 end
 
+-- A link in the line that holds some text leads to a place, or to a page.
+local function follow_link(held)
+  vim.api.nvim_set_current_win(vim.fn.bufwinid("spec-lsp://resolved"))
+  vim.fn.cursor(1, 1)
+  assert(vim.fn.search(held, "cW") > 0, held)
+  type_keys("<CR>")
+end
+
+function steps.links()
+  follow_link([[^| \[speculative-num-steps\](#]])
+  say("led to", wait("the words", function()
+    local line = vim.fn.bufname() ~= "spec-lsp://resolved" and vim.api.nvim_get_current_line()
+    return line and line:sub(vim.fn.col("."))
+  end))
+  follow_link([[\*\*\zs\[]])
+  say("page", wait("the page of the rule", function()
+    for _, window in ipairs(vim.api.nvim_list_wins()) do
+      if vim.api.nvim_win_get_config(window).relative ~= "" then
+        return text(vim.api.nvim_win_get_buf(window))
+      end
+    end
+  end))
+end
+
 function steps.change_and_see()
   cursor_behind("--speculative-num-steps 5")
   type_keys("r4")

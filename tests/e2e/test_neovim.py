@@ -189,14 +189,20 @@ def test_hints_and_the_lens_that_opens_the_configuration(project: Path) -> None:
     said = drive(script, "attach hints lens change_and_see", plugin=True)
     assert any("page" in hint for hint in said["hints"])
     assert "Show: SGLang" in said["lens"]
-    assert re.search(r"\| speculative-num-steps +\| `5` +\|", said["resolved"])
-    assert re.search(r"\| speculative-num-steps +\| `4` +\|", said["updated"])
+    assert re.search(r"\| \[speculative-num-steps\]\(#\d+\) +\| `5` +\|", said["resolved"])
+    assert re.search(r"\| \[speculative-num-steps\]\(#\d+\) +\| `4` +\|", said["updated"])
 
 
 def test_the_resolved_configuration(project: Path) -> None:
     resolved = drive(script_in(project), "attach diagnostics resolved", plugin=True)["resolved"]
-    assert re.search(r"\| speculative-num-steps +\| `5` +\|", resolved)
+    assert re.search(r"\| \[speculative-num-steps\]\(#\d+\) +\| `5` +\|", resolved)
     assert RULE in resolved
+
+
+def test_links_of_the_resolved_configuration(project: Path) -> None:
+    said = drive(script_in(project), "attach diagnostics resolved links", plugin=True)
+    assert said["led to"].startswith("--speculative-num-steps 5")
+    assert said["page"].startswith(f"# {RULE}")
 
 
 def test_one_flaw_in_two_files(project: Path) -> None:

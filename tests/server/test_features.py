@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -402,6 +403,27 @@ async def test_nothing_is_assumed_where_nothing_is_launched(folder: Path) -> Non
     assert await ask_command(ed, "spec-lsp.assumed", ed.uri, 0) is None
     assert await ask_command(ed, "spec-lsp.assumed", "file:///not/open.sh", 0) is None
     assert await ask_command(ed, "spec-lsp.showResolved", ed.uri, 0) is None
+
+
+async def test_links_of_the_resolved_configuration(folder: Path) -> None:
+    ed = await editor(folder)
+    (folder / "serve.yaml").write_text("attention-backend: trtllm_mha\n")
+    ed.open(f"{HEAD}{RUN} --config serve.yaml --page-size 8\n")
+    plain = await ask_command(ed, "spec-lsp.showResolved", ed.uri, 1)
+    view = await ask_command(ed, "spec-lsp.showResolved", ed.uri, 1, True)
+    assert re.findall(r"\w+", re.sub(r"\]\(#\d+\)", "", view["text"])) == re.findall(r"\w+", plain)
+    links = dict(re.findall(r"\[([^]]*)\]\(#(\d+)\)", view["text"]))
+    flag = ed.text.split("\n")[1].index("--page-size")
+    page, backend = (
+        {"uri": uri, "range": where}
+        for uri, where in (
+            (ed.uri, range_(1, flag, 1, flag + len("--page-size 8"))),
+            ((folder / "serve.yaml").as_uri(), range_(0, 0, 0, len("attention-backend: trtllm_mha"))),
+        )
+    )
+    assert view["links"][int(links["page-size"])] == page
+    assert view["links"][int(links["attention-backend"])] == backend
+    assert view["links"][int(links["overridden-value"])] == {"rule": "overridden-value"}
 
 
 async def test_every_choice_is_a_setting(folder: Path) -> None:

@@ -8,8 +8,12 @@ export class MarkdownPanel implements vscode.Disposable {
   private body = "";
   private readonly shown = new vscode.EventEmitter<void>();
 
+  private readonly followed = new vscode.EventEmitter<number>();
+
   /** It is in front, newly or again: whoever knows its text should give it. */
   readonly onDidShow = this.shown.event;
+  /** A link to `#n` was clicked. */
+  readonly onDidFollow = this.followed.event;
 
   constructor(
     private readonly type: string,
@@ -39,6 +43,7 @@ export class MarkdownPanel implements vscode.Disposable {
   dispose(): void {
     this.panel?.dispose();
     this.shown.dispose();
+    this.followed.dispose();
   }
 
   private create(): vscode.WebviewPanel {
@@ -48,7 +53,9 @@ export class MarkdownPanel implements vscode.Disposable {
       enableFindWidget: true,
     });
     // Its page is loaded anew whenever it was hidden, and asks for what it should show then.
-    panel.webview.onDidReceiveMessage(() => panel.webview.postMessage(this.body));
+    panel.webview.onDidReceiveMessage((link: unknown) =>
+      typeof link === "number" ? this.followed.fire(link) : panel.webview.postMessage(this.body),
+    );
     panel.onDidChangeViewState(() => panel.visible && this.shown.fire());
     panel.onDidDispose(() => {
       this.panel = undefined;
@@ -70,8 +77,16 @@ function page(): string {
 <meta http-equiv="Content-Security-Policy" content="${policy}">
 <style nonce="${nonce}">${STYLE}</style>
 <script nonce="${nonce}">
+const editor = acquireVsCodeApi();
 addEventListener("message", (event) => { document.body.innerHTML = event.data; });
-acquireVsCodeApi().postMessage("ready");
+addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[href^='#']");
+  if (!link) return;
+  event.preventDefault();
+  event.stopImmediatePropagation(); // else the window scrolls to a heading of that name
+  editor.postMessage(Number(link.getAttribute("href").slice(1)));
+}, true);
+editor.postMessage("ready");
 </script>
 </head>
 <body></body>

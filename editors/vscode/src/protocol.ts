@@ -1,5 +1,7 @@
 /** What this extension and the server say to each other beyond the language server protocol. */
 
+import type { Range } from "vscode-languageclient/node";
+
 export interface Choice {
   readonly name: string;
 }
@@ -20,6 +22,19 @@ export interface Choices {
   readonly releases: readonly Choice[];
   readonly hardware: readonly Hardware[];
   readonly rules: readonly Rule[];
+}
+
+/** A link of the resolved configuration: a rule by its name, or words of a document; neither where the document is gone. */
+export interface Link {
+  readonly rule?: string;
+  readonly uri?: string;
+  readonly range?: Range;
+}
+
+/** The answer to `spec-lsp.showResolved` with links: in the Markdown, `#n` leads to the n-th of them. */
+export interface Resolved {
+  readonly text: string;
+  readonly links: readonly Link[];
 }
 
 /** Commands of the server. VS Code knows those of a running server too, so ours have other names. */

@@ -10,7 +10,7 @@ import { isFile } from "./files";
 import { fixAll } from "./fixAll";
 import { Missing } from "./missing";
 import { MarkdownPanel } from "./panel";
-import { ASSUMED, CHOICES, type Choices, RULE_PAGE, SHOW_RESOLVED } from "./protocol";
+import { ASSUMED, CHOICES, type Choices, type Link, type Resolved, RULE_PAGE, SHOW_RESOLVED } from "./protocol";
 import { Python } from "./python";
 import { pickRule } from "./rules";
 import { Status } from "./status";
@@ -24,6 +24,7 @@ export class Session {
   private readonly changed = new vscode.EventEmitter<void>();
   private readonly resolved = new MarkdownPanel("spec-lsp.resolved", "Resolved configuration");
   private readonly rule = new MarkdownPanel("spec-lsp.rule", "Rule");
+  private links: readonly Link[] = [];
   private readonly status = new Status();
   private readonly missing: Missing;
   private readonly cursor: Cursor;
@@ -46,6 +47,7 @@ export class Session {
       this.cursor,
       this.cursor.onDidMove(() => this.refresh()),
       this.resolved.onDidShow(() => this.refresh()),
+      this.resolved.onDidFollow((link) => this.follow(this.links[link])),
       python,
       python.onDidChange(() => this.environmentChanged()),
       vscode.workspace.onDidGrantWorkspaceTrust(() => this.environmentChanged()),
@@ -149,9 +151,23 @@ export class Session {
     if (assumed) this.status.show(assumed, this.client.description);
     else this.status.hide();
     if (this.resolved.isOpen) {
-      const text = await this.ask<string>(SHOW_RESOLVED, at.uri, at.line);
-      if (at === this.cursor.at) await this.resolved.update(text ?? NOTHING);
+      const view = await this.ask<Resolved>(SHOW_RESOLVED, at.uri, at.line, true);
+      if (at !== this.cursor.at) return;
+      this.links = view?.links ?? [];
+      await this.resolved.update(view?.text ?? NOTHING);
     }
+  }
+
+  /** A link of the resolved configuration: a rule's page, or words in the editor that shows them. */
+  private async follow(link: Link | undefined): Promise<void> {
+    if (link?.rule) return this.explain(link.rule);
+    if (!link?.uri || !link.range || !this.client) return;
+    const uri = vscode.Uri.parse(link.uri);
+    const shown = vscode.window.visibleTextEditors.find((editor) => editor.document.uri.toString() === uri.toString());
+    await vscode.window.showTextDocument(uri, {
+      viewColumn: shown?.viewColumn ?? vscode.ViewColumn.One,
+      selection: this.client.protocol2CodeConverter.asRange(link.range),
+    });
   }
 
   // --- commands

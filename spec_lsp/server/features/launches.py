@@ -11,6 +11,7 @@ from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, LaunchReport
+    from spec_lsp.analysis.resolved import Target
     from spec_lsp.server.server import Server
 
 SHOW_RESOLVED = "spec-lsp.showResolved"
@@ -58,11 +59,24 @@ def register(ls: Server) -> dict[str, Any]:
         return _nearest(analysis, name, text.lines.span(min(max(line, 0), last))[1]) if text and analysis else None
 
     @ls.command(SHOW_RESOLVED)
-    async def show_resolved(uri: str, line: int) -> str | None:
-        """The configuration of the launch at a line, as Markdown."""
+    async def show_resolved(uri: str, line: int, links: bool = False) -> str | dict[str, Any] | None:
+        """The configuration of the launch at a line, as Markdown. With links it comes as `{text, links}`: in the text `#n` leads to the
+        n-th of the links, which is `{rule}` or `{uri, range}`."""
         await session.ready()
         report = launch_at(uri, line)
-        return session.engine.resolved(report) if report else None
+        if report is None:
+            return None
+        text, targets = session.engine.resolved(report, links=links)
+        return {"text": text, "links": [link(target, name_of(uri)) for target in targets]} if links else text
+
+    def link(target: Target, name: str) -> dict[str, Any]:
+        """A rule by its name, or a place as the client takes it; nothing where the document of that place cannot be read."""
+        if isinstance(target, str):
+            return {"rule": target}
+        read = session.scope(name).workspace.read(name, target.document) if target.document != name else None
+        document = read[0] if read else target.document
+        lines = session.lines(document)
+        return {"uri": session.uri(document), "range": lines.range(target.start, target.end)} if lines else {}
 
     @ls.command(ASSUMED)
     async def assumed(uri: str, line: int) -> dict[str, str] | None:

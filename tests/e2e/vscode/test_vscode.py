@@ -140,6 +140,19 @@ def test_the_lens_opens_the_resolved_configuration(editor: Editor) -> None:
     expect(editor.panel().locator("h1")).to_have_text("What SGLang will run")
 
 
+def test_links_of_the_resolved_configuration(editor: Editor) -> None:
+    editor.put(SCRIPT, "run.sh")
+    editor.command("spec-lsp: Show Resolved Configuration")
+    row = editor.panel().locator("tr", has_text="speculative-num-steps")
+    row.get_by_role("link", name="speculative-num-steps").click()
+    words = "--speculative-num-steps 5"
+    number, line = next((n, line) for n, line in enumerate(SCRIPT.split("\n"), 1) if words in line)
+    at = f"Ln {number}, Col {line.index(words) + len(words) + 1} ({len(words)} selected)"
+    expect(editor.page.locator(".statusbar-item", has_text=at)).to_be_visible()
+    editor.panel().get_by_role("link", name=RULE).first.click()
+    expect(editor.panel().locator("h1")).to_have_text(RULE)
+
+
 def test_a_rule_is_picked_and_explained(editor: Editor) -> None:
     editor.put(SCRIPT, "run.sh")
     expect(editor.squiggle()).to_have_count(1)
