@@ -6,7 +6,5 @@ from hypothesis import HealthCheck, settings
 
 from tests.draws import draws
 
-settings.register_profile(
-    "patient", deadline=None, max_examples=draws(100).max_examples, suppress_health_check=[HealthCheck.too_slow]
-)
+settings.register_profile("patient", draws(100), suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("patient")

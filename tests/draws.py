@@ -1,4 +1,5 @@
-"""How many examples a property is tried on: few in the suite that people run, all of them with `SPEC_LSP_DRAWS=all` (`pytest -m hypothesis`)."""
+"""Which examples a property is tried on: few, and the same ones each time, in the suite that people run; more of them with
+`SPEC_LSP_DRAWS=all`, and others each time with `SPEC_LSP_DRAWS=anew` (both with `pytest -m hypothesis`)."""
 
 from __future__ import annotations
 
@@ -7,11 +8,12 @@ from typing import Any
 
 from hypothesis import settings
 
-ALL = os.environ.get("SPEC_LSP_DRAWS") == "all"
+ASKED = os.environ.get("SPEC_LSP_DRAWS", "")
 SHARE = 5
 """One in so many is tried otherwise."""
 
 
 def draws(examples: int, **others: Any) -> settings:
     """Settings for a property that `examples` examples are enough for. No deadline: machines are busy at times."""
-    return settings(max_examples=examples if ALL else max(examples // SHARE, 5), deadline=None, **others)
+    number = examples if ASKED in ("all", "anew") else max(examples // SHARE, 5)
+    return settings(max_examples=number, derandomize=ASKED != "anew", deadline=None, **others)

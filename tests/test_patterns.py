@@ -101,6 +101,8 @@ def test_any_patterns_mean_what_git_means(
 ) -> None:
     if any(re.search(r"\[[^]]*/|\\\\/", p) for p in patterns):
         return  # a slash in brackets or behind a backslash: git itself takes the one for text and the other for a slash
+    if any(re.search(r"[^/]\*\*+(/|$)", p) for p in patterns):
+        return  # git before 2.41 compares unrelated pointers there: its answer depends on where the texts lie in memory
     folder = tmp_path_factory.mktemp("git")
     subprocess.run(["git", "init", "-q", str(folder)], check=True)
     (folder / ".gitignore").write_text("\n".join(patterns) + "\n")

@@ -6,7 +6,7 @@ import argparse
 import logging
 import sys
 
-from spec_lsp.cli.errors import CLEAN, UsageError
+from spec_lsp.cli.errors import CLEAN, INTERRUPTED, UsageError
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -15,11 +15,10 @@ def run(arguments: argparse.Namespace) -> int:
     from spec_lsp import server
 
     try:
-        return server.run_playground(
+        code = server.run_playground(
             arguments.host, arguments.port, hosts=arguments.allow_host, origins=arguments.allow_origin
         )
     except OSError as error:
         raise UsageError(f"cannot listen on {arguments.host}:{arguments.port}: {error.strerror or error}") from error
-    except KeyboardInterrupt:
-        print(file=sys.stderr)
-        return CLEAN
+    print(file=sys.stderr)
+    return CLEAN if code == INTERRUPTED else code

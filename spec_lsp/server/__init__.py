@@ -9,12 +9,9 @@ a server of its own. A message goes
 from __future__ import annotations
 
 import logging
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from types import FrameType
 from typing import Literal
 
 Transport = Literal["stdio", "tcp", "ws"]
@@ -33,12 +30,13 @@ def run(
     token: str = "",
     find_files: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> int:
-    """Serve; returns the exit code when the client has left, over TCP and WebSocket only with `once`, when the last one has.
+    """Serve; returns the exit code when the client has left, over TCP and WebSocket only with `once`, when the last one has, or at Ctrl-C
+    or SIGTERM (130, 143).
 
     `host` and `port` are where TCP and WebSocket listen (port 0: any free one; which is printed to standard error). `hosts`, `origins`
     and `token` are what a WebSocket's opening request is asked for: see `access.Access`. `find_files`: see `server.Server`.
 
-    Raises OSError when the port cannot be had, ImportError when the package websockets is missing for "ws", KeyboardInterrupt at Ctrl-C.
+    Raises OSError when the port cannot be had, ImportError when the package websockets is missing for "ws".
     """
     _prepare()
     from spec_lsp.server import transports
@@ -55,7 +53,7 @@ def run(
 
 
 def run_playground(host: str, port: int, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> int:
-    """Serve the page to paste a launch into, until Ctrl-C (KeyboardInterrupt). Raises OSError when the port cannot be had."""
+    """Serve the page to paste a launch into, until Ctrl-C (exit code 130). Raises OSError when the port cannot be had."""
     _prepare()
     from spec_lsp.server.access import Access
     from spec_lsp.server.playground import serve_playground
@@ -67,13 +65,6 @@ def run_playground(host: str, port: int, *, hosts: Sequence[str] = (), origins: 
 def _prepare() -> None:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")
     logging.getLogger("pygls").setLevel(logging.WARNING)  # below, it writes every message it handles
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, _interrupt)
     from spec_lsp.server.lean import import_protocol
 
     import_protocol()
-
-
-def _interrupt(_: int, __: FrameType | None) -> None:
-    """At Ctrl-C end at once, whatever is under way: asyncio's own handler waits for the loop."""
-    raise KeyboardInterrupt

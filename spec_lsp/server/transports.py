@@ -9,9 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import sys
 import threading
 from collections.abc import Awaitable, Callable
+from types import FrameType
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from spec_lsp.records import dataclass, field, replace
@@ -72,17 +74,38 @@ class Connection:
             await answered
         self._hang_up(code)
 
-    def left(self) -> None:
-        """The client has gone without a word. Called on the thread that reads, after all it said was put into the inbox."""
-        self.inbox.close(lambda: self._exit(1))
+    def left(self, code: int = 1) -> None:
+        """The client has gone without a word, or we go. Called on the thread that reads, after all it said was put into the inbox, or by a
+        signal."""
+        self.inbox.close(lambda: self._exit(code))
+
+
+def _at_signals(leave: Callable[[int], None]) -> None:
+    """Let Ctrl-C and SIGTERM end the server as a client does that goes, with the exit code that a shell shows; the second one ends the
+    process at once.
+
+    asyncio's own handlers wait for the loop; KeyboardInterrupt, raised wherever the main thread is, leaves tasks that never end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+
+    def at_once(number: int, _: FrameType | None) -> None:
+        os._exit(128 + number)
+
+    def first(number: int, _: FrameType | None) -> None:
+        signal.signal(number, at_once)
+        leave(128 + number)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, first)
 
 
 # --- stdio ------------------------------------------------------------------------------------------------------------
 
 
 def serve_stdio(make: MakeServer) -> int:
-    """Serve one client on standard input and output. Returns the exit code: 0 after `shutdown`, 1 when the client just
-    left."""
+    """Serve one client on standard input and output. Returns the exit code: 0 after `shutdown`, 1 when the client just left, and what a
+    shell shows for a signal."""
     reading, writing = _take_stdio()
     return asyncio.run(_stdio(make, reading, writing))
 
@@ -109,10 +132,11 @@ async def _stdio(make: MakeServer, reading: int, writing: BinaryIO) -> int:
     watching: list[asyncio.Task[None]] = []
     connection = Connection(loop, make, send, end)
     connection.server.wire.on_initialize = watch
+    _at_signals(connection.left)
     threading.Thread(target=_read, args=(reading, connection), daemon=True).start()
     try:
         return await ended
-    finally:  # by Ctrl-C, too, or as the client's process is gone
+    finally:  # as the client's process is gone, too
         connection.server.stop()
 
 
@@ -183,7 +207,7 @@ class Listening:
 
 
 def serve_tcp(make: MakeServer, listening: Listening) -> int:
-    """Listen for clients. Returns only with `once`; raises OSError when the address cannot be had."""
+    """Listen for clients. Returns only with `once` or at a signal; raises OSError when the address cannot be had."""
     return asyncio.run(serve(make, listening, _listen_tcp))
 
 
@@ -205,6 +229,7 @@ async def serve(make: MakeServer, listening: Listening, listen: Callable[[Listen
         except BaseException as error:
             loop.call_soon_threadsafe(door.fail, error)
 
+    _at_signals(door.close)
     threading.Thread(target=network, daemon=True).start()
     return await door.ended
 
@@ -237,8 +262,18 @@ class Door:
     def _leave(self, connection: Connection, code: int) -> None:
         if connection in self._inside:
             self._inside.remove(connection)
-            if self._once and not self._inside and not self.ended.done():
-                self.ended.set_result(code)
+            if self._once and not self._inside:
+                self._end(code)
+
+    def close(self, code: int) -> None:
+        """All have to go. Called by a signal."""
+        for connection in tuple(self._inside):
+            connection.left(code)
+        self._loop.call_soon_threadsafe(self._end, code)
+
+    def _end(self, code: int) -> None:
+        if not self.ended.done():
+            self.ended.set_result(code)
 
     def fail(self, error: BaseException) -> None:
         """Nobody can come in."""

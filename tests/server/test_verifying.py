@@ -191,7 +191,7 @@ async def test_an_interpreter_that_is_none_is_told_once_and_everything_goes_on(f
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="SGLang is asked where processes can be forked")
-@pytest.mark.parametrize("how", ["gone", "exit", "interrupted"])
+@pytest.mark.parametrize("how", ["gone", "exit", "interrupted", "terminated"])
 def test_a_server_that_goes_waits_for_no_sglang(tmp_path: Path, how: str) -> None:
     """Nor does it leave one behind."""
     started, program = tmp_path / "started", tmp_path / "python"
@@ -226,8 +226,8 @@ def test_a_server_that_goes_waits_for_no_sglang(tmp_path: Path, how: str) -> Non
             server.stdin.write(frame(b'{"jsonrpc": "2.0", "method": "exit"}'))
             server.stdin.flush()
         else:
-            server.send_signal(signal.SIGINT)
-        assert server.wait(30) in (1, 130)
+            server.send_signal(signal.SIGINT if how == "interrupted" else signal.SIGTERM)
+        assert server.wait(60) == {"gone": 1, "exit": 1, "interrupted": 130, "terminated": 143}[how]
     until = time.monotonic() + 10
     while runs(asked) and time.monotonic() < until:
         time.sleep(0.05)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -37,6 +38,9 @@ class Verifying:
         """The interpreter for each document that was saved."""
         self._desks: dict[str, Desk] = {}
         self._working: asyncio.Task[None] | None = None
+        self._thread = ThreadPoolExecutor(max_workers=1)
+        self._asking: Future[Any] | None = None
+        """What the thread does."""
 
     def saved(self, name: str) -> None:
         """A document was saved."""
@@ -48,11 +52,12 @@ class Verifying:
             self._working = asyncio.get_running_loop().create_task(self._work())
 
     def end(self) -> None:
-        """The client goes. The thread that may wait for SGLang goes on where its task is cancelled: it is asked once whether one does."""
+        """The client goes. A thread that waits for SGLang goes on when its task is cancelled, by us or with the loop: it learns that SGLang
+        has ended."""
         self._waiting.clear()
-        asks = self._working is not None and not self._working.done()
         if self._working is not None:
             self._working.cancel()
+        asks = self._asking is not None and not self._asking.done()
         desks, self._desks = self._desks, {}
         for desk in desks.values():
             desk.kill() if asks else desk.close()
@@ -93,12 +98,16 @@ class Verifying:
         report, found = analysis.launches[index], []
         for device, own in devices(report):
             sglang = self._desk(python).sglang(device, own)
-            ready = await _in_thread(sglang.ready)
+            ready = await self._in_thread(sglang.ready)
             asked = questions(analysis, index, workspace, ready)
-            answers = await _in_thread(partial(_answers, sglang, asked))
+            answers = await self._in_thread(partial(_answers, sglang, asked))
             answered = verdicts(asked, answers, analysis.document.name, workspace, sglang)
             found += told(analysis, report.launch, answered, workspace)
         return found
+
+    async def _in_thread(self, call: Callable[[], T]) -> T:
+        self._asking = asking = self._thread.submit(call)
+        return await asyncio.wrap_future(asking)
 
     def _desk(self, python: str) -> Desk:
         from spec_lsp.asking.interpreter import interpreter
@@ -114,10 +123,6 @@ def _answers(sglang: SGLang, asked: list[Way]) -> list[Mapping[str, Any]]:
     from spec_lsp.asking.verify import cases
 
     return list(sglang.ask(cases(asked)))
-
-
-async def _in_thread(call: Callable[[], T]) -> T:
-    return await asyncio.get_running_loop().run_in_executor(None, call)
 
 
 def _item(told: Told, text: OpenText) -> dict[str, Any]:
