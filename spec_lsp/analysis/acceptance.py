@@ -28,13 +28,13 @@ MAX_RESOLUTIONS = 400
 """How often a launch is resolved in one search."""
 
 VALUE, COMPANION, REMOVAL = 10.0, 15.0, 60.0
-"""What it costs to give a flag another value, to add a flag, and to take one out."""
+"""The cost of giving a flag another value, of adding a flag, and of removing one."""
 
 PER_REFUSAL = 25.0
-"""What a refusal that is left is expected to cost: as much as a value that only works with another."""
+"""The estimated cost of each remaining refusal: that of a value that needs a companion flag."""
 
 OWN_IDEA = 3.0
-"""What it costs more to try what the refusal does not itself propose."""
+"""The extra cost of a change that the refusal itself does not propose."""
 
 INTENTIONS = frozenset(
     (
@@ -47,22 +47,22 @@ INTENTIONS = frozenset(
         "tp_size",
     )
 )
-"""What a launch is about: no repair takes it out."""
+"""What the launch is meant to do: no repair removes these."""
 
 NAMED = frozenset(("speculative_algorithm", "quantization", "disaggregation_mode"))
-"""Intentions that are names: another name is another intention, not another value."""
+"""Fields whose value is a name: another name means another intention, not another value of the same one."""
 
 ALIKE = (frozenset(("EAGLE", "EAGLE3", "NEXTN")), frozenset(("DFLASH", "DSPARK")))
-"""Speculative algorithms that draft with a model of their own, each made for one of them: the draft tells which was meant."""
+"""Speculative algorithms that need a draft model made for them: the draft model tells which of them was meant."""
 
 WRITERS_CHOICE = frozenset(("weights-above-gpu-memory",))
-"""Rules whose way out is another price: more GPUs, or a model that answers less well."""
+"""Rules whose fix has a price of its own: more GPUs, or a model that answers less well."""
 
 TELLS_WHICH = frozenset(("quantization-against-checkpoint",))
-"""Rules that know which name of an intention is the right one: the checkpoint says it."""
+"""Rules that know which name is right, because the checkpoint says so."""
 
 KEPT = frozenset(("model_path", "tokenizer_path", "speculative_draft_model_path", "served_model_name", "host", "port"))
-"""Fields of which nobody but the writer says what they are."""
+"""Fields whose value only the writer of the launch knows."""
 
 MAX_CHOICES = 30
 MAX_MOVES = 60
@@ -73,7 +73,7 @@ _DROPPED = object()
 
 @dataclass(frozen=True)
 class State:
-    """Fields that are changed (`_DROPPED`: taken out), and environment variables (None: taken out)."""
+    """The changed fields (`_DROPPED`: removed) and environment variables (None: removed)."""
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     env: Mapping[str, str | None] = field(default_factory=dict)
@@ -88,7 +88,7 @@ class State:
 
     @property
     def changes(self) -> tuple[Change, ...]:
-        """The changes one by one, removals last: each can be written for itself."""
+        """The changes one by one, removals last, so that each can be written separately."""
         kept = [Change(set={f: v}) for f, v in self.fields.items() if v is not _DROPPED]
         dropped = [Change(drop=(f,)) for f, v in self.fields.items() if v is _DROPPED]
         env = [Change(set_env={n: v}) if v is not None else Change(drop_env=(n,)) for n, v in self.env.items()]
@@ -155,14 +155,14 @@ class Bench:
         return VALUE + _distance(setting.value, value)
 
     def removed(self, state: State) -> Iterator[str]:
-        """What a state takes out that was typed."""
+        """What was typed and is removed in this state."""
         yield from (name for name, value in state.fields.items() if self._cost_of(name, value) >= REMOVAL)
         yield from (name for name, value in state.env.items() if value is None)
 
     # --- moves
 
     def moves(self, found: RunFinding, *, removals: bool) -> Iterator[tuple[Change, float]]:
-        """Changes that may mend a refusal, each with what it costs beyond its size."""
+        """Changes that may resolve a refusal, each with its cost beyond its size."""
         said = found.said
         assert said is not None
         if found.rule.name in WRITERS_CHOICE:
@@ -183,7 +183,7 @@ class Bench:
                 yield Change(drop=(name,)), OWN_IDEA
 
     def gives_up(self, found: RunFinding) -> bool:
-        """Whether a refusal is only mended by giving up what the launch is about."""
+        """Whether a refusal can only be resolved by giving up what the launch is meant to do."""
         assert found.said is not None
         proposed = found.rule.name not in WRITERS_CHOICE and any(
             self._gives_up(found.rule, c) for c in found.said.candidates
@@ -191,7 +191,7 @@ class Bench:
         return proposed and not any(self.moves(found, removals=True))
 
     def _gives_up(self, rule: Rule, change: Change) -> bool:
-        """Whether a change takes out what a launch is about, or makes it about something else."""
+        """Whether a change removes what the launch is meant to do, or replaces it by something else."""
         if any(name in KEPT or name in INTENTIONS for name in change.drop):
             return True
         intended = {name: value for name, value in change.set.items() if name in INTENTIONS}
@@ -201,7 +201,7 @@ class Bench:
         )
 
     def _alike(self, name: str, value: Any) -> bool:
-        """Whether a name stands for the same intention as the typed one."""
+        """Whether a name means the same intention as the typed one."""
         setting = self.binding.settings.get(name)
         both = {str(setting.value).upper(), str(value).upper()} if setting is not None else set()
         return bool(both) and any(both <= names for names in ALIKE)
@@ -210,7 +210,7 @@ class Bench:
         return bool(change.drop or change.drop_env) or any(v is None or v is False for v in change.set.values())
 
     def _values(self, flag: Flag, setting: Setting | None) -> Sequence[Any]:
-        """Other values of a typed flag, nearest first; those of a companion."""
+        """Other values of a typed flag, nearest first, and values of the flags that it needs."""
         if not flag.takes_value or flag.action == "boolean":
             return () if setting is not None else (True,)
         if flag.nargs is not None or (setting is not None and isinstance(setting.value, Unknown)):
@@ -227,14 +227,14 @@ _PARTS = (0.1, 0.3, 0.5, 0.7, 0.8, 0.9, 1.0, 2.0)
 
 
 def _numbers(flag: Flag) -> tuple[Any, ...]:
-    """Common numbers for a flag of which no common values are known; its default first."""
+    """Common numbers for a flag that has no list of common values, its default first."""
     own = (flag.default,) if isinstance(flag.default, int | float) and not isinstance(flag.default, bool) else ()
     return (*own, *(_WHOLE if flag.type == "int" else _PARTS if flag.type == "float" else ()))
 
 
 def _distance(typed: Any, value: Any) -> float:
-    """How far a value is from what was typed, below what another change costs: in powers of two for numbers. Another name is as far as
-    a number of which a sixteenth is left."""
+    """The distance of a value from the typed one, always less than the cost of another change. For numbers it grows with the power of two
+    between them; another name counts as a number of a sixteenth of the typed one."""
     if isinstance(typed, bool) or isinstance(value, bool) or not isinstance(typed, int | float) or typed <= 0:
         return 1.0
     if not isinstance(value, int | float) or value <= 0:
@@ -255,11 +255,11 @@ class Solution:
 
 
 def least_changes(bench: Bench, most: int = 8, *, dear: bool = False) -> Iterator[Solution]:
-    """States in which SGLang takes the launch, cheapest first, at most so many: all that are as cheap as the first (`as_cheap`), of
-    others only what is met on the way. With `dear` all of these too, for where none of the cheap ones can be written.
+    """The states in which SGLang accepts the launch, cheapest first, up to a limit: all that are as cheap as the first (`as_cheap`), and
+    others that the search met on its way. With `dear` it looks for all of the others too, for when none of the cheap ones can be written.
 
-    None where only the writer knows what is missing, or has to give up what the launch is about. What no setting mends (weights that no
-    such GPU holds) stays.
+    None where only the writer knows what is missing, or where the launch would have to give up what it is meant to do. What no setting can
+    resolve (weights that do not fit on any such GPU) stays.
     """
     start = State()
     refusals = bench.refusals(start)
@@ -299,12 +299,12 @@ def least_changes(bench: Bench, most: int = 8, *, dear: bool = False) -> Iterato
 
 
 def as_cheap(solutions: Sequence[Solution]) -> list[Solution]:
-    """Those that cost no more than the first, as far as costs tell."""
+    """Those that cost no more than the first, as far as costs can be compared."""
     return [s for s in solutions if s.cost <= solutions[0].cost + OWN_IDEA]
 
 
 def likeliest(solutions: Sequence[Solution]) -> Solution | None:
-    """The cheapest; None where as cheap a one takes out something else: nobody knows which of the two was meant."""
+    """The cheapest solution; None where an equally cheap one removes something else, as nobody knows which of the two was meant."""
     if not solutions:
         return None
     cheap = as_cheap(solutions)
@@ -313,7 +313,7 @@ def likeliest(solutions: Sequence[Solution]) -> Solution | None:
 
 
 def _moves(bench: Bench, refusals: Sequence[RunFinding]) -> list[tuple[Change, float]]:
-    """What to try next: for the first refusals first, what they propose before what they do not."""
+    """What to try next: the first refusals first, and what they propose before anything else."""
     found: list[tuple[float, int, Change, float]] = []
     order = count()
     for nth, refusal in enumerate(refusals[:3]):
@@ -323,7 +323,7 @@ def _moves(bench: Bench, refusals: Sequence[RunFinding]) -> list[tuple[Change, f
 
 
 def missing(bench: Bench, state: State, found: RunFinding) -> tuple[str, ...]:
-    """The fields of which only the writer knows the value, any of which would mend a refusal: a path, a certificate, an adapter."""
+    """The fields whose value only the writer knows (a path, a certificate, an adapter), any of which would resolve a refusal."""
     said = found.said
     if said is None:
         return ()
@@ -354,4 +354,4 @@ def _is_free_text(flag: Flag) -> bool:
 
 
 _OF_ITS_WRITER = expression(r"(?:paths?|file|cert|certs|dir|folder|urls?|addr|token_map|extra_config|corpus)$")
-"""Fields whose value lies with whoever writes the launch: a model, a file, an address."""
+"""Fields that only the writer of the launch can fill in: a model, a file, an address."""

@@ -14,11 +14,11 @@ _LAUNCHER = expression(
     r"(?:^|[\s\"'\[=])(?P<path>(?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.(?:sh|bash)|(?:\.{1,2})?/[\w./-]+)(?=[\s\"',\]]|$)"
 )
 _PROGRAMS = expression(r"/s?bin/|/(?:env|tini|dumb-init|python[\d.]*)$")
-"""Paths of programs that hand on what they are given and read no variable of SGLang's."""
+"""Paths of programs that only pass their arguments on and read none of SGLang's variables."""
 
 
 def own_build(document: Document, launch: Launch) -> str:
-    """What names a build of somebody's own, beside its clues: "the SGLang on PYTHONPATH"; empty where nothing does."""
+    """What shows that the launch runs somebody's own build, apart from its clues: "the SGLang on PYTHONPATH"; empty where nothing does."""
     if _is_script(document, launch):
         return "the SGLang whose script is started"
     if any(_names_sources(v.env["PYTHONPATH"].fragments) for v in launch.variants if "PYTHONPATH" in v.env):

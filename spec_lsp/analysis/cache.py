@@ -1,4 +1,4 @@
-"""What is remembered between analyses: verdicts by what their launch reads, and what each document came to last."""
+"""What is kept between analyses: verdicts, by what their launch reads, and the last analysis of each document."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Entry:
-    """A verdict, and the models that it was looked up for."""
+    """A verdict, and the facts of the models that it was reached with."""
 
     verdict: Verdict
     models: Mapping[str, ModelFacts | None]
@@ -31,7 +31,7 @@ class Entry:
 
 @dataclass(slots=True)
 class Judged:
-    """What a launch came to when its document was analysed last. Its places, and those of its diagnostics, are anchored."""
+    """The last analysis of one launch. Its places, and those of its diagnostics, are anchored."""
 
     launch: Launch
     index: int
@@ -43,20 +43,20 @@ class Judged:
     diagnostics: list[Diagnostic]
     sets_variables: bool
     given: tuple[str, ...] = ()
-    """What stands in front of each clue that counts GPUs."""
+    """The text in front of each clue that counts GPUs."""
     gpus: list[Diagnostic] = field(default_factory=list)
-    """What is said of these."""
+    """The diagnostics about the number of GPUs."""
     placed: list[Diagnostic] | None = None
-    """All diagnostics, as they were placed in the text last."""
+    """All diagnostics with their places in the text, as computed last."""
     parts: tuple[int, ...] = ()
-    """The bases of the parts that diagnostics lie in."""
+    """The bases of the anchored parts that diagnostics lie in."""
     begins: tuple[int | None, ...] = ()
-    """Where these began then."""
+    """Where these parts began when `placed` was computed."""
 
 
 @dataclass(slots=True)
 class PreviousAnalysis:
-    """The last analysis of a document: what its launches came to, by the launch, and all that decided it beside these."""
+    """The last analysis of a document: its launches by identity, and everything else that decided their results."""
 
     decided_by: tuple[object, ...]
     directives: Sequence[Directive]
@@ -64,7 +64,7 @@ class PreviousAnalysis:
 
 
 MAX_DOCUMENTS = 64
-"""Documents of which the last analysis is kept."""
+"""Documents whose last analysis is kept."""
 
 
 class Cache:
@@ -75,7 +75,7 @@ class Cache:
         self._entries: OrderedDict[Hashable, Entry] = OrderedDict()
         self._found: OrderedDict[tuple[int, Hashable], tuple[object, object]] = OrderedDict()
         self.kept: dict[str, PreviousAnalysis] = {}
-        """By document: a launch that the reader gives back as the very same object needs no look at what it reads."""
+        """By document. A launch that the reader returns as the very same object is not looked up by what it reads."""
 
     def get(self, key: Hashable) -> Entry | None:
         entry = self._entries.get(key)
@@ -94,7 +94,7 @@ class Cache:
         self.kept.clear()
 
     def found(self, about: object, part: Hashable, find: Callable[[], T]) -> T:
-        """What `find` finds of a part of this very object, looked for once as long as it is remembered."""
+        """The result of `find` for a part of this very object, computed once while it is remembered."""
         key = id(about), part
         known = self._found.get(key)
         if known is None or known[0] is not about:
@@ -111,7 +111,7 @@ class Cache:
 
 
 class MemoizedWorkspace:
-    """A workspace that answers each question once: a document asks the same for each of its launches."""
+    """A workspace that answers each question once: the launches of a document ask the same questions."""
 
     def __init__(self, workspace: Workspace) -> None:
         self.read = once(workspace.read)
@@ -144,7 +144,8 @@ def _variant_key(variant: Variant, configs: ConfigSource) -> Hashable:
 
 
 def _word_key(word: Word) -> Hashable:
-    """The word's text and whether it is written as a key; or its known parts, what is unknown in it, and how many words it may be."""
+    """What identifies a word: its text and whether it is written as a key, or its known parts, what is unknown in it, and how many words it
+    may become."""
     text = word.text
     if text is None:
         return word.splat, word.scalar, tuple((f.text, f.reason) for f in word.fragments)

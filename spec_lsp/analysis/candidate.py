@@ -1,4 +1,4 @@
-"""A way out before it is verified."""
+"""A possible fix before it is verified."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ class Candidate:
     edits: tuple[Edit, ...]
     size: int = 1
     applicability: Applicability | None = None
-    """None: decided by what verification sees."""
+    """None: verification decides."""
     guess: bool = False
-    """Whether nothing says that it was meant: fix-all leaves it."""
+    """Whether this is only a guess at what was meant; fix-all does not apply guesses."""
     drops: bool = False
-    """Whether it takes out or turns off something that was typed."""
+    """Whether it removes or turns off something that was typed."""
     spelling: bool = False
-    """Whether it puts right how a value is written: what SGLang says of the right value it would have said before."""
+    """Whether it only corrects how a value is written: what SGLang says about the corrected value is not the fix's doing."""

@@ -26,10 +26,10 @@ from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, literal
 
 MAX_RESOLUTIONS = 40
-"""How often a launch is resolved for one list of values: somebody is typing."""
+"""How many resolutions one list of values may cost: somebody is typing."""
 
 OTHERS = ("sm100", "mi355")
-"""Families tried where nothing names the hardware and the likeliest cannot run a value."""
+"""Hardware families that are tried where no hardware is named and the likeliest cannot run a value."""
 
 _POWERS = (1, 2, 4, 8, 16)
 SIZES: Mapping[str, Sequence[Any]] = MappingProxyType(
@@ -71,20 +71,20 @@ NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
         "device": ("cuda", "cpu", "xpu", "hpu", "npu", "musa"),
     }
 )
-"""Names that SGLang looks up itself where argparse takes any text."""
+"""Names that SGLang looks up itself although argparse accepts any text."""
 
 SAME_CHOICES: Mapping[str, str] = MappingProxyType({"speculative_draft_attention_backend": "attention_backend"})
-"""Fields of any text that are looked up where another is whose choices argparse knows."""
+"""Fields that accept any text but take their values from the choices of another field."""
 
 METHOD_FIELDS = frozenset({"quantization", "speculative_draft_model_quantization"})
 """Fields whose values are quantization methods."""
 
 NO_NAME = "?"
-"""What no registry of SGLang has: a rule that knows the names says them when it is given this."""
+"""A value that no registry of SGLang contains: a rule that knows the valid names lists them when it is given this."""
 
 
 def values_of(flag: Flag, catalog: Catalog | None = None) -> tuple[Any, ...]:
-    """The choices of a flag (of the field in `catalog` that is looked up where it is), else common values and its default."""
+    """The choices of a flag (of another field in `catalog` where they are taken from that), else common values and its default."""
     if flag.choices:
         return flag.choices
     same = catalog.by_field.get(SAME_CHOICES.get(flag.field, "")) if catalog is not None else None
@@ -101,9 +101,11 @@ def values_of(flag: Flag, catalog: Catalog | None = None) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """What comes of a value: `refused` says why it cannot run (empty if it can), `becomes` what SGLang uses instead (empty if it stands).
+    """What happens with a value: `refused` says why it cannot run (empty if it can), `becomes` what SGLang uses instead (empty if it
+    stays).
 
-    `elsewhere` names hardware that takes it where nothing names the hardware."""
+    `elsewhere` names hardware that accepts it, where the launch names none.
+    """
 
     refused: str = ""
     becomes: str = ""
@@ -112,7 +114,7 @@ class Fit:
 
 @dataclass(slots=True)
 class Trial:
-    """A launch without the value in question, to be resolved with one value after the other."""
+    """A launch without the value in question, to be resolved with one value after another."""
 
     launch: Launch
     variant: int
@@ -124,9 +126,9 @@ class Trial:
     _without: frozenset[str] | None = None
 
     def fits(self, flag: Flag, values: Sequence[Any]) -> Mapping[Any, Fit]:
-        """What comes of each value; nothing is said of those of a field that no rule reads, and where there are too many.
+        """What happens with each value. Nothing is said of values of a field that no rule reads, or when there are too many.
 
-        Rules judge a quantization method by the model's checkpoint; where they do not, the device alone may rule it out.
+        Rules judge a quantization method by the model's checkpoint; where they cannot, only the device can rule it out.
         """
         read = flag.field in read_by_rules(self._release)
         judged = read and flag.nargs is None and len(values) + 1 <= self.left
@@ -137,7 +139,7 @@ class Trial:
 
     @property
     def _checkpoint_known(self) -> bool:
-        """Whether it is known how the model's checkpoint is quantized, without which rules leave its method open."""
+        """Whether the quantization of the model's checkpoint is known; if not, rules cannot judge the method."""
         path = self.binding.settings.get("model_path")
         model = self.models(path.value) if path is not None and isinstance(path.value, str) else None
         if model is None:
@@ -149,7 +151,7 @@ class Trial:
         return True
 
     def _by_device(self, flag: Flag, value: Any, fit: Fit) -> Fit:
-        """A quantization method's fit, refused where no GPU that the launch may run on serves it."""
+        """What happens with a quantization method: refused if no GPU that the launch may run on supports it."""
         gpus = [w.hardware for w in self.worlds if w.hardware is not None]
         if self.world.hardware_from != NOT_NAMED:
             gpus = [self.world.hardware] if self.world.hardware is not None else []
@@ -159,7 +161,7 @@ class Trial:
         return Fit(f"`{flag.name} {value}` {reasons[0]}.")
 
     def named_by_rules(self, flag: Flag) -> tuple[str, ...]:
-        """The values that a rule knows for a flag of any text: those it says when the launch is given none of them."""
+        """The values that a rule lists for a flag that accepts any text, when the launch is given none of them."""
         if flag.type not in (None, "str") or flag.nargs is not None or flag.field not in read_by_rules(self._release):
             return ()
         judged = self._run({**self.binding.settings, flag.field: trial_setting(flag, NO_NAME)}, self.world)
@@ -179,7 +181,7 @@ class Trial:
         return Fit(refusal.said.message, elsewhere=", ".join(self._elsewhere(flag, value)))
 
     def _elsewhere(self, flag: Flag, value: Any) -> Iterator[str]:
-        """The first of some other hardware that takes it."""
+        """The first other hardware that accepts it."""
         for world in self.worlds:
             if world.hardware is None or world.hardware.family not in OTHERS or world == self.world or self.left <= 0:
                 continue
@@ -188,13 +190,13 @@ class Trial:
                 return
 
     def _tried(self, flag: Flag, value: Any, world: World) -> tuple[RunResult, Finding | None]:
-        """The launch with the value, and the first refusal that it brings."""
+        """The launch with the value, and the first refusal that the value causes."""
         known = self._refused_without()
         judged = self._run({**self.binding.settings, flag.field: trial_setting(flag, value)}, world)
         return judged, next((f for f in _refusals(judged) if f.rule.name not in known), None)
 
     def _refused_without(self) -> frozenset[str]:
-        """The rules that refuse the launch without any value, in the likeliest world."""
+        """The rules that refuse the launch in the likeliest world even without a value."""
         if self._without is None:
             judged = self._run(self.binding.settings, self.world)
             self._without = frozenset(f.rule.name for f in _refusals(judged))
@@ -203,13 +205,13 @@ class Trial:
     def _run(self, settings: Mapping[str, Setting], world: World) -> RunResult:
         self.left -= 1
         binding = replace(self.binding, settings=settings)
-        # The value that is tried must not tell for which hardware it is tried.
+        # The value being tried must not itself decide the hardware.
         settled = replace(world, hardware=device_of(Values(self.binding).given.typed, world), hardware_from="tried")
         return run(self.launch, self.variant, settled, self.models, binding, bare=is_open(self.launch, binding))
 
 
 def trial_setting(flag: Flag, value: Any) -> Setting:
-    """A flag as if it were given this value."""
+    """A flag as if it had this value."""
     nowhere = Place("", 0, 0)
     return Setting(flag.field, value, flag.name, literal(flag.name, nowhere), (literal(str(value), nowhere),), flag)
 
@@ -219,7 +221,7 @@ def _refusals(judged: RunResult) -> list[Finding]:
 
 
 def _replaced(judged: RunResult, name: str, value: Any) -> str:
-    """What SGLang will use in place of a typed value; empty where that stands or is not known."""
+    """What SGLang will use instead of a typed value; empty where the value stays or this is unknown."""
     if judged.resolution is None or not judged.resolution.config.known(name):
         return ""
     history = judged.resolution.config.history.get(name, ())
@@ -232,14 +234,14 @@ def _replaced(judged: RunResult, name: str, value: Any) -> str:
 
 @functools.lru_cache(maxsize=4)
 def read_by_rules(release: Release) -> frozenset[str]:
-    """The fields of a shipped release that the code of some rule reads: seen in the names its functions use, helpers included."""
+    """The fields of a shipped release that some rule reads, found in the names that its functions and their helpers use."""
     fields = load(release).by_field.keys()
     steps = (step for handler in handlers_of(release) for step in handler.steps if step.rule is not None)
     return frozenset(name for step in steps for name in _names_used(step.run, HELPERS) & fields)
 
 
 HELPERS = 3
-"""How deep functions that a rule calls are looked into."""
+"""How many levels of helpers below a rule are looked into."""
 
 
 def _names_used(function: Any, depth: int) -> set[str]:

@@ -1,4 +1,4 @@
-"""Which of the settings that somebody typed decide a value: those without which it would be another."""
+"""Which of the typed settings decide a value: those without which the value would differ."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ Resolve = Callable[[Binding], RunResult]
 """What a variant resolves to in its world if its words bind like this."""
 
 MAX_SETTINGS = 64
-"""Settings of a launch beyond which nobody is told what decides what: each costs a resolution."""
+"""The most settings for which causes are looked for: each costs one resolution."""
 
 
 def causes(binding: Binding, config: Config, resolve: Resolve) -> Mapping[str, tuple[str, ...]]:
-    """By field, the typed fields that decide its value, in the order in which they were typed; a field's own is no cause of it, and
-    neither is one without which nobody can tell."""
+    """By field, the typed fields that decide its value, in the order in which they were typed. A field is no cause of itself, and neither
+    is one whose removal makes the value unknown."""
     found: dict[str, list[str]] = {}
     fields = config.history.keys() | binding.settings.keys()
     optional = [name for name, setting in binding.settings.items() if not setting.definition.required]

@@ -34,7 +34,7 @@ from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.standing import Launches
 
 STEPS_OF_A_LAUNCH = 10
-"""What looking at a launch costs that was judged before."""
+"""The cost of reusing the result of a launch that was judged before."""
 
 
 def analyse(
@@ -73,7 +73,7 @@ def analyse(
 
 
 class _Looked:
-    """The launches of a document as they are looked at, each that is the same as in the last analysis only glanced at.
+    """The launches of a document as they are analysed; those that have not changed since the last analysis keep their results.
 
     Works with anchored places where the document has them (see `syntax.standing`).
     """
@@ -122,7 +122,7 @@ class _Looked:
                 self.diagnostics += self.said(one, index)
             except Exhausted:
                 raise
-            except Exception as error:  # a fault of ours: it costs this launch, and nothing else
+            except Exception as error:  # a fault of ours must not affect other launches
                 self.faults.append(told(error))
                 self.diagnostics.append(fault_of(error, self.document.launches[index], index))
                 self.judged.append(None)
@@ -136,7 +136,7 @@ class _Looked:
         self.cache.keep(self.document.name, PreviousAnalysis(decided_by, self.directives, kept))
 
     def at(self, launch: Launch, index: int, last: Judged | None, *, directed: bool) -> Judged:
-        """What a launch comes to; what it came to last time, where nothing that decides it is another. `directed`: the directives are the
+        """The result for a launch: that of the last analysis if nothing that decides it has changed. `directed`: the directives are the
         same."""
         if last is None or last.launch is not launch or (self.ask_older and last.verdict.older_unasked):
             return self.anew(launch, index, self.assume(launch, index))
@@ -166,7 +166,8 @@ class _Looked:
         return Judged(launch, index, read, named_by(launch), assumed, verdict, found, sets_variables(launch))
 
     def said(self, one: Judged, index: int) -> list[Diagnostic]:
-        """All that is said of a launch, with places in the text: also of its variables and GPUs, which depends on the text around."""
+        """All diagnostics of a launch with places in the text, including those about variables and GPUs, which depend on the surrounding
+        text."""
         given = tuple(map(self.before, one.assumed.clues.counts))
         if one.placed is None or given != one.given:
             bind = partial(bind_variant, one.launch, release=one.verdict.main.world.release, configs=self.configs)
@@ -181,7 +182,7 @@ class _Looked:
         return [*one.placed, *variables_of(self.document, self.document.launches[index], index, one.assumed)]
 
     def place(self, one: Judged) -> None:
-        """Gives the diagnostics of a launch their places in the text: the ones of last time, where nothing moved."""
+        """Give the diagnostics of a launch their places in the text; they stay as they were if nothing moved."""
         if self.standing is None:
             one.placed = [*one.diagnostics, *one.gpus]
             return
@@ -214,12 +215,12 @@ class _Looked:
 
 
 def _numbered(diagnostic: Diagnostic, before: int, now: int) -> Diagnostic:
-    """A diagnostic of a launch that is the `now`th of its document, and was the `before`th."""
+    """The diagnostic of a launch that was the `before`th of its document and is now the `now`th."""
     return replace(diagnostic, key=diagnostic.key.replace(f":{before}:", f":{now}:", 1), launch=now)
 
 
 def _without_sglang(document: Document, options: Options, workspace: Workspace) -> Iterator[Diagnostic]:
-    """What is said of directives and settings that name an SGLang by a path where there is none that can be read."""
+    """Diagnostics about directives and settings that name an SGLang by a path where none can be read."""
     for directive, path in directed_paths(document.directives):
         found, why = workspace.sglang_at(document.name, path)
         if found is None:
@@ -239,7 +240,7 @@ def _without_sglang(document: Document, options: Options, workspace: Workspace) 
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:
-    """Binds the words of a launch's variants."""
+    """A function that binds the words of one of the launch's variants."""
     _, configs = _sources(document, workspace, set())
     return partial(bind_variant, launch, release=release, configs=configs)
 
@@ -260,7 +261,7 @@ def document_names(document: Document, workspace: Workspace) -> Naming:
 def _judged(
     launch: Launch, assumed: Assumed, models: ModelSource, configs: ConfigSource, cache: Cache, ask_older: bool
 ) -> tuple[Verdict, bool]:
-    """What the launch came to, and whether all its bindings are of its own words."""
+    """The verdict on the launch, and whether it was reached just now with the launch's own words."""
     key = launch_key(launch, assumed, configs)
     entry = cache.get(key)
     if entry is not None and any(models(path) != facts for path, facts in entry.models.items()):
@@ -318,7 +319,7 @@ def _problem(problem: Problem) -> Diagnostic:
 
 
 def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None:
-    """What is said once of a release that is not shipped or not followed whole, where it is named."""
+    """The diagnostic, once a release, about a release that is not shipped or not followed completely."""
     release, known = named.value, catalog_of(named.value).release
     place = named.place or launch.place
     if release.stock > newest():

@@ -18,7 +18,7 @@ from spec_lsp.syntax.word import Place
 
 OFF = "off or not set"
 NOT_THERE = "—"
-"""Of a field that the release has not, or of a launch whose words it does not take."""
+"""Shown for a field that the release does not have, or a launch that it does not accept."""
 
 
 class Remark(NamedTuple):
@@ -31,7 +31,7 @@ class Remark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One launch on one target: what SGLang does with it, and what is said of it (errors and warnings)."""
+    """One launch on one target: what SGLang does with it, and its errors and warnings."""
 
     target: str
     outcome: Outcome
@@ -40,7 +40,7 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field that is known on every side and not the same on all; `values` as text, a side each."""
+    """A field that is known on every side but differs; `values` holds one text for each side."""
 
     field: str
     values: tuple[str, ...]
@@ -48,7 +48,7 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A launch (where it is started) on each target."""
+    """One launch (by its place) on each target."""
 
     place: Place
     sides: tuple[Side, ...]
@@ -58,7 +58,7 @@ class Comparison:
 def compare(
     document: Document, options: Options, workspace: Workspace, targets: Sequence[Target], cache: Cache | None = None
 ) -> tuple[Comparison, ...]:
-    """Each launch of the document on each target. A target that names nothing is what the document itself names, or anything."""
+    """Each launch of the document on each target. A target that names nothing stands for the worlds that the document itself leaves."""
     cache = cache if cache is not None else Cache()
     analyses = [analyse(document, _at(options, target), workspace, cache) for target in targets]
     return tuple(
@@ -86,7 +86,7 @@ def _side(analysis: Analysis, index: int, target: Target) -> Side:
 
 
 def _differences(reports: Sequence[LaunchReport]) -> Iterator[Difference]:
-    """The fields with different values, in the order of SGLang's flags. What is not known on a side differs in nothing."""
+    """The fields whose values differ, in the order of SGLang's flags. A value that is unknown on one side is not counted as different."""
     resolved = [dict(_resolved(report)) for report in reports]
     for name in dict.fromkeys(name for one in resolved for name in one):
         values = [one.get(name, NOT_THERE) for one in resolved]
@@ -96,7 +96,7 @@ def _differences(reports: Sequence[LaunchReport]) -> Iterator[Difference]:
 
 
 def _resolved(report: LaunchReport) -> Iterator[tuple[str, str | None]]:
-    """Every field of the release with its value as text, None where it is not known."""
+    """The text of every field of the release, None where the value is unknown."""
     run = report.main()
     if run.resolution is None:
         return
@@ -110,7 +110,7 @@ def _resolved(report: LaunchReport) -> Iterator[tuple[str, str | None]]:
 
 
 def _text(value: Any) -> str:
-    """A value as JSON would have it, texts bare. Off and unset are the same to a reader, and to SGLang's switches."""
+    """A value as in JSON, but text without quotes. Off and unset look the same, as they do to SGLang's switches."""
     if value is None or value is False:
         return OFF
     return value if isinstance(value, str) else json.dumps(value, default=str, ensure_ascii=False)

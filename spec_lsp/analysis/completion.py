@@ -203,7 +203,7 @@ DIRECTIVES = {
 }
 
 RULE = "rule"
-"""What stands first in the `about` of a rule."""
+"""How the `about` of a rule begins."""
 
 
 # --- in words ----------------------------------------------------------------------------------------------------------
@@ -262,13 +262,15 @@ def _with_flags(values: Completion | None, place: Place | None, at: WordSpot, kn
     one_each = at.launch.syntax in ("yaml-words", "list-words")
     items = _flags(around, alone=not follows and "=" not in at.rest and not one_each)
     if at.launch.syntax == "yaml-mapping":
-        dashes = "" if at.word.fragments[0].fixed else "--"  # of keys that are written with theirs
+        dashes = (
+            "" if at.word.fragments[0].fixed else "--"
+        )  # of keys, with the quotes or colon that keys are written with here
         items = (_as_key(item, dashes) for item in items)
     return Completion(place, (*(values.items if values else ()), *items)) if place else None
 
 
 def _as_items(at: WordSpot, values: Completion | None) -> Completion | None:
-    """Values as items of a YAML list, which must be strings: numbers are put in quotes where the cursor is in none."""
+    """Values as items of a YAML list, which must be strings: numbers are quoted unless the cursor is already inside quotes."""
     if values is None or at.launch.syntax != "yaml-words" or at.word.place.start < at.word.fragments[0].place.start:
         return values
     return replace(values, items=tuple(replace(i, text=yaml_text.scalar(i.text)) for i in values.items))
@@ -289,7 +291,7 @@ def _flag_of(catalog: Catalog, typed: str) -> Flag | None:
 
 
 def _pending(catalog: Catalog, before: Sequence[Word]) -> tuple[Flag | None, int]:
-    """The flag in front of the cursor that still takes a value, and how many it has got."""
+    """The flag before the cursor that can still take a value, and how many it has so far."""
     for given, word in enumerate(reversed(before)):
         if word.known_start.startswith("--"):
             flag = _flag_of(catalog, word.text or "")
@@ -310,7 +312,7 @@ def _takes_more(flag: Flag, given: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Entry:
-    """A spelling of a flag, with what is the same in every launch. `common` is its place among the common ones, else a large number."""
+    """A spelling of a flag, with what is the same for every launch. `common` is its rank among the common flags, else a large number."""
 
     spelling: str
     flag: Flag
@@ -344,7 +346,7 @@ def _entries(release: Release) -> tuple[_Entry, ...]:
 
 
 def _flags(around: _Known, *, alone: bool) -> Iterator[Item]:
-    """Every spelling of every flag; with a placeholder for its value where none follows."""
+    """Every spelling of every flag, with a placeholder for its value where none follows."""
     related = _related(around.binding)
     release = str(around.catalog.release)
     for entry in _entries(around.catalog.release):
@@ -356,7 +358,7 @@ def _flags(around: _Known, *, alone: bool) -> Iterator[Item]:
 
 
 def _related(binding: Binding) -> tuple[str, ...]:
-    """The starts of fields that belong to what is set."""
+    """The prefixes of fields that belong to the settings already given."""
     return tuple(
         start
         for causes, starts in RELATED.items()
@@ -379,7 +381,7 @@ def _rank(entry: _Entry, binding: Binding, related: tuple[str, ...]) -> int:
 
 
 def _detail(flag: Flag, spelling: str, release: Release) -> str:
-    """A flag in a few words: what it takes and what it is without."""
+    """A flag in a few words: its type and its default."""
     if flag.deprecated:
         instead = replacement(spelling, release)
         return "deprecated" + (f": use {instead.instead}" if instead and instead.instead else "")
@@ -389,7 +391,7 @@ def _detail(flag: Flag, spelling: str, release: Release) -> str:
 
 
 def _placeholder(flag: Flag) -> str:
-    """A snippet's first stop."""
+    """The first placeholder of a snippet."""
     if flag.choices and len(flag.choices) <= MAX_ALTERNATIVES:
         return "${1|" + ",".join(_escaped(str(c), ",|") for c in flag.choices) + "|}"
     default = "" if flag.default in (None, SUPPRESS) or isinstance(flag.default, (list, dict)) else str(flag.default)
@@ -397,7 +399,7 @@ def _placeholder(flag: Flag) -> str:
 
 
 def _escaped(text: str, more: str = "") -> str:
-    """Text as a snippet has it."""
+    """Text escaped for a snippet."""
     return re.sub(rf"([\\\\$}}{re.escape(more)}])", r"\\\1", text)
 
 
@@ -409,7 +411,7 @@ def _text(value: Any) -> str:
 
 
 def _values(flag: Flag, place: Place | None, around: _Known, spelling: str) -> Completion | None:
-    """The values of a flag, those that cannot run behind the others."""
+    """The values of a flag; those that cannot run come last."""
     if place is None or not flag.takes_value:
         return None
     return Completion(place, tuple(_value_items(flag, around, spelling or flag.name)))
@@ -449,7 +451,7 @@ def _drafts(around: _Known) -> list[str]:
 
 
 def _fit_text(fit: Fit, world: World) -> str:
-    """What comes of a value here, as a few words."""
+    """What happens with a value here, in a few words."""
     if not fit.refused:
         return f"becomes {fit.becomes}" if fit.becomes else ""
     where = f" on {world.hardware.title}" if world.hardware else ""
@@ -496,7 +498,7 @@ _SWITCHES = {word: pair for pair in (("true", "false"), ("yes", "no"), ("on", "o
 
 
 def _keys(around: _Known, style: _Style, part: LinePart) -> Iterator[Item]:
-    """Keys for every spelling of the flags a file may set, written as the file writes its keys."""
+    """Keys for every spelling of the flags that a file may set, written as this file writes its keys."""
     related = _related(around.binding)
     release = around.catalog.release
     refused = refused_keys(release)
@@ -511,7 +513,7 @@ def _keys(around: _Known, style: _Style, part: LinePart) -> Iterator[Item]:
 
 
 def _entry_text(key: str, entry: _Entry, style: _Style, part: LinePart) -> tuple[str, str]:
-    """The text and the snippet of a key: with its colon, and a value, where none follows."""
+    """The text and the snippet of a key, with its colon and a value where none follows."""
     name = key if part.quote else f"{style.quote}{key}{style.quote}"
     if part.colon or part.quote:
         return name, ""
@@ -533,7 +535,7 @@ def _line_values(flag: Flag, around: _Known, style: _Style, part: LinePart) -> I
 
 
 def _scalar(text: str, flag: Flag) -> str:
-    """A value as a plain YAML scalar; quoted where YAML would read something else."""
+    """A value as a plain YAML scalar; quoted where YAML would read it as something else."""
     if flag.type in ("int", "float", "human_readable_int"):
         return text
     try:

@@ -1,8 +1,8 @@
-"""From what a server printed when it died to the rule that tells it beforehand.
+"""From what a server printed when it died to the rule that reports the cause beforehand.
 
-A log is any text: with timestamps, ranks and container names before its lines, several tracebacks, the words of other processes between.
-What is looked for: tracebacks, the errors of SGLang's argument parser, the launch's command line or the settings that SGLang prints
-(`server_args=ServerArgs(…)`), and the release.
+A log is any text: its lines may begin with timestamps, ranks and container names, and it may hold several tracebacks and the output of
+other processes. We look for tracebacks, the errors of SGLang's argument parser, the launch's command line or the settings that SGLang
+prints (`server_args=ServerArgs(…)`), and the release.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from spec_lsp.records import dataclass, field
 from spec_lsp.resolution.engine import Rule
 
 MAX_LINES = 200_000
-"""Lines that are read: of longer logs half of them from the beginning, where the launch is, and half from the end."""
+"""The most lines that are read. Of longer logs one half is taken from the beginning, where the launch is, and one half from the end."""
 MAX_LINE = 100_000
-"""Characters of a line, or of a command on several, that are read; settings that are longer are not read at all."""
+"""The most characters that are read of a line, or of a command over several lines; longer settings are not read at all."""
 MAX_VALUE = 10_000
-"""Characters of a printed setting that may be read."""
+"""The longest printed setting, in characters, that is read."""
 
 PREFIX = expression(r"^(?:[\w./-]+\s*\|\s?|\S+\s+(?:stdout|stderr)\s+[FP]\s)")
 """What Compose, Kubernetes and container runtimes write before each line."""
@@ -61,14 +61,14 @@ ARGUMENT_RULES: tuple[tuple[str, str], ...] = (
     ("ignored explicit argument", "unexpected-value"),
     ("value:", "invalid-value"),
 )
-"""Which rule an error of argparse belongs to, by its words (Python's own, whatever its release)."""
+"""The rule that an argparse error belongs to, by its wording (that of Python itself, in any release)."""
 
 OUT_OF_MEMORY = expression(r"out of memory|OutOfMemoryError|cudaErrorMemoryAllocation", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Crash:
-    """One refusal: a traceback with its functions of SGLang, innermost last, or an error of the argument parser (no functions)."""
+    """One refusal: a traceback with its functions in SGLang, the innermost last, or an error of the argument parser (no functions)."""
 
     exception: str
     message: str
@@ -86,7 +86,7 @@ class Crash:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a log holds. `settings` are the fields of the last ServerArgs that was printed, as far as they are plain values."""
+    """What a log contains. `settings` are the fields of the last ServerArgs that was printed, as far as they are plain values."""
 
     crashes: tuple[Crash, ...] = ()
     commands: tuple[str, ...] = ()
@@ -100,7 +100,7 @@ class Log:
 
 
 def read_log(text: str) -> Log:
-    """All of that. Never raises; work is linear in the text."""
+    """Read a log. Never raises; the work is linear in the text."""
     lines = [PREFIX.sub("", COLOUR.sub("", line[:MAX_LINE])).rstrip() for line in _ends(text.splitlines())]
     named = [m["release"] for line in lines if "sglang" in line.lower() for m in RELEASE.finditer(line)]
     found = [release for release in map(Release.read, named) if release is not None]
@@ -138,7 +138,7 @@ def _crashes(lines: Sequence[str]) -> Iterator[Crash]:
 
 
 def _commands(lines: Sequence[str]) -> Iterator[str]:
-    """The launches written in the log, lines continued by a backslash joined."""
+    """The launches written in the log, with continued lines joined."""
     parts: list[str] = []
     length = 0
     for line in lines:
@@ -151,7 +151,7 @@ def _commands(lines: Sequence[str]) -> Iterator[str]:
         parts, length = [], 0
         found = (
             COMMAND.search(joined) if "sglang" in joined else None
-        )  # the words first: expressions are slow to say no
+        )  # plain words are checked first: a regular expression takes long to fail
         if found and "ServerArgs(" not in joined and "usage:" not in joined:
             yield found["command"].strip(" '\"`")
 
@@ -185,7 +185,7 @@ def _keywords(text: str) -> Iterator[tuple[str, Any]]:
         try:
             yield match["name"], ast.literal_eval(match["value"].strip())
         except (ValueError, SyntaxError, MemoryError, RecursionError):
-            continue  # an enum, a dataclass: no flag says it
+            continue  # an enum or a dataclass: no flag can express it
 
 
 def _hardware(lines: Iterable[str]) -> Hardware | None:
@@ -198,9 +198,9 @@ def _hardware(lines: Iterable[str]) -> Hardware | None:
 
 
 def candidates(crash: Crash, release: Release | None) -> tuple[Rule, ...]:
-    """The rules that tell a refusal at this place with this exception, those first whose words are most like the message's.
+    """The rules that report a refusal at this place with this exception, those whose words are most like the message's first.
 
-    Without a release, as in any release. Empty when none is known.
+    Without a release, the rules of all releases count. Empty when none is known.
     """
     if not crash.functions:
         name = next((rule for words, rule in ARGUMENT_RULES if words in crash.message), None)
@@ -212,7 +212,7 @@ def candidates(crash: Crash, release: Release | None) -> tuple[Rule, ...]:
 
 
 def _likeness(rule: Rule, said: frozenset[str]) -> int:
-    """How many of the message's words are the rule's own; those of its name count twice."""
+    """How many of the message's words also occur in the rule; words of its name count twice."""
     words = _words(" ".join((rule.name, rule.summary, rule.explanation, *rule.bad)))
     return len(said & words) + len(said & _words(rule.name))
 
@@ -233,7 +233,7 @@ def _keys(rule: Rule, exception: str, release: Release | None) -> Iterator[tuple
 
 
 def _key(place: str) -> tuple[str, str]:
-    """File and function, as a traceback and a rule both name them: without folders and classes."""
+    """File and function without folders and classes, so that a traceback and a rule can be compared."""
     file, _, function = place.partition(":")
     return file.rpartition("/")[2], function.rpartition(".")[2]
 
@@ -252,7 +252,7 @@ def launch_of(log: Log, release: Release | None) -> str:
 
 
 def _flags(settings: Mapping[str, Any], catalog: Catalog) -> Iterator[str]:
-    """The settings that are no defaults, as flags."""
+    """The settings that differ from their defaults, as flags."""
     for name, value in settings.items():
         flag = catalog.by_field.get(name)
         if flag is None or value is None or value == catalog.defaults.get(name):
@@ -268,6 +268,6 @@ def _flags(settings: Mapping[str, Any], catalog: Catalog) -> Iterator[str]:
 
 
 def told_by(rules: Iterable[Rule], found: Iterable[str]) -> tuple[Rule, ...]:
-    """Those of the rules that are among the findings' names, in their order: what the log shows and the launch confirms."""
+    """The rules that are also among the launch's findings, in their order: those that both the log and the launch show."""
     names = set(found)
     return tuple(rule for rule in rules if rule.name in names)

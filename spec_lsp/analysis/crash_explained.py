@@ -1,4 +1,4 @@
-"""What a log's refusals are: each with the rules that tell it, judged by the launch in the log where it has one."""
+"""Explains the refusals of a log: each with the rules that report it, checked against the launch in the log if there is one."""
 
 from __future__ import annotations
 
@@ -20,12 +20,13 @@ from spec_lsp.resolution.engine import Rule
 NAME = "launch.sh"
 MOST_RULES = 3
 MOST_CRASHES = 5
-"""Different refusals of one log that are told."""
+"""The most different refusals of one log that are explained."""
 
 
 @dataclass(frozen=True, slots=True)
 class Explained:
-    """A refusal with the rules that tell it, the likeliest first. `sure`: the launch in the log breaks the rule, or no other fits."""
+    """A refusal with the rules that report it, the likeliest first. `sure`: the launch in the log breaks the rule, or no other rule
+    fits."""
 
     crash: Crash
     rules: tuple[Rule, ...]
@@ -42,7 +43,7 @@ class Explained:
 
 
 def explain(log: Log, release: Release | None = None, gpu: Hardware | None = None) -> Iterator[Explained]:
-    """Each refusal of a log. What the log says of release and hardware holds where nothing is named."""
+    """Explain each refusal of a log. The release and hardware that the log names are used unless others are given."""
     release, gpu = release or log.release, gpu or log.hardware
     launch = launch_of(log, release)
     options = Options(otherwise=Target(release, gpu))
@@ -60,7 +61,7 @@ def explain(log: Log, release: Release | None = None, gpu: Hardware | None = Non
 
 
 def _findings(launch: str, rules: Sequence[Rule], options: Options) -> tuple[tuple[Diagnostic, tuple[Fix, ...]], ...]:
-    """What is said of the launch by these rules, with fixes."""
+    """The findings of the launch for these rules, with fixes."""
     workspace, cache = InMemory(), Cache()
     analysis = analyse(read_document(NAME, f"{launch}\n", workspace), options, workspace, cache)
     told = [d for d in analysis.diagnostics if d.rule in rules]

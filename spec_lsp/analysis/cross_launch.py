@@ -1,8 +1,8 @@
 """Launches of one document that run together: prefill with decode servers, and the ranks of a launch on several nodes.
 
-Each is fine alone; together they fail, minutes after start. A launch is only told of what no partner in the document agrees with: a
-document may hold several recipes. Values are the resolved ones, in every world that both launches are looked at in; what is not known
-silences.
+Each is fine alone; together they fail, minutes after the start. A launch is reported only if no possible partner in the document agrees
+with it, as a document may hold several recipes. The resolved values are compared in every world that both launches are checked in; unknown
+values are not compared.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.word import Place
 
 MAX_SERVERS = 32
-"""Launches of a document beyond which they are not compared: a collection of recipes, not one deployment."""
+"""The most launches of a document that are compared: more are a collection of recipes, not one deployment."""
 
 Bind = Callable[[int], Binding]
 Differs = Callable[[Any, Any, Config, Config], bool]
@@ -69,7 +69,7 @@ class Server:
         return self.bind(0)
 
     def typed(self, field: str) -> Any:
-        """The value that every variant is given; None if they differ or it is not known."""
+        """The value that all variants are given; None if they differ or it is unknown."""
         values = [j.binding.settings[field].value if field in j.binding.settings else None for j in self.runs]
         same = all(v == values[0] for v in values) and isinstance(values[0], (str, int))
         return values[0] if same else None

@@ -19,8 +19,8 @@ from spec_lsp.syntax.word import Place, Word, hull
 def diagnostics_of(
     launch: Launch, index: int, verdict: Verdict, configs: ConfigSource, *, own: bool = False
 ) -> list[Diagnostic]:
-    """The diagnostics of one launch. A verdict that is not its `own` comes from a launch that reads the same: words are bound again, for
-    their places."""
+    """The diagnostics of one launch. If the verdict is not its `own` but that of another launch with the same words, the words are bound
+    again to get their places."""
     bindings: dict[tuple[int, object], Binding] = {}
 
     def binding_of(judged: RunResult) -> Binding:
@@ -37,7 +37,7 @@ def diagnostics_of(
 def _diagnostics(
     launch: Launch, index: int, merged: MergedFinding, binding_of: Callable[[RunResult], Binding]
 ) -> Iterable[Diagnostic]:
-    """One for each place where variants write what is found."""
+    """One diagnostic for each place at which some variant writes the cause."""
     first = _diagnostic(launch, index, merged, binding_of)
     told = {first.place: first}
     variants: dict[Place, list[int]] = {first.place: []}
@@ -51,7 +51,7 @@ def _diagnostics(
 
 
 def _in_variants(launch: Launch, diagnostic: Diagnostic, variants: tuple[int, ...]) -> Diagnostic:
-    """A diagnostic of some of the variants, where it matters to say so."""
+    """The diagnostic with the variants that it holds in, where that is worth saying."""
     merged = diagnostic.source
     if not isinstance(merged, MergedFinding) or not merged.variants:
         return diagnostic
@@ -60,17 +60,17 @@ def _in_variants(launch: Launch, diagnostic: Diagnostic, variants: tuple[int, ..
 
 
 Naming = Callable[[str], str]
-"""Gives the name of a document by the name that places carry: a sourced script is named as the script wrote it."""
+"""Maps the document name that a place carries to the real one: a sourced script is named as the script wrote it."""
 
 
 def named(place: Place, naming: Naming) -> Place:
-    """The place in the document of that name."""
+    """The place with its document's real name."""
     name = naming(place.document)
     return place if name == place.document else place._replace(document=name)
 
 
 def with_names(diagnostic: Diagnostic, naming: Naming) -> Diagnostic:
-    """The diagnostic with every place in the document of that name."""
+    """The diagnostic with real document names in all its places."""
     places = (diagnostic.place, *(r.place for r in diagnostic.related))
     if all(naming(p.document) == p.document for p in places):
         return diagnostic
@@ -122,7 +122,7 @@ def _diagnostic(
 
 
 def _named_place(name: str, binding: Binding, env: object, launch: Launch) -> Place | None:
-    """Where a field or an environment variable is written; None when nobody wrote it."""
+    """Where a field or an environment variable is written; None when it is not."""
     if name in binding.settings:
         return setting_place(binding.settings[name])
     word = env.get(name) if hasattr(env, "get") else None
@@ -147,10 +147,10 @@ def setting_place(setting: Setting) -> Place:
 
 
 MAX_SHOWN = 60
-"""Characters of a flag with its value, or of a variable, beyond which only its name is shown."""
+"""The longest flag with value (or variable), in characters, that a message shows; of longer ones only the name is shown."""
 
 MAX_UNDERLINE = 400
-"""Characters beyond which only the flag is underlined: its value stands far away or is very long."""
+"""The longest range, in characters, that is underlined; beyond it (the value is far away or very long) only the flag is."""
 
 
 def _origins(setting: Setting) -> Iterable[Related]:
@@ -162,7 +162,8 @@ def _origins(setting: Setting) -> Iterable[Related]:
 
 
 def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
-    """One diagnostic for a finding that several launches have at one place, in an array or a sourced file that they share: the worst."""
+    """One diagnostic, the most severe, for a finding that several launches have at the same place, such as an array or a sourced file that
+    they share."""
     found: dict[tuple[str, Place, str | None], Diagnostic] = {}
     for diagnostic in diagnostics:
         shared = None if diagnostic.launch is not None else diagnostic.message
@@ -178,7 +179,7 @@ def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
 
 
 def deprecations_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
-    """What goes is told once for a file, where it stands first, with the other places."""
+    """Each deprecation is reported once for a file, at its first place, with the others as related places."""
     kept: list[Diagnostic] = []
     first: dict[tuple[str, str, str], int] = {}
     for diagnostic in diagnostics:
@@ -198,7 +199,7 @@ def deprecations_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
 
 
 MAX_ALSO = 8
-"""Other places that are named of what is told once."""
+"""How many other places of a deprecation are listed."""
 
 
 def _deprecated(diagnostic: Diagnostic) -> tuple[str, str, str]:
@@ -207,7 +208,7 @@ def _deprecated(diagnostic: Diagnostic) -> tuple[str, str, str]:
 
 
 SEVERITIES = ("error", "warning", "information", "hint")
-"""The worst first."""
+"""The most severe first."""
 
 
 def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:

@@ -1,4 +1,4 @@
-"""Which known models can draft for a target, as far as their config.json tells: of the kind that the algorithm needs, and of its sizes."""
+"""Which known models can draft for a target, judged by their config.json: of the kind that the algorithm needs, and of matching sizes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from spec_lsp.resolution.late.speculative import EAGLE3_DRAFTS
 
 
 def drafts_for(target: ModelFacts, name: str, algorithm: str) -> list[str]:
-    """The ids of known drafts that fit a target called `name`, those called most like it first. `algorithm` may be empty."""
+    """The ids of known drafts that fit a target called `name`, the most similar names first. `algorithm` may be empty."""
     return sorted(_fitting(target, algorithm), key=lambda draft: -_likeness(draft, name))
 
 

@@ -1,7 +1,7 @@
-"""Environment variables of a launch that its release does not read, reads under another name, or cannot take the value of.
+"""Environment variables of a launch that its release does not read, reads under another name, or whose value it cannot use.
 
-Only what certainly reaches SGLang is told: a variable that the document gives the launch (a prefix, `export`, `docker -e`), that
-the document does not use itself, and that is not named as scripts name their own (`SGLANG_ARGS`, `SGLANG_DIR`).
+Only variables that certainly reach SGLang are reported: the document gives them to the launch (a prefix, `export`, `docker -e`), does not
+use them itself, and they are not named as scripts name their own (`SGLANG_ARGS`, `SGLANG_DIR`).
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ class Spot:
 
 
 def sets_variables(launch: Launch) -> bool:
-    """Whether a launch is given variables of SGLang's: a glance, at each keystroke."""
+    """Whether a launch is given any of SGLang's variables. Must be cheap: it is asked at each keystroke."""
     ours = (name for v in launch.variants if v.env for name in v.env if name.startswith(("SGLANG_", "SGL_")))
     return launch.program in ("launch_server", "serve", "bench") and any(map(_OURS.fullmatch, ours))
 
 
 def variables_of(document: Document, launch: Launch, index: int, assumed: Assumed) -> list[Diagnostic]:
-    """What is to be told of the launch's `SGLANG_*` variables, each once however many variants set it."""
+    """The diagnostics about the launch's `SGLANG_*` variables, one for each variable and place."""
     if not sets_variables(launch):
         return []
     found: dict[tuple[str, Place], Diagnostic] = {}
@@ -90,7 +90,7 @@ def _judged(
 def _finding(
     text: str, name: str, value: str | None, assumed: Assumed, ahead: bool
 ) -> tuple[Rule, str, Replacement | None] | None:
-    """The rule that a variable breaks in every release the launch may run, what is said, and what to write instead."""
+    """The rule that a variable breaks in every release that the launch may run, the message, and what to write instead."""
     releases = _releases(assumed)
     known = [environment(r).get(name) for r in releases]
     if all(v is None for v in known):
@@ -127,7 +127,7 @@ def _modern(name: str) -> str:
 
 
 def _releases(assumed: Assumed) -> list[Release]:
-    """The shipped releases that stand for the launch's, oldest first."""
+    """The shipped releases that the launch is checked against, oldest first."""
     return sorted({catalog_of(w.release).release for w in assumed.worlds})
 
 
@@ -137,7 +137,7 @@ def _own(document: Document, launch: Launch, assumed: Assumed) -> bool:
 
 
 def _of_stock(message: str) -> str:
-    """The sentence said of SGLang as it is released."""
+    """The message reworded for a launch that may run a build of somebody's own."""
     unread = re.match(r"No release of SGLang that spec-lsp knows reads (`\w+`): it has no effect\.", message)
     if unread:
         return f"Stock SGLang does not read {unread[1]}; a build of your own may.{message[unread.end() :]}"
@@ -146,7 +146,7 @@ def _of_stock(message: str) -> str:
 
 
 def _ahead(assumed: Assumed) -> bool:
-    """Whether the launch may run what no known release is: a newer one, a nightly build, a build for one model."""
+    """Whether the launch may run something newer than all known releases: a newer release, a nightly build, a build for one model."""
     newer = any(w.release.stock > newest() for w in assumed.worlds)
     return newer or (assumed.clues.undated_image and not assumed.release_named)
 
@@ -155,7 +155,7 @@ def _ahead(assumed: Assumed) -> bool:
 
 
 def _unread(name: str, near: str, release: Release, ahead: bool) -> str:
-    """Nothing where the name may be somebody else's, or a release that nobody knows yet may read it."""
+    """The message about an unread variable; empty where the name may belong to another program, or a release not yet known may read it."""
     span = variable_span(name)
     if span is None:
         if _PRIVATE.search(name) or _OTHER_PROGRAMS.match(name) or ahead:
@@ -180,13 +180,13 @@ def _replaced(name: str, release: Release) -> Replacement | None:
 
 
 def _deprecated(variable: Variable, release: Release) -> bool:
-    """Whether it is on its way out: a variable that a later release reads as its own is not."""
+    """Whether it is deprecated for good: no later release reads it as a regular variable again."""
     later = [environment(r).get(variable.name) for r in releases() if r > release]
     return variable.deprecated and not any(v is not None and not v.deprecated for v in later)
 
 
 def _misread(name: str, text: str | None, known: Sequence[Variable]) -> str:
-    """A value that SGLang warns about and replaces by its own; nothing where one of the releases may take it."""
+    """The message about a value that SGLang warns about and replaces by its default; empty where one of the releases may accept it."""
     if text is None or any(v.deprecated for v in known):
         return ""
     if all(v.type == "bool" for v in known):
@@ -209,9 +209,9 @@ def _whole(text: str) -> bool:
 
 
 def used_by(text: str, name: str) -> bool:
-    """Whether the document reads the variable for itself: expands it, prints it, names it to a program.
+    """Whether the document itself uses the variable: expands it, prints it, passes its name to a program.
 
-    Its own default (`X=${X:-1}`) and its passing on (`-e X=$X`, `export X`) are no use of it.
+    Setting its default (`X=${X:-1}`) and passing it on (`-e X=$X`, `export X`) do not count.
     """
     own = re.compile(rf"\b{name}=[\"']?\$(?:\{{{name}\b[^}}]*\}}|{name}\b)")
     rest = own.sub("", text)
@@ -237,7 +237,7 @@ def spot_of(document: Document, name: str, word: Word) -> Spot | None:
 
 
 def _pair_of(document: Document, name: str, value: Place) -> Spot | None:
-    """Where `- name: NAME` and `value: …` are written on lines that follow each other (Kubernetes)."""
+    """Where the two lines `- name: NAME` and `value: …` are written (Kubernetes)."""
     text = document.text
     low = max(value.start - len(name) - 160, 0)
     pair = rf"(?<=- )name:[ \t]*[\"']?({name})[\"']?[ \t]*(?:#[^\n]*)?\r?\n[ \t]+value:[ \t]*[\"']?$"
@@ -255,9 +255,9 @@ def _pair_of(document: Document, name: str, value: Place) -> Spot | None:
 def _remedies(
     text: str, name: str, rule: Rule, instead: Replacement | None, spot: Spot, assumed: Assumed, own: bool
 ) -> Iterator[Remedy]:
-    """Another name where one is known and means the same; else to take the variable out, where nothing that may run reads it.
+    """The fixes: another name where one is known that means the same; else removing the variable, if nothing that may run reads it.
 
-    Safe is only what holds for a release that somebody named.
+    A fix is safe only where somebody named the release that it holds for.
     """
     if rule is VARIABLE_VALUE:
         return
@@ -274,7 +274,7 @@ def _remedies(
 
 
 def _gone(name: str, assumed: Assumed) -> bool:
-    """Whether no release that the launch may run reads it again; a name nobody knows may be a fork's."""
+    """Whether no release that the launch may run reads it any more. A name that no release ever read may belong to a fork."""
     span = variable_span(name)
     if span is None or span.until is None or span.until > _releases(assumed)[0]:
         return False
@@ -286,7 +286,7 @@ _CLOSES = expression(r"[ \t]*(?:fi|done|else|elif|esac|;;|\})")
 
 
 def _removed(text: str, whole: Place) -> Edit | None:
-    """The edit that takes `NAME=value` out: with its line where nothing else stands on it, with its `-e`, with the blanks behind.
+    """The edit that removes `NAME=value`: with its line if nothing else is on it, with its `-e`, with the blanks behind it.
 
     None where a block would be left empty, or the surroundings are not understood.
     """
@@ -321,7 +321,7 @@ def _alone_in_block(text: str, line: int, stop: int) -> bool:
 
 
 def _alone_behind_anchor(text: str, line: int, stop: int) -> bool:
-    """Whether lines are all of a YAML mapping that other places merge: without them there is nothing to merge."""
+    """Whether these lines are the whole content of a YAML mapping that other places merge: without them there would be nothing to merge."""
     above, below = text[:line].rstrip().rpartition("\n")[2], text[stop:].lstrip("\r\n").partition("\n")[0]
     indent = len(text[line:]) - len(text[line:].lstrip(" "))
     return re.search(r":[ \t]*&\S+$", above) is not None and len(below) - len(below.lstrip(" ")) < indent
@@ -332,7 +332,7 @@ def _alone_behind_anchor(text: str, line: int, stop: int) -> bool:
 
 @cache
 def _near(name: str) -> str:
-    """The variable of the newest release that is spelt almost so; empty when none is, or several are."""
+    """The one variable of the newest release with nearly the same spelling; empty when there is none, or several."""
     import difflib
 
     known: Mapping[str, Variable] = environment(newest())

@@ -1,4 +1,4 @@
-"""Rules and environment variables, explained whole: for the rules page, the command line and the editor."""
+"""Complete explanations of rules and environment variables, for the rules page, the command line and the editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spec_lsp.resolution.handlers import handlers_of
 
 
 def facts(rule: Rule) -> Iterator[tuple[str, str]]:
-    """What a table says of a rule: labels and values."""
+    """The facts that a table shows of a rule: labels and values."""
     yield "topic", rule.topic
     yield "releases", _looked_at(rule)
     if rule.sglang:
@@ -28,7 +28,7 @@ def facts(rule: Rule) -> Iterator[tuple[str, str]]:
 
 
 def _looked_at(rule: Rule) -> str:
-    """The releases that the rule was looked up in. What only reads the file holds whatever runs."""
+    """The releases for which the rule was checked. A rule that only reads the file applies to any."""
     if not rule.sglang:
         return "any"
     since = rule.since or str(_first_with().get(rule.name, releases()[0]))
@@ -37,18 +37,18 @@ def _looked_at(rule: Rule) -> str:
 
 @cache
 def _first_with() -> Mapping[str, Release]:
-    """The oldest release that each rule of resolution is looked at in; rules of arguments need no resolution."""
+    """The oldest release in which each rule of resolution is checked; rules of arguments need no resolution."""
     steps = ((r, step) for r in reversed(releases()) for handler in handlers_of(r) for step in handler.steps)
     return {step.rule.name: release for release, step in steps if step.rule is not None}
 
 
 def severity(rule: Rule) -> str:
-    """The severity, and whether the rule speaks of what happens late."""
+    """The severity, and whether the rule is late."""
     return f"{rule.severity}, late" if rule.late else rule.severity
 
 
 def lines(rule: Rule) -> Iterator[str]:
-    """All that is to be said of a rule below its name, as lines of Markdown."""
+    """Everything about a rule below its name, as lines of Markdown."""
     yield from (f"{rule.code} · {severity(rule)}", "", rule.summary)
     if rule.explanation:
         yield from ("", rule.explanation)
@@ -65,11 +65,11 @@ def lines(rule: Rule) -> Iterator[str]:
 
 
 WIDTH = 100
-"""Characters of a line of an example."""
+"""The longest line of an example, in characters."""
 
 
 def commands(rule: Rule, examples: Iterable[str]) -> list[str]:
-    """A rule's examples as commands that tell at a prompt what SGLang does with them."""
+    """A rule's examples as commands that show at a prompt what SGLang does with them."""
     of_rule = str(next(r for r in reversed(releases()) if in_release(r, rule.since, rule.until)))
     read = (read_example(text) for text in examples if text)
     return [command_of(example if example.release else replace(example, release=of_rule)) for example in read]
@@ -83,13 +83,13 @@ def _code(value: str, label: str) -> str:
 
 
 def page(rule: Rule) -> str:
-    """A page of its own on a rule, in Markdown."""
+    """A page about one rule, in Markdown."""
     silence = f"Silence it with a comment: `# spec-lsp: ignore[{rule.name}] reason`"
     return "\n".join([f"# {rule.name}", "", *lines(rule), "", silence]) + "\n"
 
 
 def variable_facts(variable: Variable | None, span: Span) -> Iterator[tuple[str, str]]:
-    """What a list says of an environment variable that some release reads; None where the release at hand does not."""
+    """What a list shows of an environment variable that some release reads; None if the given release does not read it."""
     if variable is not None:
         if variable.type != "unknown":
             yield "type", variable.type

@@ -1,4 +1,4 @@
-"""A fault of ours costs the launch it happens in: what is told there, and what takes the place of a verdict."""
+"""An internal fault while a launch is judged affects this launch only: the diagnostic that reports it, and what replaces the verdict."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from spec_lsp.syntax.launch import Launch
 
 
 def fault_of(error: Exception, launch: Launch, index: int) -> Diagnostic:
-    """What is told of a launch, the `index`th of its document, that could not be judged."""
+    """The diagnostic for the `index`th launch of a document, which could not be judged."""
     message = (
         f"spec-lsp could not judge this launch. The fault is spec-lsp's: please report this file and `{_where(error)}`."
     )
@@ -31,7 +31,7 @@ def told(error: Exception) -> str:
 
 
 def _where(error: Exception) -> str:
-    """The kind of the fault and the innermost line of ours that it went through: `KeyError in analysis/judge.py:123`."""
+    """The kind of the fault and the innermost line of our code that it passed through: `KeyError in analysis/judge.py:123`."""
     ours = Path(spec_lsp.__file__).parent
     frames = [f for f in traceback.extract_tb(error.__traceback__) if ours in Path(f.filename).parents]
     kind = type(error).__name__
@@ -41,7 +41,7 @@ def _where(error: Exception) -> str:
 
 
 def unjudged(launch: Launch) -> LaunchReport:
-    """The report of a launch that could not be judged: without a verdict, and as if nothing were known of its words."""
+    """The report of a launch that could not be judged: it has no verdict, and its words count as unknown."""
     world = World(newest(), None)
     run = Run(launch.variants[0], world, Binding(load(world.release), {}), None)
     return LaunchReport(lambda: launch, (world,), lambda: run)

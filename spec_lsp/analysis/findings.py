@@ -27,22 +27,23 @@ class RunFinding:
 
     @property
     def identity(self) -> tuple[str, str]:
-        """What makes it the same finding in another world."""
+        """What identifies the same finding in another world."""
         return self.rule.name, self.about
 
     @property
     def cause(self) -> tuple[str, str]:
-        """What makes it the same in another release: one may call a flag unknown that another calls ambiguous, or a key."""
+        """What identifies the same finding in another release: one release may call a flag unknown and another ambiguous, and it may be a
+        key."""
         return ("arguments", self.about.removeprefix("--")) if self.error is not None else (self.rule.name, "")
 
 
 def findings_of(judged: RunResult) -> list[RunFinding]:
-    """All that is found in one run, argparse's first."""
+    """All findings of one run, those of argparse first."""
     binding = judged.binding
     said_of: Counter[str] = Counter()
 
     def counted(about: str) -> str:
-        """The same words may be wrong twice."""
+        """The words with a number, since the same words may be wrong twice."""
         said_of[about] += 1
         return about if said_of[about] == 1 else f"{about} ({said_of[about]})"
 
@@ -59,7 +60,7 @@ def findings_of(judged: RunResult) -> list[RunFinding]:
         for finding in judged.resolution.findings:
             name, at = finding.rule.name, finding.said.at
             if name in seen or (finding.rule.late and at in late):
-                continue  # a late refusal that is at the same field mostly follows from the first
+                continue  # a second late refusal at the same field mostly follows from the first
             seen.add(name)
             if finding.rule.late:
                 late.add(at)
@@ -70,23 +71,23 @@ def findings_of(judged: RunResult) -> list[RunFinding]:
 
 
 NOTED = {"repeated": REPEATED_FLAG, "deprecated": DEPRECATED_FLAG, "prefix": ABBREVIATED_FLAG}
-"""The rules of what SGLang accepts but a person should know."""
+"""The rules about what SGLang accepts but the writer should know."""
 
 
 def _surprising(note: Note) -> bool:
-    """Whether an abbreviation may not be meant as one: whole words of the flag are missing, or it is a flag of another release's."""
+    """Whether an abbreviation may be unintended: it leaves out whole words of the flag, or it is a flag of another release."""
     _, *missing = (note.suggestion or "").removeprefix(note.typed).split("-")
     return len(missing) > 1 or flag_span(note.typed) is not None
 
 
 def _words_of(error: BindError) -> str:
-    """What a mistake of arguments is about, as typed."""
+    """The typed words that an argument error is about."""
     typed = " ".join(dict.fromkeys(filter(None, (error.typed, error.text))))
     return typed or " ".join(w.text or w.known_start for w in error.words) or error.kind
 
 
 def overridden(binding: Binding, resolution: Resolution) -> list[Refusal]:
-    """Typed values that SGLang will replace, each with the reason of the last step that decided the field."""
+    """Typed values that SGLang will replace, each with the reason given by the last step that set the field."""
     config, settings = resolution.config, binding.settings
     known = {f: s for f, s in settings.items() if not isinstance(s.value, Unknown) and config.known(f)}
     replaced = [field for field, setting in known.items() if getattr(config, field) != setting.value]
@@ -111,12 +112,12 @@ def _written(value: Any) -> str:
 
 
 def is_fatal(found: RunFinding, judged: RunResult) -> bool:
-    """Whether the finding is (part of) why argument resolution ends the launch."""
+    """Whether the finding is a reason why argument resolution ends the launch."""
     if found.error is not None:
         return judged.binding.errors[found.error].fatal
     return found.rule.severity == "error" and not found.rule.late
 
 
 def reasons_of(judged: RunResult) -> frozenset[tuple[str, str]]:
-    """What ends the launch."""
+    """The findings that end the launch, by identity."""
     return frozenset(f.identity for f in findings_of(judged) if is_fatal(f, judged))

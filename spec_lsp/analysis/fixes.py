@@ -41,10 +41,10 @@ MAX_CANDIDATES = 3
 """Names offered for an abbreviation that fits several flags."""
 
 MAX_STEPS = 400_000
-"""Steps after which fix-all makes do with what it has found: each fix is tried on the whole document."""
+"""The work (in steps) after which fix-all keeps what it has found so far: each fix is tried on the whole document."""
 
 MAX_ROUNDS = 100
-"""Rounds after which fix-all gives up: fixes that undo one another would go on forever."""
+"""The most rounds of fix-all: fixes that undo each other would go on forever."""
 
 # --- candidates --------------------------------------------------------------------------------------------------------
 
@@ -58,10 +58,10 @@ def fixes_for(
     *,
     whole: bool = True,
 ) -> tuple[Fix, ...]:
-    """The verified fixes of a diagnostic; the first is preferred, unless it is a guess. For a refusal that is the smallest set of changes
-    with which SGLang accepts the launch (without `whole`, it is not looked for); the others are ordered by size.
+    """The verified fixes of a diagnostic; the first is preferred, unless it is a guess. For a refusal the first is the smallest set of
+    changes with which SGLang accepts the launch (not looked for without `whole`); the others are ordered by size.
 
-    `cache`: the one that `analysis` was made with, so that only launches which a fix changes are judged again.
+    `cache`: the one that `analysis` was made with, so that only launches that a fix changes are judged again.
     """
     fixes: list[Fix] = []
     naming = document_names(analysis.document, workspace)
@@ -85,7 +85,7 @@ def fixes_for(
 
 
 def _with_choice(single: Sequence[Fix], chosen: Fix | None, *, preferred: bool) -> tuple[Fix, ...]:
-    """Single fixes with what fix-all does first, where it does anything."""
+    """The single fixes, with the one that fix-all applies first, if it applies one."""
     if chosen is None:
         return tuple(replace(f, preferred=False, guess=True) for f in single)
     own = next((f for f in single if f.title == chosen.title), chosen)
@@ -94,23 +94,23 @@ def _with_choice(single: Sequence[Fix], chosen: Fix | None, *, preferred: bool) 
 
 
 def _is_refusal(diagnostic: Diagnostic) -> bool:
-    """Whether SGLang refuses a launch for what it resolves, wherever it runs."""
+    """Whether this is a refusal by argument resolution, in every world."""
     source = diagnostic.source
     resolved = isinstance(source, MergedFinding) and source.found.said is not None and not source.found.said.choices
     return resolved and diagnostic.severity == "error" and not holds_in_part(diagnostic)
 
 
 def goes_with_all(diagnostic: Diagnostic, options: Options) -> bool:
-    """Whether fix-all looks at a finding: at what is wrong or out of date. A remark tells what SGLang makes of a launch that runs; there
-    is nothing to mend, unless somebody named its rule in `fix_all`."""
+    """Whether fix-all considers a finding: errors, warnings and what is out of date. A remark describes a launch that runs, so there is
+    nothing to fix, unless its rule is named in `fix_all`."""
     if options.fix_all is not None:
         return diagnostic.rule.name in options.fix_all and not holds_in_part(diagnostic)
     return diagnostic.severity != "information" and not holds_in_part(diagnostic)
 
 
 def _is_applied(diagnostic: Diagnostic, fix: Fix, options: Options) -> bool:
-    """Whether fix-all applies a fix where it is the first. What changes what runs is a repair: a hint asks for none, unless its rule is
-    named. What is overridden keeps its flag: it is written as what SGLang uses anyway."""
+    """Whether fix-all applies a fix that comes first. A fix that changes what runs is a repair; hints get none, unless their rule is named.
+    An overridden value keeps its flag: it is replaced by what SGLang uses anyway."""
     kept = diagnostic.rule is OVERRIDDEN_VALUE and (fix.drops or fix.applicability != "safe")
     repairs = fix.applicability == "safe" or diagnostic.severity in ("error", "warning") or options.fix_all is not None
     return repairs and not kept and not fix.guess and goes_with_all(diagnostic, options)
@@ -119,8 +119,8 @@ def _is_applied(diagnostic: Diagnostic, fix: Fix, options: Options) -> bool:
 def acceptance(
     analysis: Analysis, launch: int, options: Options, workspace: Workspace, cache: Cache | None = None
 ) -> tuple[Fix, frozenset[str]] | None:
-    """The smallest set of changes found that makes SGLang accept a launch which it refuses for what it resolves, verified, and the rules
-    that it leaves to its writer; None where none was found, or where nobody can tell which of several was meant."""
+    """The smallest verified set of changes that makes SGLang accept a launch that resolution refuses, and the rules that it leaves to the
+    writer. None where there is none, or where it is unclear which of several was meant."""
     refusals = [d for d in _refusals(analysis, launch) if not holds_in_part(d)]
     if not refusals:
         return None
@@ -140,8 +140,8 @@ def acceptance(
 def _solutions(
     analysis: Analysis, launch: int, merged: MergedFinding, workspace: Workspace, cache: Cache
 ) -> Iterator[Solution]:
-    """What to write, the cheapest first; the dear ones are only looked for where none of the cheap ones does. None where nobody can
-    tell which of several was meant."""
+    """The edits to try, cheapest first; expensive ones are only looked for if no cheap one can be written. None where it is unclear which
+    of several was meant."""
 
     def search(*, dear: bool) -> list[Solution]:
         bench = Bench(analysis.document.launches[launch], merged.run, partial(workspace.model, analysis.document.name))
@@ -157,11 +157,11 @@ def _solutions(
 
 
 MAX_PRINTED = 3
-"""Sets of changes that are written and verified before it is given up."""
+"""The most sets of changes that are written and verified in one search."""
 
 
 def _refusals(analysis: Analysis, launch: int) -> list[Diagnostic]:
-    """What resolution refuses a launch for, late refusals included."""
+    """The refusals of a launch by resolution, late ones included."""
     return [
         d
         for d in analysis.diagnostics
@@ -173,7 +173,7 @@ def _refusals(analysis: Analysis, launch: int) -> list[Diagnostic]:
 
 
 def _joined_changes(changes: Sequence[Change]) -> Change:
-    """Changes as one."""
+    """Several changes as one."""
     return Change(
         {f: v for c in changes for f, v in c.set.items()},
         tuple(f for c in changes for f in c.drop),
@@ -190,7 +190,7 @@ def _written(
     options: Options,
     workspace: Workspace,
 ) -> tuple[Edit, ...] | None:
-    """The edits that make changes, written one after the other: one edit for each document."""
+    """The edits that make all changes, written one after the other: one edit for each document."""
     document, said = analysis.document, merged.found.said
     assert said is not None
     originals = {document.name: document.text}
@@ -220,8 +220,8 @@ def _still_refused(
     workspace: Workspace,
     cache: Cache | None,
 ) -> frozenset[str] | None:
-    """The rules by which the changed launch is still refused: it is refused for less, and for nothing that it was not refused for. None
-    where the change does not help."""
+    """The rules by which the changed launch is still refused, if they are fewer than before and none is new; None where the change does not
+    help."""
     edited = _edited(before.document, edits, workspace)
     if edited is None:
         return None
@@ -263,7 +263,7 @@ def _printer(document: Document, launch: int, variant: int, release: Release, wo
 def _printer_of(
     analysis: Analysis, launch: int, variant: int, release: Release, workspace: Workspace, cache: Cache | None
 ) -> Printer:
-    """The printer of a launch of an analysis: its words are bound once for all that is found of it."""
+    """The printer of a launch of an analysis; its words are bound once for all its findings."""
 
     def make() -> Printer:
         return _printer(analysis.document, launch, variant, release, workspace)
@@ -274,7 +274,7 @@ def _printer_of(
 def _printed(
     changes: Iterable[Change], printer: Printer, near: Sequence[str], *, guess: bool = False
 ) -> Iterator[Candidate]:
-    """The changes that can be written, the smallest first."""
+    """The changes that can be written as edits, the smallest first."""
     for change in sorted(changes, key=lambda c: c.size):
         edits = printer.print(change, near)
         if edits is not None:
@@ -285,7 +285,7 @@ def _printed(
 def _changes(
     analysis: Analysis, launch: int, merged: MergedFinding, workspace: Workspace, cache: Cache | None
 ) -> Iterator[Candidate]:
-    """Candidates for a finding of a launch: those that its rule names, or what is usually meant by a mistake of arguments."""
+    """Candidate fixes for a finding of a launch: those that its rule names, or for an argument error what is usually meant."""
     printer = _printer_of(analysis, launch, merged.run.variant, merged.run.world.release, workspace, cache)
     found = merged.found
     if found.said is not None:
@@ -302,7 +302,7 @@ def _changes(
 
 
 def _spelt_right(said: Refusal, printer: Printer) -> Iterator[Candidate]:
-    """The value that was probably meant, of those that a field takes. The companions that it then needs are another matter."""
+    """The value of the field's choices that was probably meant. The flags that it then needs are not considered."""
     setting = printer.binding.settings.get(said.at)
     typed = str(setting.value) if setting is not None else ""
     near = suggest_value(typed, said.choices, said.at)
@@ -331,7 +331,7 @@ def title_of(change: Change, binding: Binding) -> str:
 
 
 def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
-    """What is usually meant by a mistake of arguments."""
+    """What is usually meant by an argument error."""
     if error.words and error.kind in ("unknown-flag", "ambiguous-prefix", "removed-flag"):
         yield from succession(printer, error.words[0], error.typed, error.from_config)
     if error.kind == "config-not-mapping" and error.words and error.definition is not None:
@@ -401,9 +401,9 @@ def _renamings(error: BindError, printer: Printer) -> Iterator[Candidate]:
     guess = error.guess or (not error.suggestion and len(error.candidates) > 1)
     for name in [error.suggestion] if error.suggestion else error.candidates[:MAX_CANDIDATES]:
         if "=" in name or " " in name:
-            continue  # its value comes with it: `succession`
+            continue  # its value is replaced with it: `succession`
         if named_once and name.removeprefix("--").replace("-", "_") in printer.binding.settings:
-            continue  # keys and keywords stand once
+            continue  # keys and keywords must not occur twice
         if error.kind == "config-ignored":
             yield from _candidate("Write `--config` and the path as two words", printer.split_value(word))
         elif error.from_config:
@@ -417,7 +417,7 @@ def _for_note(note: Note, printer: Printer, releases: Sequence[Release]) -> Iter
     settings = printer.binding.settings.values()
     if note.kind == "deprecated" and note.word is not None:
         name = note.definition.name if note.definition is not None else note.typed
-        # Who abbreviated may have meant another flag: its successor is written out by nobody else.
+        # An abbreviation may have been meant for another flag, so its replacement is only written out here.
         abbreviated = note.definition is not None and note.typed not in note.definition.spellings
         found = succession(printer, note.word, name, note.from_config, releases)
         yield from (replace(c, guess=abbreviated and not note.from_config) for c in found)
@@ -442,11 +442,11 @@ def _candidate(title: str, edits: tuple[Edit, ...] | None, *, guess: bool = Fals
 
 
 NOTHING = frozenset(("none", "null", "no", "off", "false", ""))
-"""What people write for a value that is not set, where only leaving the flag out says so."""
+"""What people write for "not set" where only leaving out the flag means that."""
 
 
 def _without(error: BindError, printer: Printer) -> tuple[Edit, ...] | None:
-    """The launch without a flag whose value is not taken."""
+    """The launch without a flag whose value is not accepted."""
     if error.from_config:
         return printer.remove_key(error.words[0])
     joined = len(error.words) < 2 or error.words[0].place.contains(error.words[-1].place)
@@ -454,7 +454,7 @@ def _without(error: BindError, printer: Printer) -> tuple[Edit, ...] | None:
 
 
 def _without_effect(note: Note, printer: Printer) -> tuple[Edit, ...] | None:
-    """The launch without a flag that does nothing any more."""
+    """The launch without a flag that no longer has an effect."""
     assert note.word is not None
     assert note.definition is not None
     if note.from_config:
@@ -464,7 +464,7 @@ def _without_effect(note: Note, printer: Printer) -> tuple[Edit, ...] | None:
 
 
 def _without_ignore(document: Document, ignore: Ignore) -> Candidate:
-    """Remove an ignore comment: with its line when it stands alone, else with the blanks before it."""
+    """Remove an ignore comment: its whole line if nothing else is on it, else the comment with the blanks before it."""
     text, place = document.text, ignore.directive.place
     start, end = place.start, place.end
     if ignore.directive.own_line:
@@ -481,7 +481,7 @@ def _without_ignore(document: Document, ignore: Ignore) -> Candidate:
 
 
 class Edited:
-    """A workspace in which some documents read as edited."""
+    """A workspace in which some documents have edited texts."""
 
     def __init__(self, workspace: Workspace, texts: Mapping[str, str]) -> None:
         self._workspace = workspace
@@ -505,7 +505,7 @@ def _verified(
     workspace: Workspace,
     cache: Cache | None,
 ) -> Applicability | None:
-    """How far the candidate may be applied by itself, or None when it does not help or does harm."""
+    """How safely the candidate can be applied, or None when it does not help or does harm."""
     edited = _edited(analysis.document, candidate.edits, workspace)
     if edited is None:
         return None
@@ -519,7 +519,7 @@ def _verified(
         return None
     if candidate.applicability is not None:
         return candidate.applicability
-    repairs = diagnostic.rule.severity == "error"  # whatever runs afterwards, nothing runs before
+    repairs = diagnostic.rule.severity == "error"  # no launch ran before, so any that runs afterwards is an improvement
     if repairs or not _same_outcome(analysis, after):
         return "unsafe"
     changed = [
@@ -534,7 +534,7 @@ def _verified(
 
 
 def _edited(document: Document, edits: Iterable[Edit], workspace: Workspace) -> Edited | None:
-    """The workspace in which documents read as edited; None when edits overlap or a document is not at hand."""
+    """The workspace with the edited texts; None when edits overlap or a document is not available."""
     texts = _texts_after(document, edits, workspace)
     return None if texts is None else Edited(workspace, texts)
 
@@ -542,7 +542,7 @@ def _edited(document: Document, edits: Iterable[Edit], workspace: Workspace) -> 
 def _analysed(
     before: Analysis, edited: Edited, options: Options, cache: Cache | None, *, ask_older: bool = False
 ) -> Analysis:
-    """What is said of a document once it is edited. Only launches that read otherwise are judged, if `before` was made with the cache."""
+    """The analysis of an edited document. Only launches that changed are judged again, if `before` was made with the cache."""
     document = before.document
     text = edited.texts.get(document.name, document.text)
     after = read_document(document.name, text, edited, document.language)
@@ -570,17 +570,17 @@ def _same_in(
     workspace: Workspace,
     edited: Workspace,
 ) -> bool:
-    """Whether the server of a launch runs the same in another release, too."""
+    """Whether a launch runs the same after the edit in another release as well."""
     older = replace(options, release=release)
     own, new = Bound(before, index, older, workspace), Bound(after, index, older, edited)
     given = own.given()
     if given is not None and given == new.given():
-        return True  # all values are known and the same: nothing has to be resolved
+        return True  # all values are known and equal: no resolution is needed
     return all(same_run(one, other) for one, other in zip_longest(own.runs(), new.runs()))
 
 
 class Bound:
-    """A launch of a document in the worlds of its options, to be judged as far as it is compared with another."""
+    """A launch of a document in the worlds of its options, to be compared with another; it is run only as far as that needs."""
 
     def __init__(self, document: Document, index: int, options: Options, workspace: Workspace) -> None:
         self._launch = document.launches[index]
@@ -591,7 +591,8 @@ class Bound:
         self._runner = Runner(self._launch, models, configs)
 
     def given(self) -> object:
-        """What decides how the launch resolves; None where SGLang does not take its words, or may be given more than is seen."""
+        """Everything that decides how the launch resolves; None where SGLang does not accept its words, or more may be given than is
+        seen."""
         variants = range(len(self._launch.variants))
         releases = dict.fromkeys(w.release for w in self._worlds)
         bound = [self._runner.binding(index, release) for index in variants for release in releases]
@@ -606,13 +607,13 @@ class Bound:
 
 
 def _count(analysis: Analysis, diagnostic: Diagnostic) -> int:
-    """How many findings of the diagnostic's rule its launch (or its document) has."""
+    """How many findings of this diagnostic's rule its launch (or its document) has."""
     own = [d for d in analysis.diagnostics if diagnostic.launch in (d.launch, *d.also) and not _of_older(d)]
     return sum(d.rule is diagnostic.rule for d in own)
 
 
 def _of_older(diagnostic: Diagnostic) -> bool:
-    """Whether a finding is only of releases that are older than the newest, where nobody named one."""
+    """Whether a finding applies only to releases older than the newest, where nobody named one."""
     source = diagnostic.source
     return (
         isinstance(source, MergedFinding)
@@ -622,9 +623,9 @@ def _of_older(diagnostic: Diagnostic) -> bool:
 
 
 def _new_errors(before: Analysis, after: Analysis, *, arguments: bool) -> bool:
-    """Whether any launch has an error, or a warning of an error's rule, of a kind that it did not have.
+    """Whether any launch has an error, or a warning of an error's rule, of a kind that it did not have before.
 
-    SGLang reads `arguments` before it resolves them: what only shows once they can be read is not the fix's doing.
+    SGLang reads `arguments` before it resolves them: errors that only appear once the arguments can be read are not caused by the fix.
     """
     known = {(d.rule.name, launch) for d in before.diagnostics for launch in (d.launch, *d.also)}
     return any(
@@ -665,7 +666,7 @@ def same_run(one: RunResult | None, other: RunResult | None) -> bool:
 
 
 def _texts_after(document: Document, edits: Iterable[Edit], workspace: Workspace) -> dict[str, str] | None:
-    """The texts of the edited documents; None when edits overlap or a document is not at hand."""
+    """The texts of the edited documents; None when edits overlap or a document is not available."""
     by_document: dict[str, list[Edit]] = {}
     for edit in edits:
         by_document.setdefault(edit.place.document, []).append(edit)
@@ -704,7 +705,7 @@ class Applied:
 def fix_all(
     name: str, text: str, options: Options, workspace: Workspace, *, unsafe: bool, language: str | None = None
 ) -> tuple[Edit, ...]:
-    """One edit per document that applies the preferred fix of every finding, over and over until none is left.
+    """One edit for each document that applies the preferred fix of every finding, repeated until none is left.
 
     Only safe fixes, unless `unsafe`. Empty when there is nothing to do.
     """
@@ -721,13 +722,14 @@ def repair(
     language: str | None = None,
     may_edit: Callable[[str], bool] = lambda _: True,
 ) -> tuple[tuple[Edit, ...], tuple[Applied, ...]]:
-    """The edits of `fix_all`, and each fix that is in them. Fixes that edit a document that may not be edited are left off whole."""
+    """The edits of `fix_all`, and each fix that they contain. A fix that would edit a document that must not be edited is left out
+    completely."""
     originals = {name: text}
     texts = {name: text}
     cache = Cache()
     tried: set[tuple[str, str]] = set()
     applied: list[Applied] = []
-    with bounded(MAX_STEPS), suppress(Exhausted):  # what was mended by then stays mended
+    with bounded(MAX_STEPS), suppress(Exhausted):  # what is fixed by then stays fixed
         for _ in range(MAX_ROUNDS):
             edited = Edited(workspace, texts)
             analysis = analyse(read_document(name, texts[name], edited, language), options, edited, cache)
@@ -769,7 +771,7 @@ def _next_fix(
 
 
 def holds_in_part(diagnostic: Diagnostic) -> bool:
-    """Whether a refusal holds only on some hardware or in some releases of those that may run: nobody has said that it is these."""
+    """Whether a refusal holds only on some of the hardware or releases that the launch may run on, none of which was named."""
     source = diagnostic.source
     return isinstance(source, MergedFinding) and bool(source.where) and diagnostic.rule.severity == "error"
 
