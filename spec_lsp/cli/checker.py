@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import traceback
 from collections.abc import Mapping, Sequence
@@ -23,7 +22,6 @@ from spec_lsp.cli.report import FileReport, LaunchShown, OfferedFix, Replacement
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.walk import candidates
-from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
 from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.records import dataclass, replace
@@ -61,7 +59,7 @@ class Recording:
 
     def __init__(self, surroundings: Surroundings, name: str, text: str) -> None:
         self._workspace = surroundings.workspace
-        self._models = surroundings.models
+        self.model = self._workspace.model
         self.release = self._workspace.release
         self.sglang_at = self._workspace.sglang_at
         self.left_out = self._workspace.left_out
@@ -73,13 +71,6 @@ class Recording:
         if found is not None:
             self.texts.setdefault(*found)
         return found
-
-    def model(self, document: str, path_or_id: str) -> ModelFacts | None:
-        """As the workspace does, but each model of a folder is looked up once: files do not change during a run."""
-        key = (os.path.dirname(document), path_or_id)
-        if key not in self._models:
-            self._models[key] = self._workspace.model(document, path_or_id)
-        return self._models[key]
 
 
 class Checker:
@@ -237,6 +228,8 @@ class Checker:
                     else f"is not repaired: {shown_name(concerned, self.task.here)} {problem}"
                 )
                 return replace(self._with_findings(report, before, workspace, surroundings), problem=told_)
+            for name in texts:
+                self.folders.forget_file(name)
         fixed = Recording(surroundings, path, texts.get(path, text))
         after = self._analyse(path, texts.get(path, text), fixed, surroundings)
         return replace(

@@ -7,10 +7,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from spec_lsp.analysis.inputs import Options
-from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import Area, workspace_of
 from spec_lsp.patterns import Patterns
-from spec_lsp.records import dataclass, field, replace
+from spec_lsp.records import dataclass, replace
 from spec_lsp.settings import Settings, merge, options, read_settings, targets
 from spec_lsp.settings_file import SettingsFile
 from spec_lsp.workspace import DiskWorkspace, in_workspace, settings_in
@@ -26,8 +25,6 @@ class Surroundings:
     workspace: DiskWorkspace
     excluded: Patterns
     base: Path
-    models: dict[tuple[str, str], ModelFacts | None] = field(default_factory=dict)
-    """What was looked up of models, by folder and name."""
 
     def excludes(self, path: str) -> bool:
         """Whether the setting `exclude` leaves a file out."""
@@ -83,6 +80,11 @@ class Folders:
         found = {around.file.path: around.file for around in self._by_base.values() if around.file is not None}
         return [found[path] for path in sorted(found)]
 
+    def forget_file(self, name: str) -> None:
+        """Forget what a file held; call it when one is rewritten."""
+        for around in self._by_base.values():
+            around.workspace.forget_file(name)
+
     def _look(self, folder: str) -> Surroundings:
         root = self._root(folder)
         file = self._settings_of(Path(folder), Path(self._settings_end(folder, root)))
@@ -106,7 +108,10 @@ class Folders:
             file,
             wished,
             DiskWorkspace(
-                tuple(map(Path, roots)), models=(*self._models, *map(Path, settings.models)), typed=self._typed
+                tuple(map(Path, roots)),
+                models=(*self._models, *map(Path, settings.models)),
+                typed=self._typed,
+                watched=True,  # what changes during a run, the run itself has written: see `forget_file`
             ),
             Patterns(settings.exclude),
             Path(file.folder) if file else self._here,
