@@ -1,4 +1,4 @@
-"""The generated pages of docs/, and the settings in the VS Code extension's manifest.
+"""The generated pages of docs/, and what is generated in editors/: lists of languages, the settings of the VS Code extension.
 
 `python -m spec_lsp.cli.docs` writes them, a test says when they are out of date.
 """
@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 from spec_lsp.analysis.explained import lines, severity
 from spec_lsp.analysis.rules import all_rules, by_topic
-from spec_lsp.cli.manifest import updated
+from spec_lsp.cli.editors import WRITERS
 from spec_lsp.records import fields
 from spec_lsp.settings import Settings, json_schema
 
@@ -83,14 +82,12 @@ def _settings() -> Iterator[str]:
         yield from (f.metadata["example"], "```")
 
 
-MANIFEST = Path(__file__).parents[2] / "editors" / "vscode" / "package.json"
-
-
-def main(folder: Path, manifest: Path = MANIFEST) -> None:
-    """Write the pages, and the manifest, that changed."""
-    folder.mkdir(exist_ok=True)
-    texts = {folder / name: text for name, text in pages().items()}
-    texts[manifest] = updated(manifest.read_text("utf-8"))
+def main(root: Path) -> None:
+    """Write what changed of a checkout's docs/ and editors/."""
+    texts = {root / "docs" / name: text for name, text in pages().items()}
+    for name, renewed in WRITERS.items():
+        path = root / "editors" / name
+        texts[path] = renewed(path.read_text("utf-8"))
     for path, text in texts.items():
         if not path.exists() or path.read_text("utf-8") != text:
             path.write_text(text, "utf-8")
@@ -98,4 +95,4 @@ def main(folder: Path, manifest: Path = MANIFEST) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).parents[2] / "docs")
+    main(Path(__file__).parents[2])

@@ -1,4 +1,4 @@
-"""The settings in the manifest of the VS Code extension: those of `spec_lsp.settings`, and the extension's own."""
+"""The manifest of the VS Code extension: what wakes it, and its settings: those of `spec_lsp.settings`, and its own."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 
 from spec_lsp.records import fields
 from spec_lsp.settings import Settings, schema_of
+from spec_lsp.syntax.carriers import CARRIERS
 
 OWN: Mapping[str, Mapping[str, Any]] = {
     "path": {
@@ -24,6 +25,9 @@ OWN: Mapping[str, Mapping[str, Any]] = {
     },
 }
 """Settings that the server is not told of."""
+
+PLAIN_TEXT = "plaintext"
+"""What VS Code calls files that it knows no language for: the extension takes those whose names tell of launches."""
 
 OF_THE_MACHINE = frozenset({"path", "python", "verifyOnSave"})
 """Settings that name programs, which another machine has elsewhere, or let one be started."""
@@ -47,8 +51,10 @@ def properties() -> dict[str, dict[str, Any]]:
 
 
 def updated(manifest: str) -> str:
-    """The text of package.json with these settings."""
+    """The text of package.json with these settings, woken by the languages that the server reads."""
     content = json.loads(manifest)
+    languages = [language for carrier in CARRIERS for language in carrier.vscode]
+    content["activationEvents"] = [f"onLanguage:{language}" for language in (*languages, PLAIN_TEXT)]
     content["contributes"]["configuration"]["properties"] = properties()
     return json.dumps(content, indent=2, ensure_ascii=False) + "\n"
 

@@ -29,8 +29,12 @@ class Carrier:
 
     kind: str
     reader: str
+    vscode: tuple[str, ...] = ()
+    """Language ids of VS Code and its extensions."""
+    vim: tuple[str, ...] = ()
+    """Filetypes of Vim and Neovim."""
     languages: tuple[str, ...] = ()
-    """Language ids that clients name it by, in lower case."""
+    """Names that other clients have for it, in lower case."""
     names: str = ""
     """A regular expression for the ends of paths, without regard to case."""
     fences: tuple[str, ...] | None = None
@@ -43,22 +47,26 @@ class Carrier:
 CARRIERS = (
     Carrier(
         "shell", "shell:read_shell",
-        ("shell", "shellscript", "bash", "sh", "zsh", "ksh", "slurm", "sbatch"), in_here_documents=True,
+        vscode=("shellscript", "slurm"), vim=("sh", "bash", "zsh"), languages=("shell", "ksh", "sbatch"),
+        in_here_documents=True,
     ),
     Carrier("shell-template", "shell_template:read_shell_template"),
     Carrier(
         "yaml", "yaml.reader:read_yaml",
-        ("yaml", "dockercompose", "helm", "github-actions-workflow", "azure-pipelines", "ansible"),
+        vscode=("yaml", "dockercompose", "helm", "github-actions-workflow", "azure-pipelines", "ansible"),
+        vim=("yaml", "yaml.docker-compose", "yaml.ghaction", "helm"),
         names=r"\.ya?ml(?:\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template|in|dist|example|sample))?$",
         fences=("yml",),
     ),
     Carrier(
-        "dockerfile", "dockerfile:read_dockerfile", ("dockerfile", "containerfile", "docker"),
+        "dockerfile", "dockerfile:read_dockerfile",
+        vscode=("dockerfile",), vim=("dockerfile",), languages=("containerfile", "docker"),
         names=r"(?:^|[/\\])(?:Dockerfile|Containerfile)(?:[.\-_][^/\\]*)?$|\.(?:dockerfile|containerfile)$",
         fences=("docker", "containerfile"), in_here_documents=True,
     ),
     Carrier(
-        "systemd", "systemd:read_systemd", ("systemd", "systemd-unit-file", "systemd-conf"),
+        "systemd", "systemd:read_systemd",
+        vscode=("systemd-unit-file",), vim=("systemd",), languages=("systemd-conf",),
         names=r"\.(?:service|container)(?:\.(?:in|dist|example|sample))?$|\.(?:service|container)\.d[/\\][^/\\]+\.conf$",
         fences=("service",), in_here_documents=True,
     ),
@@ -67,48 +75,63 @@ CARRIERS = (
         names=r"\.(?:service|container)\.(?:j2|jinja2?|tmpl|tpl|gotmpl|template)$",
     ),
     Carrier(
-        "makefile", "makefile:read_makefile", ("makefile", "make", "makefile-gmake", "makefile-bsdmake", "makefile-automake"),
+        "makefile", "makefile:read_makefile",
+        vscode=("makefile",), vim=("make",), languages=("makefile-gmake", "makefile-bsdmake", "makefile-automake"),
         names=r"(?:^|[/\\])(?:GNUmakefile|Makefile)(?:[.\-_][^/\\]*)?$|\.(?:mk|mak)$",
         fences=("make",), in_here_documents=True,
     ),
     Carrier(
-        "justfile", "justfile:read_justfile", ("justfile", "just",),
+        "justfile", "justfile:read_justfile", vscode=("just",), vim=("just",), languages=("justfile",),
         names=r"(?:^|[/\\])\.?justfile$|\.just$", fences=("just",), in_here_documents=True,
     ),
     Carrier(
-        "markdown", "markdown:read_markdown", ("markdown", "gfm", "mdx", "restructuredtext", "rst", "quarto", "rmd"),
+        "markdown", "markdown:read_markdown",
+        vscode=("markdown", "mdx", "restructuredtext", "quarto"), vim=("markdown",), languages=("gfm", "rst", "rmd"),
         names=r"\.(?:md|mdx|markdown|rst|qmd)$", nesting=True,
     ),
     Carrier(
-        "python", "python:read_python", ("python", "py",),
+        "python", "python:read_python", vscode=("python",), vim=("python",), languages=("py",),
         names=r"\.pyi?$", fences=("py", "python3", "ipython"), nesting=True,
     ),
-    Carrier("notebook", "notebook:read_notebook", ("notebook", "jupyter", "ipynb"), names=r"\.ipynb$", nesting=True),
+    Carrier("notebook", "notebook:read_notebook", languages=("notebook", "jupyter", "ipynb"), names=r"\.ipynb$", nesting=True),
     Carrier(
-        "json", "jsonc:read_json", ("json", "jsonc", "json5", "jsonwithcomments"),
+        "json", "jsonc:read_json",
+        vscode=("json", "jsonc"), vim=("json", "jsonc"), languages=("json5", "jsonwithcomments"),
         names=r"\.(?:jsonc?|json5|code-workspace)$", fences=("jsonc", "json5"), in_here_documents=True,
     ),
     Carrier(
-        "procfile", "procfile:read_procfile", ("procfile",),
+        "procfile", "procfile:read_procfile", vscode=("procfile",), vim=("procfile",),
         names=r"(?:^|[/\\])Procfile(?:[.\-_][^/\\]*)?$|\.procfile$", fences=(), in_here_documents=True,
     ),
     Carrier(
-        "supervisor", "supervisor:read_supervisor", ("supervisor", "supervisord",),
+        "supervisor", "supervisor:read_supervisor",
+        vscode=("ini", "properties"), vim=("conf", "dosini"), languages=("supervisor", "supervisord"),
         names=r"(?:^|[/\\])supervisord?[^/\\]*\.(?:conf|ini)$", fences=("supervisord",), in_here_documents=True,
     ),
     Carrier(
-        "jenkinsfile", "jenkinsfile:read_jenkinsfile", ("jenkinsfile", "jenkins", "groovy", "declarative-jenkinsfile"),
+        "jenkinsfile", "jenkinsfile:read_jenkinsfile",
+        vscode=("groovy", "jenkinsfile"), vim=("groovy", "Jenkinsfile"), languages=("jenkins", "declarative-jenkinsfile"),
         names=r"(?:^|[/\\])Jenkinsfile(?:[.\-_][^/\\]*)?$|\.(?:jenkinsfile|groovy)$",
         fences=("groovy",), in_here_documents=True,
     ),
     Carrier(
-        "terraform", "terraform:read_terraform", ("terraform", "terraform-vars", "opentofu", "tf", "hcl"),
+        "terraform", "terraform:read_terraform",
+        vscode=("terraform", "opentofu", "hcl"), vim=("terraform", "hcl"), languages=("terraform-vars", "tf"),
         names=r"\.(?:tf|tofu|hcl)$", fences=("hcl", "tf", "opentofu"), in_here_documents=True, nesting=True,
     ),
 )  # fmt: skip
 
 BY_KIND = {carrier.kind: carrier for carrier in CARRIERS}
-LANGUAGES = {language: carrier.kind for carrier in CARRIERS for language in carrier.languages}
+INI = frozenset(("ini", "dosini", "conf", "properties"))
+"""What clients call any INI file: its sections tell whose it is."""
+LANGUAGES = {
+    language.lower(): carrier.kind
+    for carrier in CARRIERS
+    for language in (*carrier.vscode, *carrier.vim, *carrier.languages)
+    if language not in INI
+}
+SETTINGS_LANGUAGE = "toml"
+"""Of files that hold no launch, but settings: what of them cannot be used is told in them."""
 NAMES = tuple((expression(carrier.names, re.I), carrier.kind) for carrier in CARRIERS if carrier.names)
 FENCES = {
     name: carrier.kind for carrier in CARRIERS if carrier.fences is not None for name in (carrier.kind, *carrier.fences)

@@ -5,13 +5,11 @@ from __future__ import annotations
 import re
 
 from spec_lsp.expressions import expression
-from spec_lsp.syntax.carriers import LANGUAGES, NAMES
+from spec_lsp.syntax.carriers import INI, LANGUAGES, NAMES
 
 Kind = str
 """The `kind` of a carrier (`carriers.py`); "" for none."""
 
-INI = frozenset(("ini", "dosini", "conf", "properties"))
-"""What clients call systemd units and supervisord's configurations that they do not know as such."""
 INI_NAMES = expression(r"\.(?:ini|conf)$", re.I)
 SHELL_NAMES = expression(
     r"\.(?:sh|bash|zsh|ksh|slurm|sbatch|sub|env|command|bats)\"?$|(?:^|/)\.?(?:bashrc|profile|envrc)$", re.I

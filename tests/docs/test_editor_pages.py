@@ -13,7 +13,7 @@ import pytest
 
 from spec_lsp.cli.arguments import parser
 from spec_lsp.settings import read_settings
-from spec_lsp.syntax.carriers import LANGUAGES
+from spec_lsp.syntax.carriers import LANGUAGES, SETTINGS_LANGUAGE
 from spec_lsp.syntax.kinds import kind_of
 
 if sys.version_info >= (3, 11):
@@ -69,23 +69,50 @@ def test_commands_start_the_server(page: Path) -> None:
         assert parser().parse_args(["server", *(w for w in words if w != "--log-file")])
 
 
-def test_language_ids_of_the_pages_are_read() -> None:
-    """Those that pages name behind an arrow or as an editor's id."""
-    named = set()
-    for page in ("jetbrains.md", "zed.md"):
-        text = (EDITORS / page).read_text("utf-8")
-        named |= set(re.findall(r"→ `([\w-]+)`", text)) | set(
-            re.findall(r'^"[\w ]+" = "([\w-]+)"$', text, re.MULTILINE)
-        )
-    assert len(named) > 5
-    assert [name for name in named if not kind_of("x", "", name)] == []
+UNIT = "[program:x]\n"
+"""What is read of an INI file its sections tell."""
+
+NO_NAME = {"systemd", "procfile", "supervisor"}
+"""Kinds of files that many editors have no name for."""
+
+LISTS = [
+    ("neovim/lsp/spec_lsp.lua", r"(?s)filetypes = \{(.*?)\}", r'"([\w.-]+)"', set()),
+    ("vim.md", r"(?s)for s:filetype in \[(.*?)\]", r"'([\w.-]+)'", set()),
+    ("vim.md", r"(?s)'allowlist': \[(.*?)\]", r"'([\w.-]+)'", set()),
+    ("vim.md", r"(?s)filetype: \[(.*?)\]", r"'([\w.-]+)'", set()),
+    (
+        "emacs.md",
+        r"(?s)eglot-server-programs\s+'\(\((.*?)\)",
+        r"\b(?:js-|conf-(?=t))?(\w+)(?:-\w+)*?-mode",
+        {"procfile", "markdown", "python"},
+    ),
+    ("emacs.md", r"(?s)lsp-activate-on (.*?)\)", r'"([\w-]+)"', {"procfile"}),
+    ("helix.md", r"(?s)(.*)", r'(?m)^name = "([\w-]+)"', {*NO_NAME, "markdown", "python"}),
+    ("zed.md", r"(?s)language_ids\](.*?)```", r'" = "([\w-]+)"', NO_NAME),
+    ("kate.md", r"(?s)(.*)", r'(?m)^    "(\w+)": \{', {*NO_NAME, "justfile", "terraform", "markdown", "python"}),
+    ("sublime.md", r'"selector": "(.*)"', r"\b(?:source|text\.html)\.(\w+)", {*NO_NAME, "justfile"}),
+    ("jetbrains.md", r"(?s)(.*)", r"→ `([\w-]+)`", set()),
+]
+"""The lists of languages in what editors are configured with: the file, which part of it, the names in that, and the kinds it leaves out."""
 
 
-def test_neovim_s_filetypes_are_read_and_all_readers_have_one() -> None:
-    text = (EDITORS / "neovim" / "lsp" / "spec_lsp.lua").read_text("utf-8")
-    found = re.search(r"filetypes = \{(.*?)\}", text, re.DOTALL)
-    assert found
-    filetypes = re.findall(r'"([\w.-]+)"', found[1])
-    unit = "[program:x]\n"  # what is read of an INI file its sections tell
-    assert [name for name in filetypes if not kind_of("x", unit, name)] == []
-    assert {kind_of("x", unit, name) for name in filetypes} == {*LANGUAGES.values(), "yaml"} - {"notebook"}
+@pytest.mark.parametrize(
+    ("file", "part", "names", "left_out"), LISTS, ids=[f"{file} {part}" for file, part, *_ in LISTS]
+)
+def test_editors_name_languages_that_are_read_and_settings(
+    file: str, part: str, names: str, left_out: set[str]
+) -> None:
+    """All kinds of files have a name in an editor, but for those that it has none for or that the page says how to add."""
+    found = re.search(part, (EDITORS / file).read_text("utf-8"))
+    assert found, f"no list in {file}"
+    languages = set(re.findall(names, found[1]))
+    assert SETTINGS_LANGUAGE in languages, "what is wrong with spec-lsp.toml is told in it"
+    kinds = {name: kind_of("x", UNIT, name) for name in languages - {SETTINGS_LANGUAGE}}
+    assert [name for name, kind in kinds.items() if not kind] == []
+    assert {*LANGUAGES.values()} - {"notebook"} - {*kinds.values()} == left_out
+
+
+def test_every_page_s_list_is_held() -> None:
+    assert {page.name for page in EDITORS.glob("*.md")} - {"README.md"} == {
+        file for file, *_ in LISTS if "/" not in file
+    }

@@ -11,11 +11,13 @@ from typing import Any
 import pytest
 
 from spec_lsp.analysis.rules import all_rules
-from spec_lsp.cli.docs import MANIFEST, main, pages
-from spec_lsp.cli.manifest import OWN, properties, updated
+from spec_lsp.cli.docs import main, pages
+from spec_lsp.cli.editors import WRITERS
+from spec_lsp.cli.manifest import OWN, properties
 from spec_lsp.settings import Settings, read_settings
 
 ROOT = Path(__file__).parents[2]
+MANIFEST = ROOT / "editors" / "vscode" / "package.json"
 
 
 @pytest.mark.parametrize("name", ["rules.md", "settings.md", "spec-lsp.schema.json"])
@@ -24,16 +26,26 @@ def test_page_is_up_to_date(name: str) -> None:
 
 
 def test_writing_twice_writes_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    manifest = tmp_path / "package.json"
-    manifest.write_text('{"contributes": {"configuration": {"properties": {"spec-lsp.gone": {}}}}}', "utf-8")
-    main(tmp_path / "docs", manifest)
-    assert capsys.readouterr().out.count("wrote") == 4
-    main(tmp_path / "docs", manifest)
+    (tmp_path / "docs").mkdir()
+    outdated = {
+        "vscode/package.json": '{"contributes": {"configuration": {"properties": {"spec-lsp.gone": {}}}}}',
+        "neovim/lsp/spec_lsp.lua": 'return {\n  filetypes = {\n    "gone",\n  },\n}\n',
+        "vim.md": "'allowlist': ['sh', 'gone'],",
+    }
+    for name, text in outdated.items():
+        (tmp_path / "editors" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "editors" / name).write_text(text, "utf-8")
+    main(tmp_path)
+    assert capsys.readouterr().out.count("wrote") == 3 + len(outdated)
+    assert [name for name in outdated if "gone" in (tmp_path / "editors" / name).read_text("utf-8")] == []
+    main(tmp_path)
     assert capsys.readouterr().out == ""
 
 
-def test_the_vscode_manifest_is_up_to_date() -> None:
-    assert MANIFEST.read_text("utf-8") == updated(MANIFEST.read_text("utf-8")), "run `python -m spec_lsp.cli.docs`"
+@pytest.mark.parametrize("name", WRITERS)
+def test_what_editors_are_configured_with_is_up_to_date(name: str) -> None:
+    text = (ROOT / "editors" / name).read_text("utf-8")
+    assert text == WRITERS[name](text), "run `python -m spec_lsp.cli.docs`"
 
 
 def test_every_setting_is_in_the_vscode_manifest_with_its_default() -> None:

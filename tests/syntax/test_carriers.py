@@ -17,10 +17,13 @@ TEMPLATES = {"shell-template", "systemd-template"}
 
 
 def test_kinds_and_languages_are_named_once() -> None:
-    languages = [name for carrier in CARRIERS for name in carrier.languages]
     assert len(BY_KIND) == len(CARRIERS)
-    assert len(set(languages)) == len(languages)
-    assert all(name == name.lower() for name in (*languages, *FENCES))
+    for names in ("vscode", "vim", "languages"):
+        languages = [name for carrier in CARRIERS for name in getattr(carrier, names)]
+        assert len(set(languages)) == len(languages)
+    owners = {name: {c.kind for c in CARRIERS if name in (*c.vscode, *c.vim, *c.languages)} for name in LANGUAGES}
+    assert [name for name, kinds in owners.items() if len(kinds) > 1] == []
+    assert all(name == name.lower() for carrier in CARRIERS for name in (*carrier.languages, *FENCES))
 
 
 @EACH
@@ -35,8 +38,8 @@ def test_its_reader_is_there_and_takes_what_the_row_says(carrier: Carrier) -> No
 
 @EACH
 def test_a_client_or_a_path_can_name_it(carrier: Carrier) -> None:
-    assert carrier.languages or carrier.names or carrier.kind in TEMPLATES, (
-        f"give {carrier.kind} `languages` or `names`"
+    assert carrier.vscode or carrier.languages or carrier.names or carrier.kind in TEMPLATES, (
+        f"give {carrier.kind} languages or `names`"
     )
     re.compile(carrier.names)
     assert carrier.kind in TEMPLATES or LANGUAGES[carrier.kind] == carrier.kind
