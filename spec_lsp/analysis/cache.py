@@ -13,6 +13,7 @@ from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.run import ConfigSource
 from spec_lsp.analysis.worlds import Assumed
+from spec_lsp.catalog.release import Release
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.launch import Directive, Launch, Variant
@@ -42,16 +43,19 @@ class Judged:
     verdict: Verdict
     diagnostics: list[Diagnostic]
     sets_variables: bool
-    given: tuple[str, ...] = ()
-    """The text in front of each clue that counts GPUs."""
+    tells_role: bool
+    unknown: Sequence[tuple[Release, Diagnostic]]
+    """The diagnostics about releases it may run that are not shipped."""
+    given: tuple[str, ...] | None = None
+    """The text in front of each clue that counts GPUs; None before it was looked at."""
     gpus: list[Diagnostic] = field(default_factory=list)
     """The diagnostics about the number of GPUs."""
-    placed: list[Diagnostic] | None = None
-    """All diagnostics with their places in the text, as computed last."""
-    parts: tuple[int, ...] = ()
-    """The bases of the anchored parts that diagnostics lie in."""
-    begins: tuple[int | None, ...] = ()
-    """Where these parts began when `placed` was computed."""
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing around the launch but directives can change its diagnostics."""
+        counts = self.assumed.clues.counts
+        return not (counts or self.read or self.sets_variables or self.unknown or self.verdict.older_unasked)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from functools import partial
 
 from spec_lsp.analysis.builds import own_build
 from spec_lsp.analysis.cache import Cache, Entry, Judged, MemoizedWorkspace, PreviousAnalysis, launch_key
-from spec_lsp.analysis.cross_launch import cross_launch_findings, may_belong_together
+from spec_lsp.analysis.cross_launch import cross_launch_findings, tells_role
 from spec_lsp.analysis.diagnostics import Naming, deduplicated, deprecations_once, diagnostics_of, in_order, with_names
 from spec_lsp.analysis.environment import sets_variables, variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
@@ -18,7 +18,7 @@ from spec_lsp.analysis.judge import judge
 from spec_lsp.analysis.left_out import Named as NamedFile
 from spec_lsp.analysis.left_out import files_left_out, named_by
 from spec_lsp.analysis.merge import Verdict
-from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, Related, Reports, Run
+from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, PlacedDiagnostics, Related, Reports, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED, UNKNOWN_DIRECTIVE
 from spec_lsp.analysis.run import OLDEST_MODELLED, ConfigSource, ModelSource, RunResult, bind_variant, is_open, run
 from spec_lsp.analysis.worlds import Assumed, assume, directed_paths, newest, sglang_at_hand
@@ -47,24 +47,25 @@ def analyse(
     depends_on = {naming(name) for name in document.depends_on}
     looked_at = _Looked(document, options, workspace, depends_on, cache, ask_older=ask_older)
     looked_at.at_all()
-    diagnostics = [*map(_problem, document.problems), *looked_at.diagnostics]
-    diagnostics += files_left_out(document, looked_at.names, workspace)
-    diagnostics += _without_sglang(document, options, workspace)
+    around = [*files_left_out(document, looked_at.names, workspace), *_without_sglang(document, options, workspace)]
     reports = Reports(looked_at.report, len(document.launches))
-    if may_belong_together(document, looked_at.launches):
+    if looked_at.may_belong_together:
         try:
-            diagnostics += cross_launch_findings(document, reports, partial(_binder, document, workspace))
+            around += cross_launch_findings(document, reports, partial(_binder, document, workspace))
         except Exception as error:
             looked_at.faults.append(told(error))
-            diagnostics.append(fault_of(error, document.launches[0], 0))
+            around.append(fault_of(error, document.launches[0], 0))
+    anchor, in_text = looked_at.anchor, looked_at.in_text
+    diagnostics = [*map(anchor, map(_problem, document.problems)), *looked_at.diagnostics, *map(anchor, around)]
     if options.severities:
         diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
     if depends_on:
         diagnostics = [with_names(d, naming) for d in diagnostics]
-    kept, ignored = apply_ignores(document, diagnostics, honour=options.honour_ignores)
+    kept, of_comments, ignored = apply_ignores(document, diagnostics, in_text, honour=options.honour_ignores)
+    kept += map(anchor, of_comments)
     return Analysis(
         document,
-        tuple(deprecations_once(in_order(deduplicated(kept)))),
+        PlacedDiagnostics(deprecations_once(in_order(deduplicated(kept))), looked_at.standing),
         reports,
         ignored,
         frozenset(depends_on),
@@ -102,9 +103,8 @@ class _Looked:
         self.judged: list[Judged | None] = []
         """None for a launch that could not be judged."""
         self.diagnostics: list[Diagnostic] = []
-        """With places in the text."""
         self.faults: list[str] = []
-        self.named: dict[Release, Diagnostic | None] = {}
+        self.unknown: dict[Release, Diagnostic] = {}
 
     @property
     def names(self) -> Iterator[frozenset[NamedFile]]:
@@ -117,6 +117,12 @@ class _Looked:
         directed = before is not None and before.directives == self.directives
         for index, launch in enumerate(self.launches):
             checkpoint(STEPS_OF_A_LAUNCH)
+            known = last.get(id(launch)) if directed else None
+            if known is not None and known.launch is launch and known.index == index and known.settled:
+                self.judged.append(known)
+                self.diagnostics += known.diagnostics
+                self.diagnostics += known.gpus
+                continue
             try:
                 one = self.at(launch, index, last.get(id(launch)), directed=directed)
                 self.diagnostics += self.said(one, index)
@@ -124,14 +130,13 @@ class _Looked:
                 raise
             except Exception as error:  # a fault of ours must not affect other launches
                 self.faults.append(told(error))
-                self.diagnostics.append(fault_of(error, self.document.launches[index], index))
+                self.diagnostics.append(fault_of(error, launch, index))
                 self.judged.append(None)
                 continue
             self.judged.append(one)
-            for named in one.assumed.releases:
-                if named.value not in self.named:
-                    self.named[named.value] = _unknown_release(named, launch)
-        self.diagnostics += [self.placed(d) for d in self.named.values() if d is not None]
+            for release, unknown in one.unknown:
+                self.unknown.setdefault(release, unknown)
+        self.diagnostics += self.unknown.values()
         kept = {id(one.launch): one for one in self.judged if one is not None}
         self.cache.keep(self.document.name, PreviousAnalysis(decided_by, self.directives, kept))
 
@@ -148,7 +153,7 @@ class _Looked:
         if last.index == index:
             return last
         diagnostics = [_numbered(d, last.index, index) for d in last.diagnostics]
-        return replace(last, index=index, diagnostics=diagnostics, placed=None)
+        return replace(last, index=index, diagnostics=diagnostics, given=None)
 
     def assume(self, launch: Launch, index: int) -> Assumed:
         build = own_build(self.document, self.document.launches[index])
@@ -163,33 +168,23 @@ class _Looked:
 
         verdict, fresh = _judged(launch, assumed, self.models, noted, self.cache, self.ask_older)
         found = diagnostics_of(launch, index, verdict, noted, own=fresh) if verdict.findings else []
-        return Judged(launch, index, read, named_by(launch), assumed, verdict, found, sets_variables(launch))
+        unknown = [(n.value, d) for n in assumed.releases if (d := _unknown_release(n, launch)) is not None]
+        return Judged(
+            launch, index, read, named_by(launch), assumed, verdict, found, sets_variables(launch), tells_role(launch),
+            unknown,
+        )  # fmt: skip
 
     def said(self, one: Judged, index: int) -> list[Diagnostic]:
-        """All diagnostics of a launch with places in the text, including those about variables and GPUs, which depend on the surrounding
-        text."""
+        """All diagnostics of a launch, including those about variables and GPUs, which depend on the surrounding text."""
         given = tuple(map(self.before, one.assumed.clues.counts))
-        if one.placed is None or given != one.given:
+        if given != one.given:
             bind = partial(bind_variant, one.launch, release=one.verdict.main.world.release, configs=self.configs)
             one.gpus = gpu_count_of(one.launch, index, one.assumed.clues, one.verdict, bind, self.before)
-            one.given, one.placed = given, None
-            places = [p for d in (*one.diagnostics, *one.gpus) for p in (d.place, *(r.place for r in d.related))]
-            one.parts = () if self.standing is None else self.standing.parts(places)
-        self.place(one)
-        assert one.placed is not None
+            one.given = given
         if not one.sets_variables:
-            return one.placed
-        return [*one.placed, *variables_of(self.document, self.document.launches[index], index, one.assumed)]
-
-    def place(self, one: Judged) -> None:
-        """Give the diagnostics of a launch their places in the text; they stay as they were if nothing moved."""
-        if self.standing is None:
-            one.placed = [*one.diagnostics, *one.gpus]
-            return
-        begins = self.standing.begins(one.parts)
-        if one.placed is None or begins != one.begins:
-            one.placed = list(map(self.placed, [*one.diagnostics, *one.gpus]))
-            one.begins = begins
+            return [*one.diagnostics, *one.gpus]
+        variables = variables_of(self.document, self.document.launches[index], index, one.assumed)
+        return [*one.diagnostics, *one.gpus, *map(self.anchor, variables)]
 
     def before(self, clue: Clue) -> str:
         at = clue.place.start
@@ -198,12 +193,17 @@ class _Looked:
         at = at if self.standing is None else self.standing.offset(at)
         return self.document.text[max(at - BEFORE, 0) : at]
 
-    def placed(self, diagnostic: Diagnostic) -> Diagnostic:
-        if self.standing is None:
-            return diagnostic
-        turn = self.standing.place
-        related = tuple([Related(turn(r.place), r.message) for r in diagnostic.related])
-        return replace(diagnostic, place=turn(diagnostic.place), related=related)
+    def anchor(self, diagnostic: Diagnostic) -> Diagnostic:
+        """A diagnostic with places in the text, as those of launches are."""
+        return diagnostic if self.standing is None else diagnostic.turned(self.standing.anchor)
+
+    def in_text(self, diagnostic: Diagnostic) -> Diagnostic:
+        return diagnostic if self.standing is None else diagnostic.turned(self.standing.place)
+
+    @property
+    def may_belong_together(self) -> bool:
+        """Whether launches say that they are of several."""
+        return sum(one is not None and one.tells_role for one in self.judged) > 1
 
     def report(self, index: int) -> LaunchReport:
         """The report of a launch, with places in the text."""

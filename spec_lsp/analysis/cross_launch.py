@@ -98,13 +98,6 @@ class Server:
         return f"`{flag} {value}` (resolved)" if value not in (None, False) else f"no `{flag}`"
 
 
-def may_belong_together(document: Document, launches: Sequence[Launch]) -> bool:
-    """Whether launches may say that they are of several: a glance, at every keystroke."""
-    if len(launches) < 2 or not (document.depends_on or any(sign in document.text for sign in ROLE_SIGNS)):
-        return False
-    return any(map(_tells_role, launches))
-
-
 def cross_launch_findings(
     document: Document, reports: Sequence[LaunchReport], bind: Callable[[Launch, Release], Bind]
 ) -> list[Diagnostic]:
@@ -114,17 +107,14 @@ def cross_launch_findings(
         for i, report in enumerate(reports)
         if report.verdict is not None
         and report.launch.program in ("launch_server", "serve", "dynamo")
-        and _tells_role(report.launch)
+        and tells_role(report.launch)
     ]
     if not 2 <= len(servers) <= MAX_SERVERS:
         return []
     return [*_prefill_and_decode(servers), *_ranks(servers), *_one_node(document, servers)]
 
 
-ROLE_SIGNS = ("disagg", "node-rank", "node_rank")
-
-
-def _tells_role(launch: Launch) -> bool:
+def tells_role(launch: Launch) -> bool:
     """Whether a launch says that it is one of several."""
     words = launch.variants[0].words
     return any(w.known_start.startswith(("--disagg", "--node-rank", "--node_rank")) for w in words)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from spec_lsp.analysis.merge import MergedFinding, Verdict
 from spec_lsp.analysis.messages import message_of
 from spec_lsp.analysis.report import Diagnostic, Related
-from spec_lsp.analysis.rules import DEPRECATED_FLAG, DEPRECATED_VARIABLE
+from spec_lsp.analysis.rules import DEPRECATED_FLAG
 from spec_lsp.analysis.run import ConfigSource, RunResult, bind_variant
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.records import replace
@@ -164,6 +164,8 @@ def _origins(setting: Setting) -> Iterable[Related]:
 def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """One diagnostic, the most severe, for a finding that several launches have at the same place, such as an array or a sourced file that
     they share."""
+    if len({d.place for d in diagnostics}) == len(diagnostics):
+        return list(diagnostics)
     found: dict[tuple[str, Place, str | None], Diagnostic] = {}
     for diagnostic in diagnostics:
         shared = None if diagnostic.launch is not None else diagnostic.message
@@ -178,12 +180,14 @@ def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     return list(found.values())
 
 
-def deprecations_once(diagnostics: Iterable[Diagnostic]) -> list[Diagnostic]:
+def deprecations_once(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
     """Each deprecation is reported once for a file, at its first place, with the others as related places."""
+    if not any(d.deprecated for d in diagnostics):
+        return diagnostics
     kept: list[Diagnostic] = []
     first: dict[tuple[str, str, str], int] = {}
     for diagnostic in diagnostics:
-        about = _deprecated(diagnostic) if diagnostic.rule in (DEPRECATED_FLAG, DEPRECATED_VARIABLE) else None
+        about = _deprecated(diagnostic) if diagnostic.deprecated else None
         at = first.get(about) if about is not None else None
         if about is None or at is None:
             if about is not None:

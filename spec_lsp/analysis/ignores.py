@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import UNKNOWN_DIRECTIVE, UNUSED_IGNORE
@@ -34,24 +34,28 @@ class Ignore:
 
 
 def apply_ignores(
-    document: Document, diagnostics: Sequence[Diagnostic], *, honour: bool
-) -> tuple[list[Diagnostic], int]:
-    """The diagnostics that no comment silences (with those about the comments themselves), and how many were silenced."""
+    document: Document,
+    diagnostics: Sequence[Diagnostic],
+    in_text: Callable[[Diagnostic], Diagnostic],
+    *,
+    honour: bool,
+) -> tuple[list[Diagnostic], list[Diagnostic], int]:
+    """The diagnostics that no comment silences, what is said of the comments themselves, and how many were silenced. `in_text` gives
+    one with its places in the text, as those about comments have theirs."""
     if not document.directives:
-        return list(diagnostics), 0
+        return list(diagnostics), [], 0
     ignores = [i for d in document.directives for i in _ignores(d, document)]
     kept: list[Diagnostic] = []
     used: set[Ignore] = set()
     for diagnostic in diagnostics:
-        silencing = [i for i in ignores if _silences(i, diagnostic)] if honour else []
+        named = [i for i in ignores if i.rule in (diagnostic.rule.name, diagnostic.rule.code)] if honour else []
+        silencing = [i for i in named if _speaks_for(i, in_text(diagnostic))]
         used.update(silencing)
         if not silencing:
             kept.append(diagnostic)
-    silenced = len(diagnostics) - len(kept)
-    if honour:
-        kept += [_unused(i) for i in ignores if i not in used and i.rule in _names()]
-    kept += [d for directive in document.directives if (d := _unknown(directive)) is not None]
-    return kept, silenced
+    of_comments = [_unused(i) for i in ignores if i not in used and i.rule in _names()] if honour else []
+    of_comments += [d for directive in document.directives if (d := _unknown(directive)) is not None]
+    return kept, of_comments, len(diagnostics) - len(kept)
 
 
 def _names() -> dict[str, str]:
@@ -88,9 +92,7 @@ def _line(text: str, offset: int) -> tuple[int, int]:
     return start, min(ends, default=len(text))
 
 
-def _silences(ignore: Ignore, diagnostic: Diagnostic) -> bool:
-    if ignore.rule not in (diagnostic.rule.name, diagnostic.rule.code):
-        return False
+def _speaks_for(ignore: Ignore, diagnostic: Diagnostic) -> bool:
     places = [diagnostic.place, *(r.place for r in diagnostic.related)]
     scope = ignore.scope
     return any(p.document == scope.document and scope.start <= p.start <= scope.end for p in places)

@@ -19,10 +19,10 @@ Named = tuple[Kind, str]
 """A file or a model, by its path."""
 
 
-def files_left_out(document: Document, named: Iterable[Iterable[Named]], workspace: Workspace) -> list[Diagnostic]:
+def files_left_out(document: Document, named: Iterable[frozenset[Named]], workspace: Workspace) -> list[Diagnostic]:
     """What is said of sourced files, of other files that the document includes, and of `--config` files and models, where each is named.
     `named` is what each launch names, in their order."""
-    each = dict.fromkeys(chain.from_iterable(named))
+    each = dict.fromkeys(chain.from_iterable(dict.fromkeys(named)))
     gone: dict[Named, str] = {n: why for n in each if (why := _left_out(n, document, workspace))}
     found: dict[tuple[str, Place], Diagnostic] = {}
     for path, place in _included(document):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal, overload
 
 from spec_lsp.analysis.inputs import World
@@ -10,9 +10,10 @@ from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.run import RunResult
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
-from spec_lsp.records import dataclass, field
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.resolution.engine import Change, Resolution, Rule, Severity
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
+from spec_lsp.syntax.standing import Standing
 from spec_lsp.syntax.word import Place
 
 
@@ -125,13 +126,58 @@ class Diagnostic:
     source: Any = field(default=None, compare=False, repr=False)
     """For analysis alone: from what fixes are made."""
 
+    def turned(self, place: Callable[[Place], Place]) -> Diagnostic:
+        """The same with each place turned into another."""
+        related = tuple([Related(place(r.place), r.message) for r in self.related])
+        return replace(self, place=place(self.place), related=related)
+
+
+class PlacedDiagnostics(Sequence[Diagnostic]):
+    """Diagnostics, each with its places in the text made when it is asked for. `anchored` are those that edits elsewhere leave alone."""
+
+    __slots__ = ("_made", "anchored", "standing")
+
+    def __init__(self, anchored: Sequence[Diagnostic], standing: Standing | None = None) -> None:
+        """Without `standing` their places are those in the text."""
+        self.anchored = anchored
+        self.standing = standing
+        self._made: dict[int, Diagnostic] = {}
+
+    def __len__(self) -> int:
+        return len(self.anchored)
+
+    @overload
+    def __getitem__(self, index: int) -> Diagnostic: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Diagnostic]: ...
+    def __getitem__(self, index: int | slice) -> Diagnostic | Sequence[Diagnostic]:
+        if isinstance(index, slice):
+            return tuple(self[i] for i in range(*index.indices(len(self))))
+        if self.standing is None:
+            return self.anchored[index]
+        index = range(len(self))[index]
+        if index not in self._made:
+            self._made[index] = self.anchored[index].turned(self.standing.place)
+        return self._made[index]
+
+    def __iter__(self) -> Iterator[Diagnostic]:
+        return (self[i] for i in range(len(self)))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and [*self] == [*other]
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        return repr([*self])
+
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """All that is said of one document. `diagnostics` are in document order and hold those whose place lies in other files too."""
 
     document: Document
-    diagnostics: tuple[Diagnostic, ...]
+    diagnostics: PlacedDiagnostics
     launches: Sequence[LaunchReport]
     ignored: int = 0
     """How many findings ignore comments silenced."""

@@ -50,6 +50,10 @@ class Lines:
         line, character = self._index.position(offset, self._encoding)
         return {"line": line, "character": character}
 
+    def where(self, offset: int) -> tuple[int, int]:
+        """Line and column of an offset that stands within no line end."""
+        return self._index.position(offset, self._encoding)
+
     def range(self, start: int, end: int) -> Range:
         """Characters [start, end) as a protocol range."""
         return {"start": self.position(start), "end": self.position(end)}

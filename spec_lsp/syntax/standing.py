@@ -12,7 +12,7 @@ places in the text, which `Launches` makes of the launches that are asked for.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar, overload
 
@@ -48,22 +48,21 @@ def bases_between(above: int, count: int, below: int | None) -> list[int] | None
 
 
 class Standing:
-    """Where the parts of `document` stand: part i has base `bases[i]`, is `sizes[i]` characters long and begins at `starts[i]`."""
+    """Where the parts of `document` stand: part i has base `bases[i]`, reads `texts[i]` and begins at `starts[i]`."""
 
-    __slots__ = ("_high", "_low", "_shift", "_starts", "bases", "document", "size", "sizes", "starts")
+    __slots__ = ("_high", "_low", "_shift", "bases", "document", "size", "starts", "texts")
 
     def __init__(
-        self, document: str, bases: Sequence[int], sizes: Sequence[int], starts: Sequence[int], size: int
+        self, document: str, bases: Sequence[int], texts: Sequence[str], starts: Sequence[int], size: int
     ) -> None:
         """`size` is the length of the whole text."""
         self.document = document
         self.bases = bases
-        self.sizes = sizes
+        self.texts = texts
         self.starts = starts
         self.size = size
         self._low, self._high, self._shift = 1, 0, 0
         """The part that was asked for last: most questions are of one."""
-        self._starts: dict[int, int] | None = None
 
     def offset(self, anchored: int) -> int:
         """Where an anchored offset stands in the text."""
@@ -77,36 +76,39 @@ class Standing:
             self._low, self._high, self._shift = 0, self.size, 0
             return
         at = max(bisect_right(bases, anchored) - 1, 0)
-        end = bases[at] + self.sizes[at]
+        end = bases[at] + len(self.texts[at])
         if anchored > end and at + 1 < len(bases):
             at += 1
-            end = bases[at] + self.sizes[at]
+            end = bases[at] + len(self.texts[at])
         self._low = bases[at]
         self._high = end
         self._shift = bases[at] - self.starts[at]
 
-    def parts(self, places: Iterable[Place]) -> tuple[int, ...]:
-        """The bases of the parts that anchored places of the document lie in."""
+    def parts(self, places: Iterable[Place]) -> tuple[int, ...] | None:
+        """The bases of the parts that anchored places of the document lie in; None where one lies between parts."""
         found: dict[int, None] = {}
         for place in places:
             for at in place[1:] if place.document == self.document else ():
                 if not self._low <= at <= self._high:
                     self._turn_to(at)
+                if not self._low <= at <= self._high:
+                    return None
                 found[self._low] = None
         return tuple(found)
 
-    def begins(self, parts: Iterable[int]) -> tuple[int | None, ...]:
-        """Where parts begin, by their bases."""
-        if self._starts is None:
-            self._starts = dict(zip(self.bases, self.starts, strict=True))
-        return tuple(map(self._starts.get, parts))
+    def part(self, base: int) -> tuple[int, str] | None:
+        """Where the part with this base begins, and what it reads; None where there is none any more."""
+        at = bisect_left(self.bases, base)
+        if at == len(self.bases) or self.bases[at] != base:
+            return None
+        return self.starts[at], self.texts[at]
 
     def anchored(self, offset: int) -> int:
         """An offset of the text, anchored: in a part by that, in what stands between two by the part below."""
         if not self.bases:
             return offset
         at = max(bisect_right(self.starts, offset) - 1, 0)
-        if offset - self.starts[at] >= self.sizes[at] and at + 1 < len(self.starts):
+        if offset - self.starts[at] >= len(self.texts[at]) and at + 1 < len(self.starts):
             at += 1
         return self.bases[at] + offset - self.starts[at]
 

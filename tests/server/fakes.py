@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from spec_lsp.analysis.inputs import Options, Workspace
-from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, Related
+from spec_lsp.analysis.report import Analysis, Diagnostic, Fix, LaunchReport, PlacedDiagnostics, Related
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.server.server import Server
 from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
@@ -72,7 +72,7 @@ class FakeEngine:
                     )
                 )
         launches = (LaunchReport(lambda: launch, (), _no_run),) if text else ()
-        return Analysis(Document(name, text), tuple(found), launches, ignored, frozenset(needs))
+        return Analysis(Document(name, text), PlacedDiagnostics(found), launches, ignored, frozenset(needs))
 
     def fixes(
         self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Any

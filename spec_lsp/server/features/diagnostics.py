@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, Diagnostic
     from spec_lsp.server.server import Server
     from spec_lsp.server.session import Session
+    from spec_lsp.syntax.standing import Standing
     from spec_lsp.syntax.word import Place
 
 log = logging.getLogger(__name__)
@@ -77,10 +78,49 @@ class Finding:
     """A finding as it is told of a document: the analysis it comes from, what it is there, and where it is told."""
 
     diagnostic: Diagnostic
+    """With anchored places, where `standing` is that of the document."""
     analysis: Analysis | None
     """None for what is wrong with settings."""
     place: Place
     lines: Lines
+    standing: Standing | None = None
+
+    def span(self, place: Place) -> tuple[int, int]:
+        """The characters of a place in the document."""
+        return (place if self.standing is None else self.standing.place(place))[1:]
+
+
+class Stood:
+    """Where parts of a text stand, and what they read: a finding in the same parts that stand there again is written the same."""
+
+    __slots__ = ("_known", "_lines", "_standing")
+
+    def __init__(self, standing: Standing, lines: Lines) -> None:
+        self._standing = standing
+        self._lines = lines
+        self._known: dict[int, object] = {}
+
+    def of(self, parts: Iterable[int]) -> list[object]:
+        return [self._known[base] if base in self._known else self._look(base) for base in parts]
+
+    def _look(self, base: int) -> object:
+        part = self._standing.part(base)
+        found = self._known[base] = None if part is None else (*self._lines.where(part[0]), part[1])
+        return found
+
+
+@dataclass(slots=True)
+class WrittenFinding:
+    """What was written of a finding last, and where the parts stood then in which it lies."""
+
+    diagnostic: Diagnostic
+    place: Place
+    pieces: list[str]
+    related: Sequence[tuple[Place, str]]
+    parts: tuple[int, ...] | None
+    """None where it lies in none, or not in this document alone."""
+    stood: list[object] | None = None
+    json: str = ""
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -89,22 +129,23 @@ class Finding:
 class Reporter:
     """Makes reports of a session's documents."""
 
-    def __init__(self, session: Session, withholds: Callable[[Diagnostic, str], bool] | None = None) -> None:
+    def __init__(
+        self, session: Session, withholds: Callable[[Diagnostic, str, Standing | None], bool] | None = None
+    ) -> None:
         """`withholds` says which findings in a document are not told yet."""
         self._session = session
-        self._withholds = withholds or (lambda diagnostic, document: False)
+        self._withholds = withholds or (lambda diagnostic, document, standing: False)
         self._pieces: dict[tuple[object, ...], list[str]] = {}
         """What findings are written with but for where they stand: the pieces between their ranges."""
-        self._same: dict[int, tuple[Diagnostic, Place, list[str], Sequence[tuple[Place, str]]]] = {}
-        """The same, by the very diagnostic and where it is told."""
+        self._same: dict[int, WrittenFinding] = {}
+        """What was written, by the very diagnostic."""
 
     def report(self, name: str) -> Report:
         """All that is said of a document, open or not."""
         fault = self._session.fault(name) if self._session.tried(name) is None else None
         items = [written(_fault(fault))] if fault is not None else []
         findings = [*self._of_settings(name), *self._found(name)]
-        items += map(self._written, findings)
-        self._forget_but(findings)
+        items += self._all_written(findings)
         items += map(written, self._session.asked.get(name, ()))
         text = self._session.text(name)
         return _report(items, text.text if text else "")
@@ -122,16 +163,16 @@ class Reporter:
             return None
         text, analysis = read
         lines = Lines(text, self._session.client.encoding)
-        findings = [self._told(d, analysis, name, lines) for d in analysis.diagnostics]
-        report = _report(map(self._written, findings), text)
-        self._forget_but(findings)
-        return report
+        findings = [self._told(analysis, index, name, lines) for index in range(len(analysis.diagnostics))]
+        return _report(self._all_written(findings), text)
 
     def found(self, name: str, meets: Callable[[Range], bool]) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
         """The findings that are told of a document in some ranges: each as it is told, the analysis it comes from, and what it is there."""
         for one in self._found(name):
             if one.analysis is not None and meets(_told_at(one)):
-                yield self._item(one), one.analysis, one.diagnostic
+                standing = one.standing
+                placed = one.diagnostic if standing is None else one.diagnostic.turned(standing.place)
+                yield self._item(one), one.analysis, placed
 
     def _of_settings(self, name: str) -> Iterator[Finding]:
         """What cannot be used of a document with settings."""
@@ -146,19 +187,21 @@ class Reporter:
             return
         users = self.users(name)
         own = self._session.tried(name)
-        for diagnostic in own.diagnostics if own is not None else ():
-            alone = users and diagnostic.place.document == name and _of_config_alone(diagnostic, own)
-            if own is not None and not alone and not self._withholds(diagnostic, name):
-                yield self._told(diagnostic, own, name, lines)
+        if own is not None:
+            standing = own.diagnostics.standing
+            for index, diagnostic in enumerate(own.diagnostics.anchored):
+                alone = users and diagnostic.place.document == name and _of_config_alone(diagnostic, own)
+                if not alone and not self._withholds(diagnostic, name, standing):
+                    yield self._told(own, index, name, lines)
         seen: set[tuple[str, Place]] = set()
         for user in users:
             analysis = self._session.tried(user)
-            for diagnostic in analysis.diagnostics if analysis is not None else ():
-                if diagnostic.place.document == name and not self._withholds(diagnostic, name):
+            for index, diagnostic in enumerate(analysis.diagnostics.anchored) if analysis is not None else ():
+                if diagnostic.place.document == name and not self._withholds(diagnostic, name, None):
                     key = (diagnostic.rule.name, diagnostic.place)
-                    if key not in seen:
+                    if key not in seen and analysis is not None:
                         seen.add(key)
-                        yield Finding(diagnostic, analysis, diagnostic.place, lines)
+                        yield Finding(analysis.diagnostics[index], analysis, diagnostic.place, lines)
 
     def users(self, name: str) -> list[str]:
         """The other open documents with launches that read this one, in order of their names."""
@@ -166,11 +209,32 @@ class Reporter:
             self._session.tried(text.name)
         return sorted(self._session.dependants(name))
 
-    def _told(self, diagnostic: Diagnostic, analysis: Analysis, name: str, lines: Lines) -> Finding:
+    def _told(self, analysis: Analysis, index: int, name: str, lines: Lines) -> Finding:
         """A finding of a document's own; one that lies in another file, told at the launch that uses the file."""
+        told = analysis.diagnostics
+        diagnostic = told.anchored[index]
         if diagnostic.place.document == name or not analysis.launches:
-            return Finding(diagnostic, analysis, diagnostic.place, lines)
-        return Finding(diagnostic, analysis, analysis.launches[diagnostic.launch or 0].launch.place, lines)
+            return Finding(diagnostic, analysis, diagnostic.place, lines, told.standing)
+        return Finding(told[index], analysis, analysis.launches[diagnostic.launch or 0].launch.place, lines)
+
+    def _all_written(self, findings: Sequence[Finding]) -> list[str]:
+        """Findings as JSON. One whose text and lines are as they were is written as it was."""
+        found: list[str] = []
+        standing: Standing | None = None
+        for one in findings:
+            kept = self._same.get(id(one.diagnostic))
+            if one.standing is None or kept is None or kept.diagnostic is not one.diagnostic or kept.parts is None:
+                found.append(self._written(one))
+                continue
+            if standing is not one.standing:
+                standing = one.standing
+                stood = Stood(standing, one.lines)
+            now = stood.of(kept.parts)
+            if now != kept.stood:
+                kept.stood, kept.json = now, self._written(one)
+            found.append(kept.json)
+        self._forget_but(findings)
+        return found
 
     def _written(self, finding: Finding) -> str:
         """A finding as JSON: what is said of it is written once, and only where it stands each time anew."""
@@ -179,16 +243,19 @@ class Reporter:
             return f"{pieces[0]}{_told_at_written(finding)}{pieces[1]}"
         ranges = [_told_at_written(finding)]
         for place, _ in related:
-            lines = finding.lines if place.document == finding.place.document else self._session.lines(place.document)
-            ranges.append(lines.written_range(place.start, place.end) if lines is not None else "")
+            if place.document == finding.place.document:
+                ranges.append(finding.lines.written_range(*finding.span(place)))
+            else:
+                lines = self._session.lines(place.document)
+                ranges.append(lines.written_range(place.start, place.end) if lines is not None else "")
         return "".join(chain.from_iterable(zip(pieces, [*ranges, ""], strict=True)))
 
     def _pieces_of(self, finding: Finding) -> tuple[list[str], Sequence[tuple[Place, str]]]:
         """What stands between the ranges of a finding as it is written, and its related places."""
         d = finding.diagnostic
         same = self._same.get(id(d))
-        if same is not None and same[0] is d and same[1] is finding.place:
-            return same[2], same[3]
+        if same is not None and same.diagnostic is d and same.place is finding.place:
+            return same.pieces, same.related
         related = self._related(finding)
         documents = tuple([(message, place.document) for place, message in related])
         of = finding.analysis.document.name if finding.analysis is not None else ""
@@ -198,7 +265,9 @@ class Reporter:
             pieces = written(self._item_at(finding, related, _SOMEWHERE)).split(_SOMEWHERE_WRITTEN)
             _keep(self._pieces, key, pieces)
         if all(place.document == finding.place.document for place, _ in related):
-            self._same[id(d)] = (d, finding.place, pieces, related)
+            standing = finding.standing
+            parts = None if standing is None else standing.parts((finding.place, *(place for place, _ in related)))
+            self._same[id(d)] = WrittenFinding(d, finding.place, pieces, related, parts)
         return pieces, related
 
     def _item(self, finding: Finding) -> Item:
@@ -266,7 +335,7 @@ _SOMEWHERE_WRITTEN = written(_SOMEWHERE)
 def _told_span(finding: Finding) -> tuple[int, int]:
     """The characters that are underlined: those at the flag, on one line, where its value stands on the next. What has no effect is shown
     whole."""
-    diagnostic, (_, start, end), lines = finding.diagnostic, finding.place, finding.lines
+    diagnostic, (start, end), lines = finding.diagnostic, finding.span(finding.place), finding.lines
     if diagnostic.launch is None or diagnostic.unnecessary or lines.on_one_line(start, end):
         return start, end
     first = min(end, lines.span(lines.line_at(start))[1])
@@ -400,7 +469,7 @@ class Diagnostics:
         if self._ls.client.pull and not before and not self._others_open():
             return set()  # nobody else to tell: the analysis waits until it is pulled
         analysis = self._session.tried(name)
-        found = {d.place.document for d in analysis.diagnostics} - {name} if analysis else set()
+        found = {d.place.document for d in analysis.diagnostics.anchored} - {name} if analysis else set()
         now = found | set(self._session.reads(name))
         if now:
             self._targets[name] = now

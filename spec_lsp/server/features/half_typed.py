@@ -16,6 +16,7 @@ from spec_lsp.expressions import expression
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Diagnostic
     from spec_lsp.server.text import OpenText, TextChange
+    from spec_lsp.syntax.standing import Standing
 
 PATIENCE = 1.0
 """Seconds after a key until a word counts as typed."""
@@ -46,6 +47,8 @@ class HalfTyped:
         self._joined = False
         """Whether the word is a flag with its value, as `--page-size=1` is."""
         self._timer: asyncio.TimerHandle | None = None
+        self._anchored: tuple[Standing, int, int] | None = None
+        """Where it stands, as the findings of a text are that count from its parts."""
 
     def edited(self, text: OpenText, changes: list[TextChange]) -> None:
         """A document was edited by these changes, and is now this text."""
@@ -62,13 +65,19 @@ class HalfTyped:
             self._joined = "=" in text.text[before.start() : at]
             self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.finish)
 
-    def withholds(self, diagnostic: Diagnostic, document: str) -> bool:
-        """Whether a finding in a document is not told yet."""
+    def withholds(self, diagnostic: Diagnostic, document: str, standing: Standing | None = None) -> bool:
+        """Whether a finding in a document is not told yet. With `standing`, its places are anchored to that."""
         if self._word is None:
             return False
         name, start, end = self._word
         place = diagnostic.place
-        if not document == name == place.document or not start < place.end <= end:
+        if not document == name == place.document:
+            return False
+        if standing is not None:
+            if self._anchored is None or self._anchored[0] is not standing:
+                self._anchored = standing, standing.anchored(start), standing.anchored(end)
+            _, start, end = self._anchored
+        if not start < place.end <= end:
             return False
         if diagnostic.rule.name in SPELLING:
             return start <= place.start
@@ -84,7 +93,7 @@ class HalfTyped:
 
     def forget(self) -> None:
         """Withhold nothing."""
-        self._word = None
+        self._word = self._anchored = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

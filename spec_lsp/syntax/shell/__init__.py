@@ -47,7 +47,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     if found is None:
         last, found = None, stated(text)
     parts = found.parts
-    standing = Standing(name, [p.start for p in parts], [len(p.text) for p in parts], found.starts, len(text))
+    standing = Standing(name, [p.start for p in parts], [p.text for p in parts], found.starts, len(text))
     run = Interpreter(name, files.load, Memory(), lambda: assigned_in(parts), BUILTINS)
     run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
     run.too_deep = "sglang" in text and any(s.deep for s in parts)
