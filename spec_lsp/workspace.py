@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from spec_lsp.analysis.worlds import is_path
-from spec_lsp.catalog.builds import NoBuildError, package_at, release_at
+from spec_lsp.catalog.builds import NoBuildError, release_at
+from spec_lsp.catalog.installed import names_in, no_sglang, package_at, package_in, sglang_in, uv_cache
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
 from spec_lsp.facts.model import ModelFacts
@@ -230,34 +231,40 @@ class DiskWorkspace:
         """The SGLang around a document: the one that is installed (see `_installed`), else a checkout of it in the workspace, else what
         a requirements or lock file pins, in the document's folder or above it up to the root."""
         folder = self._folder(document)
-        return self._answer(
-            lambda: self._at_hand(document, python) or self._release(document), "release", folder, python
-        )
+        found, _ = self._answer(lambda: self._at_hand(document, python), "at hand", folder, python)
+        return found or self._answer(lambda: self._release(document), "pinned", folder)
 
-    def _at_hand(self, document: str, python: str) -> tuple[Release, str] | None:
-        """An SGLang that somebody has, and what has it: `.venv`, `third_party/sglang`."""
+    def unread_sglang(self, document: str, python: str = "") -> str:
+        """What is said of the SGLang at hand that would come first, and cannot be read; empty where there is none."""
+        return self._answer(lambda: self._at_hand(document, python), "at hand", self._folder(document), python)[1]
+
+    def _at_hand(self, document: str, python: str) -> tuple[tuple[Release, str] | None, str]:
+        """An SGLang that somebody has, with what has it (`.venv`, `third_party/sglang`); and what is said of the first one before it."""
+        unread = ""
         for package, told in self._packages(document, python):
             self._looks_at(document, [str(package / "srt" / "server_args.py"), str(package.parent)])
-            release, _ = self._build(package)
+            release, why = self._build(package)
             if release is not None:
-                return release, told
-        return None
+                return (release, told), unread
+            unread = unread or f"The SGLang of {told} {why}"
+        return None, unread
 
     def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
         """The SGLang at a path that a directive or a setting names, or why there is none, as what is said of the path."""
         return self._answer(lambda: self._sglang_at(document, path), "sglang", self._folder(document), path)
 
     def _sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
-        outside = False
+        outside, said = False, ""
         for folder in self._candidates(document, path):
             # in full, it is the settings that name it, and they were asked where they may lie
             area = Area((folder,)) if os.path.isabs(os.path.expanduser(path)) else self.area(document)
             outside = outside or not area.names(folder)
-            package = package_at(Path(folder), area) or package_in(folder, area)
+            package = sglang_in(folder, area, Area((*self.area(document).folders, *area.folders, uv_cache())))
             if package is not None:
                 self._looks_at(document, [str(package / "srt" / "server_args.py")])
                 return self._build(package)
-        return None, str(OutsideError()) if outside else "holds no SGLang (no srt/server_args.py)"
+            said = said or no_sglang(folder)
+        return None, str(OutsideError()) if outside else said
 
     def _build(self, package: Path) -> tuple[Release | None, str]:
         """What is installed there, read once as long as nothing of it is heard to change; or why it cannot be read."""
@@ -309,15 +316,18 @@ class DiskWorkspace:
         within = [p for p in map(str, (Path(folder), *Path(folder).parents)) if area.names(p)]
         around = list(dict.fromkeys((*within, *map(str, self.roots))))
         chosen = _environment_of(python)
-        environments = [(chosen, Area((chosen,)), f"interpreter in {chosen}")] if chosen else []
-        environments += ((os.path.join(f, name), area, f"environment {name}") for f in around for name in ENVIRONMENTS)
+        anywhere, here = Area((os.path.abspath(os.sep),)), Area((*area.folders, uv_cache()))
+        environments = [(chosen, Area((chosen,)), anywhere, f"interpreter in {chosen}")] if chosen else []
         environments += (
-            (active, Area((active,)), f"environment of {variable}")
+            (os.path.join(f, name), area, here, f"environment {name}") for f in around for name in ENVIRONMENTS
+        )
+        environments += (
+            (active, Area((active,)), anywhere, f"environment of {variable}")
             for variable in ("VIRTUAL_ENV", "CONDA_PREFIX")
             if (active := os.environ.get(variable, ""))
         )
-        for environment, own, told in environments:
-            package = package_in(environment, own)
+        for environment, own, beyond, told in environments:
+            package = package_in(environment, own, beyond)
             if package is not None:
                 yield package, told
         for parent in around:
@@ -396,8 +406,8 @@ def _own_sglang(written: str, keys: tuple[str, ...], file: SettingsFile, area: A
     found = _own_path(keys[0], os.path.expanduser(written), written, file, area, outside)
     if not found:
         return ""
-    if package_at(Path(found), area) is None and package_in(found, area) is None:
-        message = f"setting `{keys[0]}`: {shown(written)} holds no SGLang (no srt/server_args.py)"
+    if sglang_in(found, area, Area((*area.folders, uv_cache()))) is None:
+        message = f"setting `{keys[0]}`: {shown(written)} {no_sglang(found)}"
         outside.append(Misfit(message, (*keys, *(() if keys == ("sglang",) else (written,)))))
         return ""
     return str(found)
@@ -441,17 +451,6 @@ def _environment_of(python: str) -> str:
     return (os.path.dirname(bin_) if named else bin_) if os.path.isabs(path) and bin_ != os.sep else ""
 
 
-def package_in(environment: str, area: Area) -> Path | None:
-    """The SGLang that is installed in an environment (`lib/python3.12/site-packages`, on Windows `Lib/site-packages`)."""
-    folder = Path(environment)
-    libraries = [
-        folder / "Lib",
-        *(folder / "lib" / n for n in _names_in(str(folder / "lib"), area) if n.startswith("python3")),
-    ]
-    packages = (library / "site-packages" / "sglang" for library in libraries)
-    return next((found for p in packages if (found := package_at(p, area)) == p), None)
-
-
 def _read_model(config: str, area: Area) -> ModelFacts | None:
     try:
         values = json.loads(area.read(config, MAX_MODEL).decode())
@@ -488,8 +487,8 @@ def _pin_in(files: Iterable[str], area: Area) -> tuple[Release, str] | None:
 
 def _pinning(folder: str, area: Area) -> list[str]:
     """The files of a folder that may pin a release. One listing of its names is cheaper than a question for each that would count."""
-    names = _names_in(folder, area)
-    below = _names_in(os.path.join(folder, "requirements"), area) if "requirements" in names else []
+    names = names_in(folder, area)
+    below = names_in(os.path.join(folder, "requirements"), area) if "requirements" in names else []
     listed = [n for n in names if fnmatchcase(n, "requirements*.txt")]
     listed += [os.path.join("requirements", n) for n in below if n.endswith(".txt")]
     listed += [n for n in names if fnmatchcase(n, "constraints*.txt")]
@@ -512,13 +511,6 @@ _PIN = expression(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.
 _COMMENT = expression(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
 _PIPFILE = expression(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
 _LOCKED = expression(r'name = "sglang"\s*\nversion = "([^"]+)"')
-
-
-def _names_in(folder: str, area: Area) -> list[str]:
-    try:
-        return sorted(os.listdir(area.real_path(folder)))
-    except (OSError, UnreadableError):
-        return []
 
 
 def pinned_release(text: str) -> Release | None:

@@ -277,7 +277,10 @@ LOCK = '[[package]]\nname = "sglang"\nversion = "0.5.12"\n'
 
 @pytest.fixture
 def _no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spec_lsp.catalog.builds.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("spec_lsp.catalog.kept.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(
+        "spec_lsp.catalog.builds.LEAST_SHARED", 0
+    )  # what is written here shares no function with SGLang
     for name in ("VIRTUAL_ENV", "CONDA_PREFIX"):
         monkeypatch.delenv(name, raising=False)
 
@@ -319,11 +322,51 @@ def test_the_selected_interpreter_comes_first(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("_no_environment")
+@pytest.mark.parametrize(
+    ("variable", "within", "told"),
+    [("", True, "environment .venv"), ("", False, None), ("VIRTUAL_ENV", False, "environment of VIRTUAL_ENV")],
+)
+def test_an_editable_install_is_a_checkout(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, variable: str, within: bool, told: str | None
+) -> None:
+    """Elsewhere only where the person's own environment has it: no repository names what lies outside of it."""
+    root = tmp_path / "work"
+    source = (root if within else tmp_path) / "src"
+    write(source, {"python/sglang/srt/server_args.py": SGLANG})
+    write(root, {".venv/lib/python3.12/site-packages/sglang.pth": f"{source}/python\n", "run.sh": ""})
+    if variable:
+        monkeypatch.setenv(variable, str(root / ".venv"))
+    found = DiskWorkspace((root,)).release(str(root / "run.sh"))
+    assert (found and found[1]) == told
+
+
+@pytest.mark.usefixtures("_no_environment")
 def test_a_broken_sglang_is_passed_over(tmp_path: Path) -> None:
     write(tmp_path, {".venv/lib/python3.12/site-packages/sglang/srt/server_args.py": "def broken(:\n", "uv.lock": LOCK})
-    found = DiskWorkspace((tmp_path,)).release(str(tmp_path / "run.sh"))
+    workspace, document = DiskWorkspace((tmp_path,)), str(tmp_path / "run.sh")
+    found = workspace.release(document)
     assert found is not None
     assert found[1] == "uv.lock"
+    assert "no valid Python" in workspace.unread_sglang(document)
+    for text, told in (("", 1), ("# spec-lsp: sglang=0.5.19\n", 0)):
+        text += "python -m sglang.launch_server --model-path Qwen/Qwen3-8B\n"
+        analysis = analyse(read_document(document, text, workspace), Options(), workspace)
+        said = [
+            d.message for d in analysis.diagnostics if "The SGLang of environment .venv cannot be read" in d.message
+        ]
+        assert len(said) == told
+
+
+@pytest.mark.usefixtures("_no_environment")
+def test_an_sglang_of_ten_lines_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody's launches are held against the few flags that it has."""
+    monkeypatch.setattr("spec_lsp.catalog.builds.LEAST_SHARED", 0.1)
+    write(tmp_path, {"sglang/srt/server_args.py": f"{SGLANG}# of ten lines\n"})
+    workspace, document = DiskWorkspace((tmp_path,)), str(tmp_path / "run.sh")
+    text = "python -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
+    analysis = analyse(read_document(document, text, workspace), Options(), workspace)
+    told = [d.message for d in analysis.diagnostics]
+    assert ["is not recognised as SGLang" in message for message in told] == [True], told
 
 
 @pytest.mark.usefixtures("_no_environment")

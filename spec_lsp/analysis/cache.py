@@ -124,6 +124,7 @@ class MemoizedWorkspace:
         self.model = once(workspace.model)
         self.release = once(workspace.release)
         self.sglang_at = once(workspace.sglang_at)
+        self.unread_sglang = once(workspace.unread_sglang)
 
 
 def launch_key(launch: Launch, assumed: Assumed, configs: ConfigSource) -> Hashable:

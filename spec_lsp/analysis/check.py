@@ -21,7 +21,7 @@ from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, PlacedDiagnostics, Related, Reports, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED, UNKNOWN_DIRECTIVE
 from spec_lsp.analysis.run import OLDEST_MODELLED, ConfigSource, ModelSource, RunResult, bind_variant, is_open, run
-from spec_lsp.analysis.worlds import Assumed, assume, directed_paths, newest, sglang_at_hand
+from spec_lsp.analysis.worlds import NOT_NAMED, Assumed, assume, directed_paths, newest, sglang_at_hand
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import catalog_of, releases
@@ -48,6 +48,7 @@ def analyse(
     looked_at = _Looked(document, options, workspace, depends_on, cache, ask_older=ask_older)
     looked_at.at_all()
     around = [*files_left_out(document, looked_at.names, workspace), *_without_sglang(document, options, workspace)]
+    around += _unread(document, options, workspace, looked_at.named_by)
     reports = Reports(looked_at.report, len(document.launches))
     if looked_at.may_belong_together:
         try:
@@ -105,6 +106,10 @@ class _Looked:
         self.diagnostics: list[Diagnostic] = []
         self.faults: list[str] = []
         self.unknown: dict[Release, Diagnostic] = {}
+
+    def named_by(self) -> set[str]:
+        """What the releases of all launches are named by."""
+        return {w.release_from for one in self.judged if one is not None for w in one.assumed.worlds}
 
     @property
     def names(self) -> Iterator[frozenset[NamedFile]]:
@@ -237,6 +242,18 @@ def _without_sglang(document: Document, options: Options, workspace: Workspace) 
         if found is None:
             message = f"`{path}` ({source}) {why}: launches are checked as if no SGLang were named."
             yield Diagnostic(RELEASE_NOT_SHIPPED, "warning", message, document.launches[0].place, f"no-sglang:{path}")
+
+
+def _unread(
+    document: Document, options: Options, workspace: Workspace, named_by: Callable[[], set[str]]
+) -> Iterator[Diagnostic]:
+    """What is said of an SGLang at hand that cannot be read, where a launch would be checked as on it."""
+    said = workspace.unread_sglang(document.name, options.python) if document.launches else ""
+    after = workspace.release(document.name, options.python)
+    if said and not {NOT_NAMED, after[1] if after else NOT_NAMED}.isdisjoint(named_by()):
+        message = f"{said}: launches are checked as if it were not there."
+        rule, place = RELEASE_NOT_SHIPPED, document.launches[0].place
+        yield Diagnostic(rule, rule.severity, message, place, "unread-sglang")
 
 
 def _binder(document: Document, workspace: Workspace, launch: Launch, release: Release) -> Callable[[int], Binding]:

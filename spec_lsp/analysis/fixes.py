@@ -488,6 +488,7 @@ class Edited:
         self.texts = texts
         self.release = workspace.release
         self.sglang_at = workspace.sglang_at
+        self.unread_sglang = workspace.unread_sglang
         self.model = workspace.model
         self.left_out = workspace.left_out
         self.unreadable_model = workspace.unreadable_model

@@ -41,6 +41,9 @@ class InMemory:
     def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
         return None
 
+    def unread_sglang(self, document: str, python: str = "") -> str:
+        return ""
+
     def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
         return None, "is not read here"
 

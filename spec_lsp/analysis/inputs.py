@@ -64,6 +64,9 @@ class Workspace(Protocol):
         """The SGLang that is at hand around the document (the environment of `python`, one in its folders, a checkout), else the release
         that its folders pin, and where (`.venv`, `requirements.txt`); None when none does."""
 
+    def unread_sglang(self, document: str, python: str = "") -> str:
+        """What is said of an SGLang at hand that would come before what `release` gives, and cannot be read; empty where there is none."""
+
     def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
         """The SGLang at a path that somebody named, or why there is none, as what is said of the path."""
 

@@ -138,7 +138,8 @@ RELEASE_NOT_SHIPPED = rule("SPC023", "unknown-release", topic="spec-lsp", severi
     """spec-lsp does not know this release of SGLang.
 
     The launch is checked against a post-release of the same version where spec-lsp knows one (0.5.8.post1 for 0.5.8), else against the
-    nearest older release. On a release newer than the newest known one, unknown flags and choices are warnings only."""
+    nearest older release. On a release newer than the newest known one, unknown flags and choices are warnings only. An SGLang at hand, or
+    named by its path, that cannot be read is told, too: launches are then checked as if it were not there."""
 )
 UNREAD_VARIABLE = rule("SPC024", "unread-variable", topic="environment", severity="hint")(
     """SGLang does not read this environment variable.

@@ -132,9 +132,9 @@ class SGLang:
         with open(os.path.join(self._folder.name, "log"), "wb") as log:
             try:
                 self._process = subprocess.Popen(
-                    [self.python, str(WORKER), json.dumps(self._start)],
+                    [self.python, str(WORKER), json.dumps({**self._start, "folder": self._folder.name, "owner": os.getpid()})],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-                    cwd=self._folder.name, env=_environment(), start_new_session=True,
+                    cwd=self._folder.name, env=_environment(self._folder.name), start_new_session=True,
                 )  # fmt: skip
             except OSError as error:
                 self.close()
@@ -241,7 +241,8 @@ class SGLang:
         self._folder, self._buffer, self._ready = None, b"", None
 
 
-def _environment() -> dict[str, str]:
-    """The environment that SGLang is asked in: this one, less what would decide for it, and kept from the network."""
+def _environment(folder: str) -> dict[str, str]:
+    """The environment that SGLang is asked in: this one, less what would decide for it, kept from the network and to a folder."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("SGLANG_", "SGL_"))}
-    return {**kept, "HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "PYTHONDONTWRITEBYTECODE": "1"}
+    offline = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1"}
+    return {**kept, **offline, "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": folder}

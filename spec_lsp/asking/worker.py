@@ -11,6 +11,7 @@ It stands alone: that interpreter has no spec-lsp. START is one JSON object:
     jobs      how many cases are asked at once
     seconds   how long one may take
     memory    how many bytes one may take of its own
+    folder    what is removed in the end where the process `owner`, whose it is, has gone
 
 The first line of the answers says {"ready": …} or {"failed": kind, "why": …}. Then there is one line for each case, as they are done. A
 case is {"n", "argv" or "fields", "env", "cwd", "files": {name: text}}, the answer to it {"n", "outcome", "error", "resolved", "log",
@@ -772,6 +773,15 @@ def main() -> int:
         out.flush()
 
     start = json.loads(sys.argv[1])
+    try:
+        return work(start, tell)
+    finally:
+        if os.getppid() != start["owner"]:
+            shutil.rmtree(start["folder"], ignore_errors=True)
+
+
+def work(start: Json, tell: Callable[[Json], None]) -> int:
+    """Get ready, and answer; the exit code."""
     try:
         tell({"ready": prepare(start)})
     except CannotAskError as error:

@@ -4,8 +4,7 @@
     str(release)                # 0.5.23; of a build 0.5.23+7f3a91c: the release that it is nearest to, and its content
 
 A build's flags and variables are its own (`store.load`, `store.environment`); which of its functions are a release's is told by their
-fingerprints, and what follows the others is not certain (`resolution/builds.py`). What was read is kept by its content under the
-user's cache folder.
+fingerprints, and what follows the others is not certain (`resolution/builds.py`). What was read is kept by its content (`kept.py`).
 """
 
 from __future__ import annotations
@@ -14,8 +13,6 @@ import functools
 import hashlib
 import json
 import os
-import sys
-import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -23,23 +20,26 @@ from typing import Any
 from spec_lsp.catalog import store
 from spec_lsp.catalog.evaluate import FAILS, CannotTell
 from spec_lsp.catalog.fingerprints import Definition, definitions, known_places, shipped
+from spec_lsp.catalog.installed import SERVER_ARGS
+from spec_lsp.catalog.kept import keep, kept
 from spec_lsp.catalog.model import Flag, Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.source import read_flags
 from spec_lsp.catalog.variables import modules, read_variables
-from spec_lsp.files import MAX_DOCUMENT, MAX_SOURCE, Area, UnreadableError, read_named
+from spec_lsp.files import MAX_DOCUMENT, MAX_SOURCE, Area, UnreadableError
 from spec_lsp.interruption import checkpoint
 from spec_lsp.records import dataclass
 
-SERVER_ARGS = os.path.join("srt", "server_args.py")
 WHEELS = "wheels.json"
 MADE = ("_version.py",)
 """Files that are made where a package is built."""
 DIGEST = 16
 MAX_BUILDS = 16
 """Builds that are remembered: somebody who works on SGLang itself makes another with each save."""
-FORMAT = 1
+FORMAT = 2
 """Of what is kept under the cache folder."""
+LEAST_SHARED = 0.1
+"""The part of the nearest release's functions that a build has just so; neighbouring releases share 0.7 and more."""
 
 
 class NoBuildError(Exception):
@@ -56,19 +56,6 @@ class OwnBuild:
     variables: tuple[Variable, ...]
     functions: Mapping[str, Definition]
     doubts: tuple[str, ...] = ()
-
-
-def package_at(path: Path, area: Area) -> Path | None:
-    """The package `sglang` in a folder: the folder itself, of an unpacked wheel or a checkout (`python/sglang`)."""
-    folders = (path, path / "sglang", path / "python" / "sglang")
-    return next((folder for folder in folders if _is_file(folder / SERVER_ARGS, area)), None)
-
-
-def _is_file(path: Path, area: Area) -> bool:
-    try:
-        return os.path.isfile(area.real_path(path))
-    except UnreadableError:
-        return False
 
 
 def release_at(root: Path) -> Release:
@@ -104,19 +91,16 @@ def content(root: Path) -> str:
     except UnreadableError as error:
         raise NoBuildError(f"holds no SGLang that can be read (srt/server_args.py {error})") from error
     paths = [path for path in modules(root) if path.name not in MADE]
-    seen = cache_folder() / f"content-{_marks(root, paths)}"
-    try:
-        known = read_named(seen, 100).decode()
-        if len(known) == 2 * DIGEST:
-            return known
-    except (UnreadableError, ValueError):
-        pass
+    seen = f"content-{_marks(root, paths)}"
+    known = kept(seen, 2 * DIGEST)
+    if known is not None and len(known) == 2 * DIGEST:
+        return known
     whole = hashlib.blake2b(digest_size=DIGEST)
     for path in paths:
         checkpoint()
         whole.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape"))
         whole.update(hashlib.blake2b(_data(area, path), digest_size=DIGEST).digest())
-    _write(seen, whole.hexdigest())
+    keep(seen, whole.hexdigest())
     return whole.hexdigest()
 
 
@@ -168,38 +152,29 @@ def _read(root: Path, key: str) -> OwnBuild:
     except CannotTell as problem:
         raise NoBuildError(f"cannot be read as SGLang: {problem}") from problem
     functions = definitions(root, known_places())
-    base = nearest_release(functions)
+    base, shared = nearest_release(functions)
+    if shared < LEAST_SHARED * len(shipped(base)):
+        raise NoBuildError(
+            f"is not recognised as SGLang: it shares {shared} of {len(shipped(base))} functions with {base}, the nearest release"
+        )
     variables = read_variables(root, store.environment(base))
     build = OwnBuild(base._replace(local=key[:7]), reading.flags, variables, functions, reading.doubts)
     _keep(key, build)
     return build
 
 
-def nearest_release(functions: Mapping[str, Definition]) -> Release:
-    """The shipped release that most functions are the same as in; the newer of two."""
+def nearest_release(functions: Mapping[str, Definition]) -> tuple[Release, int]:
+    """The shipped release that shares most of both its functions and these, the newer of two; and how many are shared."""
+    shared = {r: _shared(functions, shipped(r)) for r in store.releases()}
+    nearest = max(shared, key=lambda r: (shared[r] / (len(functions) + len(shipped(r))), r))
+    return nearest, shared[nearest]
 
-    def alike(release: Release) -> tuple[int, Release]:
-        known = shipped(release)
-        same = sum(known.get(place) == d.fingerprint for place, d in functions.items())
-        return 2 * same - len(known), release
 
-    return max(store.releases(), key=alike)
+def _shared(functions: Mapping[str, Definition], known: Mapping[str, str]) -> int:
+    return sum(known.get(place) == d.fingerprint for place, d in functions.items())
 
 
 # --- what was read before ----------------------------------------------------------------------------------------------
-
-
-def cache_folder() -> Path:
-    """Where what was read of builds is kept: the user's cache folder; for somebody who has none, where nothing can be."""
-    if sys.platform == "win32":
-        user = os.environ.get("LOCALAPPDATA") or "~/AppData/Local"
-    elif sys.platform == "darwin":
-        user = "~/Library/Caches"
-    else:
-        user = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    user = os.path.expanduser(user)
-    # Somebody without a home, as in a container, has none; nor is one taken that is another in each folder.
-    return Path(user if os.path.isabs(user) else os.devnull, "spec-lsp", "sglang")
 
 
 @functools.cache
@@ -209,14 +184,14 @@ def _reader() -> str:
     return f"{FORMAT}-{hashlib.blake2b(table, digest_size=4).hexdigest()}"
 
 
-def _file(key: str) -> Path:
-    return cache_folder() / f"{key}-{_reader()}.json"
+def _name(key: str) -> str:
+    return f"{key}-{_reader()}.json"
 
 
 def _kept(key: str) -> OwnBuild | None:
     """What was read of the same content before; None where nothing was, or where it cannot be used."""
     try:
-        data: Any = json.loads(read_named(_file(key), MAX_DOCUMENT))
+        data: Any = json.loads(kept(_name(key), MAX_DOCUMENT) or "")
         base = store.releases()[store.releases().index(Release.parse(data["release"]))]
         return OwnBuild(
             base._replace(local=key[:7]),
@@ -225,7 +200,7 @@ def _kept(key: str) -> OwnBuild | None:
             {p: Definition(p, f, frozenset(uses), first, last) for p, f, uses, first, last in data["functions"]},
             tuple(data["doubts"]),
         )
-    except (*FAILS, UnreadableError):
+    except FAILS:
         return None
 
 
@@ -239,15 +214,4 @@ def _keep(key: str, build: OwnBuild) -> None:
         "functions": functions,
         "doubts": list(build.doubts),
     }
-    _write(_file(key), json.dumps(data, separators=(",", ":")))
-
-
-def _write(path: Path, text: str) -> None:
-    """Keep a text whole, or not at all: what cannot be kept is read again the next time."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as file:
-            file.write(text)
-        os.replace(file.name, path)
-    except (OSError, ValueError):
-        pass
+    keep(_name(key), json.dumps(data, separators=(",", ":")))

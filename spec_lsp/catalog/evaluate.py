@@ -35,6 +35,7 @@ FAILS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError, OSError,
 )  # fmt: skip
 """What reading and evaluating anybody's source may end in: then nothing is told."""
+_PYTHON = ".".join(map(str, sys.version_info[:2]))
 WIDTHS = expression(r"\d{4}|\*|\{[^{}]*\{")
 """What a text to be formatted may have that makes it very long."""
 
@@ -160,8 +161,10 @@ class Module:
             text = Area((self.tree.root,)).read(self.path, MAX_SOURCE).decode()
             self.tree.parse(len(text))
             return ast.parse(text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n"))
+        except SyntaxError as error:
+            raise CannotTell(f"{self.name} is no valid Python {_PYTHON} (line {error.lineno or 1})") from error
         except (*FAILS, UnreadableError) as error:
-            raise CannotTell(self.name) from error
+            raise CannotTell(f"{self.name} cannot be read") from error
 
     @functools.cached_property
     def bindings(self) -> dict[str, ast.AST | tuple[str, str]]:

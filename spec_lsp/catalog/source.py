@@ -50,11 +50,11 @@ def read_flags(root: Path) -> Reading:
     tree = Tree(root)
     module = tree.module(f"{PACKAGE}.srt.server_args")
     if module is None:
-        raise CannotTell(f"{root} has no srt/server_args.py")
+        raise CannotTell("there is no srt/server_args.py")
     try:
         return _SourceReader(tree, module).read()
     except (*FAILS, StopIteration) as error:
-        raise CannotTell(f"{root} is not written as SGLang is ({type(error).__name__})") from error
+        raise CannotTell(f"srt/server_args.py is not written as SGLang's is ({type(error).__name__})") from error
 
 
 class _SourceReader:

@@ -3,41 +3,34 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, cast
 
 from spec_lsp.catalog import store
 from spec_lsp.catalog.build import flag_differences, variable_differences
-from spec_lsp.catalog.builds import NoBuildError, OwnBuild, package_at, release_at
+from spec_lsp.catalog.builds import NoBuildError, OwnBuild, release_at
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.printed import harmless
-from spec_lsp.files import Area
-from spec_lsp.resolution.builds import Followed, differences
-from spec_lsp.workspace import package_in
+from spec_lsp.cli.worlds import sglang_at
+from spec_lsp.resolution.differences import Difference, differences
 
 if TYPE_CHECKING:
     from spec_lsp.catalog.release import Release
-    from spec_lsp.resolution.engine import Rule
 
 
 def compare(named: str) -> str:
     """What is told of the SGLang at a path: a checkout, an unpacked wheel, an environment. Raises UsageError."""
-    path = Path(os.path.abspath(os.path.expanduser(named)))
-    area = Area((path,))
-    root = package_at(path, area) or package_in(str(path), area)
-    if root is None:
-        raise UsageError(
-            f"{named} holds no SGLang: there is no srt/server_args.py in it, in its sglang or in its python/sglang"
-        )
+    if not named:
+        raise UsageError("no path is named: name a checkout, an unpacked wheel or an environment")
     try:
-        release = release_at(root)
+        release = release_at(sglang_at(os.path.abspath(os.path.expanduser(named)), f"`{named}`"))
     except NoBuildError as error:
-        raise UsageError(f"{named} {error}") from error
-    return "\n".join(map(harmless, _lines(release)))
+        raise UsageError(f"`{named}` {error}") from error
+    return "\n".join(map(harmless, shown(release)))
 
 
-def _lines(release: Release) -> Iterator[str]:
+def shown(release: Release) -> Iterator[str]:
+    """The lines that are told of a release, or of a build that was read."""
     base = release.stock
     if release == base:
         yield f"This is SGLang {release}: what is said of that release holds for it."
@@ -48,11 +41,17 @@ def _lines(release: Release) -> Iterator[str]:
     yield from _part("Flags of which the sources do not show everything", build.doubts)
     yield from _part("Environment variables", variable_differences(base, build.variables))
     found = list(differences(release))
-    changed = [d for d in found if not d[0].certain]
+    changed = [d for d in found if d.kind == "changed"]
     yield from _part(
-        "Functions of its own: what they refuse is a warning, what they adjust is unknown", _functions(changed)
+        "Functions of its own: what they refuse is a warning, what they adjust is unknown",
+        _functions(d for d in changed if not d.certain),
     )
-    yield from _part("Functions of another release, followed as there", _functions([d for d in found if d[0].certain]))
+    yield from _part("Functions of another release, followed as there", _functions(d for d in changed if d.certain))
+    yield from _part("New functions, which nothing follows", _functions(d for d in found if d.kind == "new"))
+    yield from _part(
+        "Functions that are gone: what follows them is a warning or unknown",
+        _functions(d for d in found if d.kind == "gone"),
+    )
 
 
 def _part(title: str, lines: Iterator[str] | tuple[str, ...]) -> Iterator[str]:
@@ -61,11 +60,16 @@ def _part(title: str, lines: Iterator[str] | tuple[str, ...]) -> Iterator[str]:
     yield from (f"  {line}" for line in told)
 
 
-def _functions(found: Sequence[tuple[Followed, tuple[str, ...], tuple[Rule, ...]]]) -> Iterator[str]:
-    for followed, handlers, rules in found:
-        names = ", ".join(r.name for r in rules)
-        own = f" ({', '.join(followed.functions)})" if followed.functions else ""
-        state = f"as in {followed.release}" if followed.state == "earlier" else followed.state
-        yield f"{followed.place}: {state}{own}; followed by {', '.join(handlers)}" + (
-            f"; rules: {names}" if names else ""
-        )
+def _functions(found: Iterable[Difference]) -> Iterator[str]:
+    for difference in found:
+        parts = [difference.place]
+        if difference.releases:
+            first, last = difference.releases[0], difference.releases[-1]
+            parts.append(f"as in {first}" if first == last else f"as in {first} to {last}")
+        if difference.kind == "new":
+            parts.append(f"used by {', '.join(difference.users)}" if difference.users else "used by none of these")
+        if difference.kind != "new" or difference.handlers:
+            parts.append(f"followed by {', '.join(difference.handlers) or 'nothing'}")
+        if difference.rules:
+            parts.append(f"rules: {', '.join(r.name for r in difference.rules)}")
+        yield "; ".join(parts)

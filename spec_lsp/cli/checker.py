@@ -62,6 +62,7 @@ class Recording:
         self.model = self._workspace.model
         self.release = self._workspace.release
         self.sglang_at = self._workspace.sglang_at
+        self.unread_sglang = self._workspace.unread_sglang
         self.left_out = self._workspace.left_out
         self.unreadable_model = self._workspace.unreadable_model
         self.texts = {name: text}

@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 CLEAN, FINDINGS, FAILED = 0, 1, 2
 """Exit codes: nothing to say, findings of error severity (or a refused launch), usage or internal error."""
-INTERRUPTED, BROKEN_PIPE = 130, 141
-"""Exit codes a shell shows for a program that SIGINT or SIGPIPE ended."""
+INTERRUPTED, BROKEN_PIPE, TERMINATED = 130, 141, 143
+"""Exit codes a shell shows for a program that SIGINT, SIGPIPE or SIGTERM ended."""
 
 
 class UsageError(Exception):

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import signal
 import sys
+import threading
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +21,7 @@ from spec_lsp.asking.verdicts import DISAGREEMENTS, Verdict
 from spec_lsp.asking.verify import Desk, Told, devices, summary, told, verify
 from spec_lsp.cli.check import files_to_read, named_paths
 from spec_lsp.cli.checker import Checker, Recording, Task
-from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
+from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, TERMINATED, UsageError
 from spec_lsp.cli.excerpt import excerpt
 from spec_lsp.cli.files import write_text
 from spec_lsp.cli.formats.text import headline
@@ -40,12 +43,27 @@ def run(arguments: argparse.Namespace) -> int:
     task = Task(str(Path.cwd()), named_paths(arguments), tuple(arguments.models), (), tuple(arguments.gpu))
     shown = _Shown(arguments, task.here)
     try:
-        with Desk(interpreter(arguments.python)) as desk:
+        with terminating(), Desk(interpreter(arguments.python)) as desk:
             for path in files_to_read(arguments, task, shown.checker.folders, shown.progress):
                 shown.file(path, desk)
     except CannotAskError as error:
         raise UsageError(str(error)) from error
     return shown.end()
+
+
+@contextmanager
+def terminating() -> Iterator[None]:
+    """Let SIGTERM end what is under way as Ctrl-C does: the process that has SGLang is ended, and its folder removed."""
+    if (
+        threading.current_thread() is not threading.main_thread()
+    ):  # of somebody else's program, who decides over signals
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _Shown:

@@ -9,13 +9,12 @@ import os
 from pathlib import Path
 
 from spec_lsp.analysis.worlds import is_path
-from spec_lsp.catalog.builds import package_at
+from spec_lsp.catalog.installed import no_sglang, sglang_in
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.cli.errors import UsageError, did_you_mean
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.files import Area
-from spec_lsp.workspace import package_in
 
 
 def read_release(text: str) -> Release:
@@ -34,10 +33,17 @@ def sglang_named(text: str) -> str:
         read_release(text)
         return text
     path = os.path.abspath(os.path.expanduser(text))
-    area = Area((path,))
-    if package_at(Path(path), area) is None and package_in(path, area) is None:
-        raise UsageError(f"`{text}` holds no SGLang (no srt/server_args.py)")
-    return path
+    package = sglang_at(path, f"`{text}`")
+    # an editable install of an environment lies elsewhere
+    return path if str(package).startswith(path) else str(package)
+
+
+def sglang_at(path: str, shown: str) -> Path:
+    """The package of the SGLang that a person names by its path. Raises UsageError."""
+    found = sglang_in(path, Area((path,)), Area((os.path.abspath(os.sep),)))
+    if found is None:
+        raise UsageError(f"{shown} {no_sglang(path)}")
+    return found
 
 
 def read_gpu(text: str) -> Hardware:

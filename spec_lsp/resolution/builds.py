@@ -52,11 +52,10 @@ class Comparison:
     def __init__(self, build: OwnBuild) -> None:
         self.build = build
         self.base = build.release.stock
-        self._known = index(build.functions)
-        self._named: Mapping[str, list[str]] = {}
+        self.known = index(build.functions)
         self._followed: dict[str, Followed] = {}
         self._places = {place for _, handler in handlers_by_name(self.base) for place, _ in _places(handler, self.base)}
-        self._own = {key for place in self._places for key in find(place, self._known)}
+        self._own = {key for place in self._places for key in find(place, self.known)}
         """The functions of the build that handlers follow: none of them is part of another."""
         by_name: dict[str, list[str]] = {}
         for key in build.functions:
@@ -69,9 +68,23 @@ class Comparison:
             self._followed[place] = self._compare(place)
         return self._followed[place]
 
+    def concerned(self) -> Mapping[str, tuple[tuple[str, ...], tuple[Rule, ...], bool]]:
+        """The handlers and rules that hang on each function of the build, and whether all of them are followed as a release has them."""
+        found: dict[str, tuple[dict[str, None], dict[str, Rule], list[bool]]] = {}
+        for name, handler in handlers_by_name(self.base):
+            for place, rule in _places(handler, self.base):
+                certain = self.followed(place).certain
+                for key in self._parts(find(place, self.known)):
+                    handlers, rules, sure = found.setdefault(key, ({}, {}, []))
+                    handlers[name] = None
+                    sure.append(certain)
+                    if rule is not None and in_release(self.base, rule.since, rule.until):
+                        rules[rule.name] = rule
+        return {key: (tuple(h), tuple(r.values()), all(sure)) for key, (h, r, sure) in found.items()}
+
     def _compare(self, place: str) -> Followed:
         there = find(place, index_of(self.base)) or _FORMER
-        keys = tuple(k for p in _FORMER for k in find(p, self._known)) if there is _FORMER else find(place, self._known)
+        keys = tuple(k for p in _FORMER for k in find(p, self.known)) if there is _FORMER else find(place, self.known)
         if not keys:
             return Followed(place, "gone", self.base)
         parts = self._parts(keys)
@@ -102,9 +115,9 @@ class Comparison:
 
     def _changed(self, keys: Iterable[str], release: Release) -> tuple[str, ...]:
         """Those of the functions that a release does not have, wherever in it they stand."""
-        prints = _prints(release)
+        prints = prints_of(release)
         functions = self.build.functions
-        return tuple(sorted(k for k in keys if functions[k].fingerprint not in prints.get(bare(k).lstrip("_"), ())))
+        return tuple(sorted(k for k in keys if functions[k].fingerprint not in prints.get(plain(k), ())))
 
 
 _FORMER = ("server_args.py:_handle_model_specific_adjustments", "server_args.py:__post_init__")
@@ -117,12 +130,16 @@ def index_of(release: Release) -> Mapping[str, Sequence[str]]:
 
 
 @cache
-def _prints(release: Release) -> Mapping[str, frozenset[str]]:
+def prints_of(release: Release) -> Mapping[str, frozenset[str]]:
     """The fingerprints of a release's functions by their names."""
     found: dict[str, set[str]] = {}
     for key, fingerprint in shipped(release).items():
-        found.setdefault(bare(key).lstrip("_"), set()).add(fingerprint)
+        found.setdefault(plain(key), set()).add(fingerprint)
     return {name: frozenset(prints) for name, prints in found.items()}
+
+
+def plain(key: str) -> str:
+    return bare(key).lstrip("_")
 
 
 @lru_cache(maxsize=8)
@@ -203,22 +220,3 @@ def _steps(step: Step, handler: Handler, followed: Followed) -> list[Step]:
 @cache
 def _as_warning(rule: Rule) -> Rule:
     return replace(rule, severity="warning")
-
-
-# --- for people --------------------------------------------------------------------------------------------------------
-
-
-def differences(release: Release) -> Iterator[tuple[Followed, tuple[str, ...], tuple[Rule, ...]]]:
-    """What of a build is not as in its nearest release: each place that is followed, with the handlers and rules that follow it."""
-    beside = comparison(release)
-    who: dict[str, tuple[dict[str, None], dict[str, Rule]]] = {}
-    for name, handler in handlers_by_name(beside.base):
-        for place, rule in _places(handler, beside.base):
-            handlers, rules = who.setdefault(place, ({}, {}))
-            handlers[name] = None
-            if rule is not None and in_release(beside.base, rule.since, rule.until):
-                rules[rule.name] = rule
-    for place, (handlers, rules) in who.items():
-        followed = beside.followed(place)
-        if followed.state != "same":
-            yield followed, tuple(handlers), tuple(rules.values())

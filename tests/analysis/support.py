@@ -47,6 +47,9 @@ class Memory:
     def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
         return (Release.parse(self.pin), "uv.lock") if self.pin else None
 
+    def unread_sglang(self, document: str, python: str = "") -> str:
+        return ""
+
     def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
         return None, "holds no SGLang"
 

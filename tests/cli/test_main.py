@@ -58,6 +58,8 @@ def test_without_a_command_the_help_is_shown(run: Run) -> None:
         (["check", "--frmat", "json"], "unrecognized arguments: --frmat"),
         (["resolve", "--model-path", "x"], "put `--` before the launch"),
         (["catalog"], "required: ACTION"),
+        (["catalog", "compare", ""], "no path is named"),
+        (["catalog", "compare", "nothing"], "`nothing` holds no SGLang (no srt/server_args.py)"),
     ],
 )
 def test_usage_errors(words: list[str], says: str, run: Run) -> None:

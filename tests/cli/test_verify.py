@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,10 +15,11 @@ from typing import Any
 import pytest
 
 from spec_lsp.cli.main import main
-from tests.asking.fake import write
+from tests.asking.fake import SERVER_ARGS, write
 from tests.cli.conftest import MODELS, Ran
 
 Verify = Callable[..., Ran]
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture
@@ -213,3 +216,44 @@ def test_where_processes_cannot_be_forked_nothing_is_started(verify: Verify, mon
     ran = verify(f"{LAUNCH}\n")
     assert (ran.code, ran.out) == (2, "")
     assert "where processes can be forked" in ran.err
+
+
+@pytest.mark.parametrize("signal_", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("doing", ["import", "answer"])
+def test_whoever_ends_it_finds_nothing_left(tmp_path: Path, signal_: signal.Signals, doing: str) -> None:
+    """Neither the folder of the process that has SGLang nor those of launches; that process has ended itself where nobody else could."""
+    marker = "__import__('pathlib').Path(__import__('tempfile').gettempdir(), 'marker').touch(); time.sleep(1)"
+    text = SERVER_ARGS + marker if doing == "import" else SERVER_ARGS.replace('{}["missing"]', marker)
+    packages = write(tmp_path / "packages", server_args=text)
+    left = tmp_path / "left"
+    left.mkdir()
+    (tmp_path / "a.sh").write_text(f"{LAUNCH} --misbehave crash\n")
+    environ = {
+        **os.environ,
+        "PYTHONPATH": f"{packages}{os.pathsep}{ROOT}",
+        "TMPDIR": str(left),
+    }
+    command = [
+        sys.executable,
+        "-m",
+        "spec_lsp.cli",
+        "verify",
+        "a.sh",
+        "--python",
+        sys.executable,
+        "--models",
+        str(MODELS),
+    ]
+    with subprocess.Popen(
+        command, cwd=tmp_path, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+    ) as process:
+        while not list(left.rglob("marker")):
+            assert process.poll() is None
+            time.sleep(0.02)
+        assert [p.name.startswith("spec-lsp-") for p in left.iterdir()] == [True]
+        process.send_signal(signal_)
+        assert process.wait() == {signal.SIGTERM: 143, signal.SIGINT: 130, signal.SIGKILL: -9}[signal_]
+    until = time.monotonic() + (60 if signal_ == signal.SIGKILL else 0)
+    while list(left.iterdir()) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert list(left.iterdir()) == []

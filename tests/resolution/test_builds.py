@@ -14,9 +14,11 @@ from spec_lsp.catalog.builds import OwnBuild
 from spec_lsp.catalog.fingerprints import Definition, bare, shipped
 from spec_lsp.catalog.release import Release
 from spec_lsp.cli.arguments import parser
+from spec_lsp.cli.catalog_compare import shown
 from spec_lsp.cli.resolve import typed_launch
 from spec_lsp.facts.hardware import find
-from spec_lsp.resolution.builds import differences
+from spec_lsp.resolution.builds import Followed, comparison
+from spec_lsp.resolution.differences import differences
 from spec_lsp.resolution.engine import RULES
 from tests.resolution.test_examples import cases, model
 
@@ -75,9 +77,10 @@ def test_a_build_without_changes_is_its_release(name: str, command: str) -> None
 
 def test_a_changed_handler_loses_its_own_certainty_alone() -> None:
     release = build_of(BASE, {HICACHE: "0"})
-    ((followed, handlers, rules),) = differences(release)
-    assert (followed.state, followed.functions, handlers) == ("changed", (HICACHE,), ("hicache.handle_hicache",))
-    names = {r.name for r in rules}
+    (difference,) = differences(release)
+    assert (difference.place, difference.kind, difference.certain) == (HICACHE, "changed", False)
+    assert difference.handlers == ("hicache.handle_hicache",)
+    names = {r.name for r in difference.rules}
     assert "linker-with-hierarchical-cache" in names
     said = answer(bad("linker-with-hierarchical-cache"), release)
     assert said.outcome != "refused"
@@ -106,33 +109,78 @@ def test_what_a_changed_handler_adjusts_is_unknown() -> None:
     assert config.known("attention_backend")
 
 
+def followed(release: Release, place: str = "hicache_hook.py:handle_hicache") -> Followed:
+    return comparison(release).followed(place)
+
+
 def test_a_function_that_it_uses_counts_but_for_what_others_follow() -> None:
     helper = "srt/arg_groups/hicache_hook.py:_own_helper"
     release = build_of(BASE, {helper: "0"}, {HICACHE: {"_own_helper"}})
-    ((followed, _, _),) = differences(release)
-    assert followed.functions == (helper,)
+    (difference,) = differences(release)
+    assert (difference.place, difference.kind, difference.users) == (helper, "new", ("handle_hicache",))
+    assert difference.handlers == ("hicache.handle_hicache",)
+    assert followed(release).functions == (helper,)
     other = next(k for k in shipped(BASE) if bare(k) == "handle_hicache_ratio_default")
     release = build_of(BASE, {other: "0"}, {HICACHE: {bare(other)}})
-    assert {f.place for f, _, _ in differences(release)} == {"hicache_hook.py:handle_hicache_ratio_default"}
+    assert [d.place for d in differences(release)] == [other]
+    assert followed(release).state == "same"
 
 
 def test_a_function_of_another_release_is_followed_as_there() -> None:
     """What 0.5.23 changed and a build still has as 0.5.22 has it."""
     older = Release.parse("0.5.22")
     prints = shipped(older)
-    name = "srt/arg_groups/kv_shard_hook.py:handle_kv_cache_sharding"
     changed = {
         k: prints[k] for k in prints if k.startswith("srt/arg_groups/") and shipped(BASE).get(k, prints[k]) != prints[k]
     }
     assert changed
     for key, fingerprint in changed.items():
-        for followed, _, _ in differences(build_of(BASE, {key: fingerprint})):
-            assert (followed.state, followed.release) == ("earlier", older) or followed.state == "changed", (key, name)
+        release = build_of(BASE, {key: fingerprint})
+        (difference,) = differences(release)
+        assert difference.kind == "changed"
+        assert older in difference.releases
+        for place in comparison(release).build.functions:
+            state = followed(release, place).state
+            assert state in ("same", "changed") or followed(release, place).release == older
 
 
 def test_a_function_that_is_gone() -> None:
     release = build_of(BASE, {HICACHE: None})
-    ((followed, _, _),) = differences(release)
-    assert followed.state == "gone"
+    (difference,) = differences(release)
+    assert (difference.place, difference.kind, difference.certain) == (HICACHE, "gone", False)
+    assert "hicache.handle_hicache" in difference.handlers
+    assert followed(release).state == "gone"
     said = answer(bad("linker-with-hierarchical-cache"), release)
     assert ("linker-with-hierarchical-cache", "warning") in [t[:2] for t in told(said)]
+
+
+def test_a_function_that_is_new_or_moved() -> None:
+    fresh, pipeline = "srt/arg_groups/own_hook.py:handle_own", "srt/arg_groups/pipeline.py:run_resolution_pipeline"
+    release = build_of(BASE, {fresh: "0"}, {pipeline: {"handle_own"}})
+    (difference,) = differences(release)
+    assert (difference.kind, difference.users, difference.handlers) == ("new", ("run_resolution_pipeline",), ())
+    moved = "srt/arg_groups/own_hook.py:handle_hicache"
+    assert list(differences(build_of(BASE, {HICACHE: None, moved: shipped(BASE)[HICACHE]}))) == []
+
+
+def test_what_is_shown_of_a_build() -> None:
+    fresh, pipeline = "srt/arg_groups/own_hook.py:handle_own", "srt/arg_groups/pipeline.py:run_resolution_pipeline"
+    gone = next(k for k in shipped(BASE) if bare(k) == "handle_ssl_validation")
+    release = build_of(BASE, {fresh: "0", HICACHE: "0", gone: None}, {pipeline: {"handle_own"}})
+    lines = list(shown(release))
+    assert lines[0] == f"This is no release of SGLang. It is told as {release}: nearest is 0.5.23."
+    titles = {line.partition(":")[0]: line.rpartition(": ")[2] for line in lines if line and line[0] not in " T"}
+    assert titles == {
+        "Flags": "none",
+        "Flags of which the sources do not show everything": "none",
+        "Environment variables": "none",
+        "Functions of its own": "1",
+        "Functions of another release, followed as there": "none",
+        "New functions, which nothing follows": "1",
+        "Functions that are gone": "1",
+    }
+    assert any(
+        line.startswith(f"  {HICACHE}; followed by hicache.handle_hicache; rules: linker-config") for line in lines
+    )
+    assert f"  {fresh}; used by run_resolution_pipeline" in lines
+    assert any(line.startswith(f"  {gone}; followed by serving.handle_ssl_validation; rules: ") for line in lines)
