@@ -13,8 +13,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
 
 from spec_lsp.catalog.evaluate import FAILS
 from spec_lsp.expressions import expression
@@ -75,6 +73,9 @@ def _checkouts(site: Path, area: Area) -> Iterator[str]:
 
 def _from_url(text: str) -> list[str]:
     """The folder in a direct_url.json of an editable install. Raises what comes of any other text."""
+    from urllib.parse import urlsplit  # few environments have such an install, and these take a while to import
+    from urllib.request import url2pathname
+
     told: Any = json.loads(text)
     url = urlsplit(told["url"])
     if url.scheme != "file" or not told.get("dir_info", {}).get("editable"):
