@@ -84,13 +84,13 @@ class Server:
         )
 
     def place(self, field: str) -> Place:
-        """Where the launch's document sets the field, else the launch."""
+        """The field's place if the launch's own document sets it, else the launch's place."""
         setting = self.binding.settings.get(field)
         place = setting_place(setting) if setting is not None else self.launch.place
         return place if place.document == self.launch.place.document else self.launch.place
 
     def said(self, field: str, value: Any) -> str:
-        """How a value is spoken of: as written, or as what it comes to."""
+        """How a message names a value: as written, or as resolved."""
         setting: Setting | None = self.binding.settings.get(field)
         flag = "--" + field.replace("_", "-")
         if setting is not None and setting.value == value:
@@ -101,7 +101,8 @@ class Server:
 def cross_launch_findings(
     document: Document, reports: Sequence[LaunchReport], bind: Callable[[Launch, Release], Bind]
 ) -> list[Diagnostic]:
-    """What is said of launches that belong together. `bind` gives what binds the words of a launch's variants in a release."""
+    """The diagnostics about launches that belong together. `bind` returns a function that binds the words of a launch's variants in a
+    release."""
     servers = [
         Server(i, report.launch, report.verdict, bind(report.launch, report.verdict.main.world.release))
         for i, report in enumerate(reports)
@@ -212,7 +213,7 @@ def _prefill_and_decode(servers: Sequence[Server]) -> Iterator[Diagnostic]:
 
 
 def _clash(agreement: Agreement, prefill: Server, decode: Server) -> bool:
-    """Whether the two differ in every world, whatever way they are run."""
+    """Whether the two differ in every world and every variant."""
     compared = False
     for world in prefill.worlds.keys() & decode.worlds.keys():
         for p in prefill.worlds[world]:
@@ -232,7 +233,7 @@ def _clash(agreement: Agreement, prefill: Server, decode: Server) -> bool:
 
 
 def _config(judged: RunResult) -> Config:
-    """What a run resolves to. Raises NotKnown where it is refused, or may be given more than is seen."""
+    """The configuration that a run resolves to. Raises NotKnown where it is refused, or more may be given than is seen."""
     if judged.bare or judged.bad_arguments or judged.resolution is None or judged.resolution.refused:
         raise NotKnown("resolution", "refused")
     return judged.resolution.config
@@ -262,7 +263,8 @@ def _diagnostic(rule: Rule, server: Server, field: str, message: str, partner: S
 
 
 def _as_in(partner: Server, field: str) -> tuple[Change, ...]:
-    """What gives a field the partner's value: the same flag, or none. An address that is only good for its own node is not copied."""
+    """The change that gives a field the partner's value: the same flag, or none. An address that is only valid on its own node is not
+    copied."""
     value = partner.typed(field)
     if field == "dist_init_addr" and isinstance(value, str) and _listens(value):
         return ()
@@ -280,11 +282,12 @@ ALIKE = (
     "ep_num_redundant_experts", "enable_lora", "speculative_algorithm", "speculative_num_steps", "speculative_eagle_topk",
     "speculative_num_draft_tokens", "speculative_draft_model_path", "disaggregation_mode",
 )  # fmt: skip
-"""Fields that every rank runs by in step with the others: with another value it computes, sends or waits for something else."""
+"""Fields that must be the same on every rank: with another value a rank computes, sends or waits for something else."""
 
 
 def _ranks(servers: Sequence[Server]) -> Iterator[Diagnostic]:
-    """Rank 0 with the others: they wait for each other in collectives and at one address, and nothing checks what they were given."""
+    """Rank 0 compared with the others: they wait for each other in collectives and at one address, and SGLang does not compare their
+    arguments."""
     heads = [s for s in servers if s.typed("node_rank") == 0 and s.text("nnodes")]
     for server in servers:
         rank = server.typed("node_rank")
@@ -311,7 +314,7 @@ def _same_role(a: Server, b: Server) -> bool:
 
 
 def _elsewhere(head: Server, server: Server) -> bool:
-    """Whether two ranks name different addresses, both in full."""
+    """Whether two ranks name different addresses, both of them completely known."""
     one, other = head.typed("dist_init_addr"), server.typed("dist_init_addr")
     return (
         isinstance(one, str)
@@ -325,7 +328,7 @@ _ANY_ADDRESS = ("0.0.0.0", "[::]", "::", "*")
 
 
 def _listens(address: str) -> bool:
-    """Whether rank 0 is told to listen at every address of its node: others reach it by a name of it."""
+    """Whether rank 0 listens at every address of its node, so that the others may reach it by any name."""
     return address.rpartition(":")[0].rpartition("/")[2] in _ANY_ADDRESS
 
 
@@ -362,7 +365,7 @@ def _apart(server: Server, head: Server, field: str, rank: int) -> Diagnostic:
 
 
 def _one_node(document: Document, servers: Sequence[Server]) -> Iterator[Diagnostic]:
-    """Ranks of one launch that share the GPUs of one request: they run at the same time, or not at all."""
+    """Ranks of one launch that share the GPUs of one resource request: they run at the same time, or not at all."""
     shared: dict[tuple[object, ...], list[tuple[Server, Given, int]]] = {}
     for server in servers:
         given, needed = _given(document, server), _needed(server)
@@ -378,7 +381,7 @@ def _one_node(document: Document, servers: Sequence[Server]) -> Iterator[Diagnos
 
 
 def _given(document: Document, server: Server) -> Given | None:
-    """The one number of GPUs that every variant of a launch is given."""
+    """The number of GPUs that every variant of a launch is given; None if variants differ."""
     clues = read_clues(server.launch.clues)
     found = {
         min(given_to(clues, v, text_before(document)), key=lambda g: g.count, default=None)
@@ -388,7 +391,7 @@ def _given(document: Document, server: Server) -> Given | None:
 
 
 def _needed(server: Server) -> int | None:
-    """The one number of GPUs that every variant of a launch needs on a node."""
+    """The number of GPUs that every variant of a launch needs on a node; None if variants differ."""
     found = {needed_on_a_node(j.binding, server.verdict) for j in server.runs}
     return found.pop() if len(found) == 1 else None
 

@@ -1,7 +1,7 @@
-"""What a cursor stands at: which word of which launch, and what is written before and behind it.
+"""Where a cursor is: in which word of which launch, and what is written before and after it.
 
-The text is read once more with a mark where the cursor is. What the mark became part of is what is being typed, however the
-text continues lines, quotes words or fills arrays; where it became part of no launch, nothing is being typed for one.
+The text is read once more with a mark at the cursor. The word that contains the mark is the one being typed, however the text continues
+lines, quotes words or fills arrays; if no launch contains the mark, nothing is being typed in one.
 """
 
 from __future__ import annotations
@@ -18,16 +18,17 @@ from spec_lsp.syntax.launch import Document, EmbeddedFile, Launch
 from spec_lsp.syntax.word import Place, Word, literal
 
 MARK = "\uf8f1"
-"""A character of no alphabet: part of a word in every syntax, and of no variable's name."""
+"""A character of no alphabet: every syntax takes it as part of a word, and none as part of a variable's name."""
 NAME_MARK = "\ua66e"
-"""A letter that nobody uses, for what must be a name."""
+"""A letter that nobody uses, for places where only a name is allowed."""
 
 
 @dataclass(frozen=True, slots=True)
 class WordSpot:
     """A cursor in the words of a variant of a launch.
 
-    `typed` is the cursor's word up to the cursor, `rest` what follows; `before` the words in front of it, `behind` those after.
+    `typed` is the cursor's word up to the cursor, `rest` the remainder of the word; `before` and `behind` are the words before and after
+    it.
     """
 
     launch: Launch
@@ -40,15 +41,15 @@ class WordSpot:
     word: Word
     offset: int
     keyword: Literal["", "name", "argument"] = ""
-    """Whether the word is the name of a keyword argument: one that has its value, or one that is all there is."""
+    """Whether the word is the name of a keyword argument: one that already has a value, or one without."""
 
     def place(self, start: int, end: int) -> Place | None:
-        """Where the characters [start, end) of the word without its mark are written; `start` is not behind the cursor, `end` not
-        before it. Offsets are those of the text without the mark."""
+        """Where the characters [start, end) of the word without its mark are written; `start` is at or before the cursor, `end` at or after
+        it. Offsets are those of the text without the mark."""
         return _unmarked(self.word.place_of(start, end + 1), self.offset)
 
     def without(self, words: int) -> Launch:
-        """The launch without the cursor's word and this many words in front of it."""
+        """The launch without the cursor's word and without the given number of words before it."""
         kept = (*self.before[: len(self.before) - words], *self.behind)
         return _with_variant(self.launch, self.variant, words=kept)
 
@@ -90,7 +91,7 @@ Spot = WordSpot | LineSpot
 
 
 def spot(document: Document, offset: int, workspace: Workspace) -> Spot | None:
-    """What the cursor at `offset` stands at; None outside of launches."""
+    """Where the cursor at `offset` is; None outside of launches."""
     found = _marked(document, offset, MARK, workspace)
     if found is None and _is_lone_key(document, offset):
         found = _marked(document, offset, f"{MARK}: true", workspace)
@@ -100,14 +101,14 @@ def spot(document: Document, offset: int, workspace: Workspace) -> Spot | None:
 
 
 LONGEST = 80
-"""Characters of a name at most."""
+"""The longest name, in characters."""
 ENGINE = expression(r"\b(?:Engine|ServerArgs|Runtime)\b")
 _BEFORE = expression(r"[(,\s\"][A-Za-z_]?\w*\Z")
 _BEHIND = expression(r"\w*[ \t]*(?P<next>=(?!=)|[,)\r\n#\\]|\Z)")
 
 
 def _at_a_name(document: Document, offset: int, workspace: Workspace) -> Spot | None:
-    """The cursor in the name of a keyword argument; to one without a value, one is given."""
+    """The cursor in the name of a keyword argument; if that has no value yet, one is inserted for reading."""
     text = document.text
     behind = _BEHIND.match(text, offset)
     if behind is None or not _BEFORE.search(text[max(offset - LONGEST, 0) : offset]):
@@ -119,7 +120,7 @@ def _at_a_name(document: Document, offset: int, workspace: Workspace) -> Spot | 
 
 
 def _is_lone_key(document: Document, offset: int) -> bool:
-    """Whether the cursor's line holds what may become a key of a mapping whose keys become flags."""
+    """Whether the cursor's line may become a key of a mapping whose keys are flags."""
     if all(launch.syntax != "yaml-mapping" for launch in document.launches):
         return False
     before, behind = document.text[:offset].rpartition("\n")[2], document.text[offset:].partition("\n")[0]
@@ -129,7 +130,7 @@ def _is_lone_key(document: Document, offset: int) -> bool:
 def _marked(
     document: Document, offset: int, mark: str, workspace: Workspace, more: tuple[int, str] | None = None
 ) -> Spot | None:
-    """What the mark becomes part of; `more` is put behind it, at an offset that is not before the cursor's."""
+    """The word or line that contains the mark; `more` is inserted into the text for reading, at an offset at or after the cursor's."""
     text = document.text
     end, behind = more or (offset, "")
     whole = text[:offset] + mark + text[offset:end] + behind + text[end:]
@@ -160,7 +161,7 @@ def _in_words(launch: Launch, index: int, variant: int, name: str, offset: int) 
 
 
 def _in_names(launch: Launch, index: int, variant: int, name: str, offset: int, has_value: bool) -> WordSpot | None:
-    """The cursor in the name of a keyword argument, which the spot is without, as it is without its value."""
+    """The cursor in the name of a keyword argument; the resulting spot contains neither the name nor its value."""
     words = launch.variants[variant].words if launch.program == "engine" else ()
     for number, word in enumerate(words):
         at = _mark_in(word, name, offset, NAME_MARK)
@@ -173,7 +174,7 @@ def _in_names(launch: Launch, index: int, variant: int, name: str, offset: int, 
 
 
 def _in_one_piece(word: Word) -> bool:
-    """Whether a word is written in one place: no part of it is another's, brought in by an expansion."""
+    """Whether a word is written in one place, without parts that an expansion brings in from elsewhere."""
     return len({fragment.via for fragment in word.fragments}) == 1
 
 
@@ -187,7 +188,7 @@ def _in_files(launch: Launch, index: int, variant: int, name: str, offset: int) 
 
 
 def _mark_in(word: Word, name: str, offset: int, mark: str = MARK) -> int | None:
-    """The index of the mark in the text of a word; None where it is not in it."""
+    """The index of the mark in the text of a word; None where the word does not contain it."""
     position = 0
     for fragment in word.fragments:
         if fragment.text is None:
@@ -200,7 +201,7 @@ def _mark_in(word: Word, name: str, offset: int, mark: str = MARK) -> int | None
 
 
 def _unmarked(place: Place | None, offset: int) -> Place | None:
-    """A place that holds the mark, in the text without it."""
+    """The place in the text without the mark for one that contains it."""
     if place is None or not place.start <= offset < place.end:
         return None
     return place._replace(end=place.end - 1)
@@ -219,13 +220,13 @@ _VALUE = expression(r"[ \t]*(?P<q>[\"']?)(?P<key>[A-Za-z][\w-]*)(?P=q)[ \t]*:(?P
 _ITEM = expression(r"[ \t]*-[ \t]+(?P<value>.*)\Z")
 _ITEM_LINE = expression(r"[ \t]*(?:-(?:[ \t]|\Z)|#|\Z)")
 _LAST = expression(r"(?:.*[\[,][ \t]*)?(?P<quote>[\"']?)(?P<text>[^\s\"'\[\],{}#]*)\Z")
-"""The last word of a value: after the bracket or comma of a list, without its quote."""
+"""The last item of a value: behind the bracket or comma of a list, without its quote."""
 
 
 @dataclass(frozen=True, slots=True)
 class LinePart:
-    """What the cursor stands at in a line: a key (`key` is None) or a value of a key. `start` and `end` are the characters of the
-    file to replace; `blank`: a blank must come first; `quote`: the quote the cursor is in; `colon`: a colon follows."""
+    """What the cursor is at in a line: a key (`key` is None) or a value of a key. `start` and `end` are the characters of the file to
+    replace; `blank`: a blank must be inserted first; `quote`: the quote that the cursor is in; `colon`: a colon follows."""
 
     key: str | None
     start: int
@@ -236,7 +237,7 @@ class LinePart:
 
 
 def line_part(at: LineSpot) -> LinePart | None:
-    """The key or value at the cursor; None in comments, and in keys that are not at the top."""
+    """The key or value at the cursor; None in comments, and in keys that are not at the top level."""
     before, behind = at.text[at.start : at.at], at.text[at.at : at.end]
     key = _KEY.match(before)
     if key is not None:
@@ -264,7 +265,7 @@ def _value_part(at: LineSpot, key: str, value: str, behind: str, *, blank: bool 
 
 
 def _margin(at: LineSpot) -> int:
-    """How far the file's keys are indented."""
+    """The indentation of the file's keys."""
     for line in _other_lines(at):
         key = re.match(r"([ \t]*)[\"']?[A-Za-z][\w-]*[\"']?[ \t]*:", line)
         if key is not None:
@@ -278,7 +279,7 @@ def _other_lines(at: LineSpot) -> Iterator[str]:
 
 
 def _key_above(at: LineSpot) -> str | None:
-    """The key whose list the cursor's line belongs to."""
+    """The key of the list that the cursor's line belongs to."""
     for line in reversed(at.text[: at.start].split("\n")[:-1]):
         value = _VALUE.match(line)
         if value is not None and not _ITEM.match(line):

@@ -1,7 +1,7 @@
-"""More GPUs than a launch is given: what its parallel sizes need on a node, against what the document makes visible.
+"""Reports launches that need more GPUs on a node than they are given: their parallel sizes against what the document makes visible.
 
-Follows engine.py:_launch_scheduler_processes: tensor × pipeline parallel ranks, shared out over the nodes, and so often over as there
-are data parallel replicas without DP attention. Whatever is not known silences.
+Follows engine.py:_launch_scheduler_processes: tensor × pipeline parallel ranks, divided among the nodes, times the data parallel replicas
+unless DP attention shares the GPUs. Nothing is reported where anything is unknown.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from spec_lsp.syntax.word import Place
 
 _SIZES = ("tp_size", "pp_size", "dp_size")
 _PLACED_OTHERWISE = frozenset(("base_gpu_id", "gpu_id_step", "use_ray", "device", "attn_dp_size", "elastic_ep_backend"))
-"""Fields by which ranks are laid on GPUs, or on no GPU, in another way."""
+"""Fields that place ranks on GPUs differently, or on no GPU at all."""
 _VISIBLE = ("CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES")
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """GPUs that a node, or a container on it, shows the launch; `text` is how the document says so."""
+    """The GPUs that a node, or a container on it, makes visible to the launch; `text` is how the document says so."""
 
     count: int
     text: str
@@ -38,13 +38,13 @@ class Given:
 
 
 Before = Callable[[Clue], str]
-"""The characters in front of a clue; none where it stands in another document than the launch."""
+"""The characters before a clue; none if it is in another document than the launch."""
 
 
 def gpu_count_of(
     launch: Launch, index: int, clues: LaunchClues, verdict: Verdict, bind: Callable[[int], Binding], before: Before
 ) -> list[Diagnostic]:
-    """One warning where every way to run the launch needs more GPUs on a node than it is given. `bind` binds a variant's words."""
+    """One warning if every variant of the launch needs more GPUs on a node than it is given. `bind` binds a variant's words."""
     if launch.program not in ("launch_server", "serve"):
         return []
     shown = [min(given_to(clues, v, before), key=lambda g: g.count, default=None) for v in launch.variants]
@@ -53,7 +53,7 @@ def gpu_count_of(
     judged = {j.variant: j.binding for j in verdict.runs if j.world.release == verdict.main.world.release}
     short: list[tuple[int, int, Given]] = []
     for number, given in enumerate(shown):
-        # the verdict's binding has the same values, if perhaps another launch's words: where it is enough, nothing is bound anew
+        # the verdict may be for another launch with the same words: words are bound again only for their places
         known = judged[number] if number in judged else bind(number)
         needed = needed_on_a_node(known, verdict) if not is_open(launch, known) else None
         if needed is None or given is None or needed <= given.count:
@@ -78,7 +78,7 @@ def gpu_count_of(
 
 
 def needed_on_a_node(binding: Binding, verdict: Verdict) -> int | None:
-    """GPUs a node needs; None where that cannot be told."""
+    """The GPUs that a node needs; None if unknown."""
     if _PLACED_OTHERWISE & binding.settings.keys() or binding.fatal:
         return None
     tp, pp, nodes = (_size(binding, name) for name in ("tp_size", "pp_size", "nnodes"))
@@ -94,7 +94,7 @@ def _size(binding: Binding, field: str) -> int | None:
 
 
 def _replicas(binding: Binding, verdict: Verdict) -> int:
-    """Data parallel replicas that have GPUs of their own: 1 where DP attention shares them, or may."""
+    """The data parallel replicas that have GPUs of their own: 1 where DP attention shares them, or may share them."""
     resolution = verdict.main.resolution
     size = _size(binding, "dp_size")
     if size is None or resolution is None or resolution.refused or "enable_dp_attention" in binding.settings:
@@ -109,7 +109,7 @@ def _replicas(binding: Binding, verdict: Verdict) -> int:
 
 
 def text_before(document: Document) -> Before:
-    """What stands in front of clues whose places are those in the document's text."""
+    """The text before clues whose places lie in the document's text."""
 
     def before(clue: Clue) -> str:
         at = clue.place.start
@@ -119,11 +119,11 @@ def text_before(document: Document) -> Before:
 
 
 BEFORE = 48
-"""Characters in front of a count that are looked at for its option."""
+"""How many characters before a count are searched for the option that it belongs to."""
 
 
 def given_to(clues: LaunchClues, variant: Variant, before: Before) -> Iterator[Given]:
-    """What the document says of the GPUs the launch can see."""
+    """What the document says about the GPUs that the launch can see."""
     for name in _VISIBLE:
         word = variant.env.get(name)
         if word is not None and word.text is not None and (count := visible(word.text)):
@@ -141,9 +141,9 @@ def given_to(clues: LaunchClues, variant: Variant, before: Before) -> Iterator[G
 _ON_A_NODE = frozenset(
     ("--gres", "--gpus-per-node", "nvidia.com/gpu", "amd.com/gpu", "device_ids", "count", "accelerators")
 )
-"""What gives GPUs to each node or container. `count` and `device_ids` are Compose's, `accelerators` is SkyPilot's."""
+"""Options that give GPUs to each node or container. `count` and `device_ids` are from Compose, `accelerators` from SkyPilot."""
 _IN_ALL = frozenset(("--gpus", "-G"))
-"""Slurm's number for all nodes together; `docker run` has one."""
+"""Options that count the GPUs of all nodes together (Slurm); `docker run` has one node."""
 _OPTION = expression(
     r"(?<![\w./-])(?:(?:--gres|--gpus-per-node|--gpus|-G)(?:=|\s+)"
     r"|(?:nvidia\.com/gpu|amd\.com/gpu|device_ids|count|accelerators)[\"']?\s*:\s*)[\"'\[{]*$"
@@ -151,13 +151,13 @@ _OPTION = expression(
 
 
 def _written(clue: Clue, before: Before) -> str:
-    """The option a count is given to, as written before it: Slurm's `--gpus-per-task` means something else than `--gres`."""
+    """The option that a count belongs to, as written before it: Slurm's `--gpus-per-task` differs from `--gres`."""
     found = _OPTION.search(before(clue))
     return found[0].rstrip("\"'[{ \t\r\n").replace('"', "").replace("'", "") if found else ""
 
 
 def visible(text: str) -> int | None:
-    """How many devices `0,1,2,3` names; None for what hides them all or is no list."""
+    """How many devices `0,1,2,3` names; None where it hides all devices or is not a list."""
     parts = [p.strip() for p in text.split(",")]
     if not all(re.fullmatch(r"\d+|(?:GPU|MIG)-[\w/-]+", p) for p in parts):
         return None

@@ -1,8 +1,8 @@
-"""Which variants of a launch are judged on which hardware: all on all while they are few.
+"""Which variants of a launch are judged on which hardware: all on all, as long as they are few.
 
-A script with many switches has more runs than somebody who types can wait for. On the likeliest hardware every variant is judged then; on
-each of the others that nobody named as few as show every two ways of two switches together, so that nothing is lost that only some
-hardware refuses.
+A script with many switches has too many runs to judge while somebody types. Then every variant is judged on the likeliest hardware. On each
+other hardware that nobody named, only as many are judged as are needed for any two settings of any two switches to come together, so that a
+refusal by one hardware is not missed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.syntax.launch import Choice, Launch
 
 MAX_RUNS = 96
-"""Variants × worlds up to which every variant is judged in every world: a launch is judged while somebody types."""
+"""The number of variants × worlds up to which every variant is judged in every world: launches are judged while somebody types."""
 
 
 def grid(launch: Launch, worlds: Sequence[World]) -> Iterator[tuple[int, World]]:
@@ -29,14 +29,14 @@ def grid(launch: Launch, worlds: Sequence[World]) -> Iterator[tuple[int, World]]
 
 
 def _likeliest(worlds: Sequence[World]) -> Sequence[World]:
-    """The worlds without hardware that nobody named, but for the likeliest of it."""
+    """The named worlds and, of those without named hardware, only the likeliest."""
     unnamed = [w.hardware for w in worlds if w.hardware_from == NOT_NAMED and w.hardware is not None]
     likeliest = next((h for h in unnamed if h.family == "hopper"), unnamed[0] if unnamed else None)
     return [w for w in worlds if w.hardware_from != NOT_NAMED or w.hardware == likeliest]
 
 
 def covering(launch: Launch) -> frozenset[int]:
-    """Variants in which every two ways come together that do in any; all where ways do not tell variants apart."""
+    """Variants among which any two choices come together that do so in some variant; all variants if choices do not distinguish them."""
     pairs = [_pairs(variant.choices) for variant in launch.variants]
     if len({frozenset(p) for p in pairs}) < len(pairs):
         return frozenset(range(len(pairs)))

@@ -1,7 +1,7 @@
-"""What stands beside a launch without being written: values that SGLang changes, and the few it chooses that matter.
+"""Inlay hints beside a launch: values that SGLang changes, and the few important ones that it chooses.
 
-Plain data in character offsets. A value is shown only where every world that takes the launch agrees on it, and nothing is
-shown of a launch that SGLang refuses.
+Plain data in character offsets. A value is shown only if every world that accepts the launch agrees on it, and nothing is shown for a
+launch that SGLang refuses.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Kind = Literal["changed", "chosen"]
 """changed: after a value that SGLang will replace (`→ 64`); chosen: at the end of a launch, its choices (`chosen: page size 64`)."""
 
 CHOSEN = ("attention_backend", "page_size")
-"""Fields that matter to every launch, in the order in which they are shown."""
+"""Fields that are shown for every launch, in this order."""
 
 CHOSEN_FOR_DRAFTS = ("speculative_num_steps", "speculative_eagle_topk", "speculative_num_draft_tokens")
-"""Fields that matter to a launch that drafts."""
+"""Fields that are shown for a launch that drafts."""
 
 SHORT = {
     "attention_backend": "attention",
@@ -40,7 +40,7 @@ SHORT = {
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A piece of a hint's text, and why it says so (Markdown, empty where there is nothing to add)."""
+    """A piece of a hint's text, and its reason (Markdown, empty where there is nothing to add)."""
 
     text: str
     tooltip: str = ""
@@ -48,7 +48,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Hint:
-    """A text to show at character `offset` of the document, behind what is written there."""
+    """A text to show at character `offset` of the document, after what is written there."""
 
     kind: Kind
     offset: int
@@ -60,7 +60,7 @@ class Hint:
 
 
 def hints(analysis: Analysis, start: int, end: int, kinds: frozenset[Kind]) -> list[Hint]:
-    """The hints of these kinds that stand in the characters [start, end] of the document, in document order."""
+    """The hints of these kinds in the characters [start, end] of the document, in document order."""
     name = analysis.document.name
     found: list[Hint] = []
     text = analysis.document.text
@@ -85,9 +85,9 @@ def _of_launch(report: LaunchReport, name: str, text: str) -> Iterator[Hint]:
 
 
 def _accepting(report: LaunchReport) -> list[RunResult]:
-    """The runs of worlds that take the launch, late checks included; none where it is refused in a world somebody named.
+    """The runs in worlds that accept the launch, late checks included; none if a world that somebody named refuses it.
 
-    A `--config` file that no launch names is taken as all there is.
+    A `--config` file that no launch names is taken to be the whole launch.
     """
     verdict = report.verdict
     if verdict is None:
@@ -118,13 +118,13 @@ def _changed(run: Run, accepting: Sequence[RunResult], name: str) -> Iterator[Hi
 
 
 def _written_at(setting: Setting, name: str) -> Place | None:
-    """Where a reader sees the value in this document."""
+    """Where the value is visible in this document."""
     place = (setting.values[-1] if setting.values else setting.flag).place
     return place if place.document == name and place.end > place.start else None
 
 
 def _overriding(field: str, setting: Setting, run: Run) -> Decision | None:
-    """The decision that replaced a typed value; None where it stands, or was only spelt otherwise."""
+    """The decision that replaced a typed value; None where the value stays, or is only written differently."""
     config = _config(run)
     history = config.history.get(field, ())
     decided = [d for d in history if not d.step.spelling]
@@ -140,7 +140,7 @@ def _overriding(field: str, setting: Setting, run: Run) -> Decision | None:
 
 
 def _chosen(run: Run, accepting: Sequence[RunResult]) -> Iterator[Part]:
-    """What SGLang chooses of the fields that matter, each with why."""
+    """The important values that SGLang chooses, each with its reason."""
     config = _config(run)
     for field in (*CHOSEN, *CHOSEN_FOR_DRAFTS):
         decisions = config.history.get(field, ())
@@ -168,7 +168,7 @@ def _joined(parts: Sequence[Part]) -> Iterator[Part]:
 
 
 def _end(report: LaunchReport, run: Run, text: str) -> int:
-    """Behind the launch's last word; of a `--config` file, at the end of its last entry's line."""
+    """The offset behind the launch's last word; in a `--config` file, the end of its last entry's line."""
     extent = report.launch.extent
     if report.launch.program != "config":
         return extent.end
@@ -184,7 +184,7 @@ _DIFFERS = object()
 
 
 def _agreed(field: str, runs: Sequence[RunResult]) -> Any:
-    """The value that a field has in all runs; _DIFFERS where they differ or one does not know it."""
+    """The value that a field has in all runs; _DIFFERS where runs differ or one does not know it."""
     values = [_value_in(run, field) for run in runs]
     same = all(type(v) is type(values[0]) and v == values[0] for v in values)
     return values[0] if values and same else _DIFFERS
@@ -203,7 +203,7 @@ def _config(run: Run) -> Config:
 
 
 def written(value: Any) -> str:
-    """A value as a person writes it on the command line; `on`, `off` and `unset` for those that have no text."""
+    """A value as it is written on the command line; `on`, `off` and `unset` for those that have no text."""
     if value is True or value is False:
         return "on" if value else "off"
     if value is None:
@@ -218,12 +218,12 @@ def written(value: Any) -> str:
 
 
 def likeliest(report: LaunchReport) -> World:
-    """The world that a launch's resolved configuration is worked out for."""
+    """The world for which a launch's resolved configuration is computed."""
     return report.verdict.main.world if report.verdict else report.main().world
 
 
 def any_gpu(report: LaunchReport) -> str:
-    """What to say of the hardware where nobody names it and several kinds are judged: "any NVIDIA GPU"; empty where it is one."""
+    """The hardware if nobody names it and several kinds are judged: "any NVIDIA GPU"; empty if there is only one."""
     world = likeliest(report)
     if world.hardware is None or world.hardware_from != NOT_NAMED:
         return ""
@@ -238,7 +238,7 @@ MAKERS = {"cuda": "NVIDIA", "hip": "AMD"}
 
 
 def assumed(report: LaunchReport) -> str:
-    """What a launch is judged for, and who says so: `SGLang 0.5.23 · H100 (image tag)`, `SGLang 0.5.23 (newest) · any GPU`."""
+    """What a launch is judged for, and where that is named: `SGLang 0.5.23 · H100 (image tag)`, `SGLang 0.5.23 (newest) · any GPU`."""
     world = likeliest(report)
     release = _source(world.release_from, "newest")
     if world.hardware is None:
@@ -252,7 +252,7 @@ def assumed(report: LaunchReport) -> str:
 
 
 def lens(report: LaunchReport) -> str:
-    """A lens's title, of at most LENS characters: what is assumed, without who named it."""
+    """The title of a code lens, at most LENS characters: what is assumed, without where it is named."""
     world = likeliest(report)
     hardware = any_gpu(report) or (re.sub(r" \(.*\)$", "", world.hardware.title) if world.hardware else "")
     newest = " (newest)" if world.release_from == NOT_NAMED else ""
@@ -262,7 +262,7 @@ def lens(report: LaunchReport) -> str:
 
 
 LENS = 40
-"""Characters of a lens's title at most: it stands above the code."""
+"""The longest title of a code lens, in characters: it stands above the code."""
 
 
 def _source(where: str, otherwise: str) -> str:

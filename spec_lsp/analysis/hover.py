@@ -1,6 +1,7 @@
-"""What is said of the word under a cursor: a flag or its value, a key of a `--config` file, an environment variable, an ignore comment.
+"""What a hover shows for the word under the cursor: a flag or its value, a key of a `--config` file, an environment variable, an ignore
+comment.
 
-Plain Markdown over character offsets; the server turns it into the protocol's.
+Plain Markdown over character offsets; the server converts it to protocol types.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.word import Place, Word
 
 MAX_CHOICES = 24
-"""Choices that are listed; of more, none is: completion offers them."""
+"""The most choices that are listed. If there are more, none is listed, as completion offers them."""
 
 
 @dataclass(frozen=True, slots=True)
 class HoverText:
-    """Markdown, and the characters it is about. `flag` is the flag it is about, as the catalog spells it; empty for anything else."""
+    """Markdown, and the characters that it describes. `flag` is the flag in question, as the catalog spells it; empty for anything else."""
 
     markdown: str
     place: Place
@@ -43,7 +44,7 @@ class HoverText:
 
 
 def hover(analysis: Analysis, offset: int, name: str) -> HoverText | None:
-    """What is said of the character at `offset` of document `name`; None when nothing is."""
+    """The hover at character `offset` of document `name`; None when there is nothing to show."""
     for directive in analysis.document.directives:
         if _holds(directive.place, offset, name):
             return _of_directive(directive, offset, analysis.document.text)
@@ -55,7 +56,7 @@ def hover(analysis: Analysis, offset: int, name: str) -> HoverText | None:
 
 
 def with_help(found: HoverText, help_text: str | None) -> HoverText:
-    """The hover with what the reader's own SGLang says of the flag below it."""
+    """The hover with the flag's help text from the reader's own SGLang below it."""
     if not help_text:
         return found
     return replace(found, markdown=f"{found.markdown}\n\n---\n\nYour installed SGLang says:\n\n> {help_text}")
@@ -86,7 +87,7 @@ def _of_launch(report: LaunchReport, offset: int, name: str, document: Document)
 
 
 def _word_at(words: Iterable[Word], offset: int, name: str) -> Word | None:
-    """The word that stands at the offset, or part of which is written there."""
+    """The word that is written at the offset, completely or in part."""
     for word in words:
         if _holds(word.place, offset, name) or any(_holds(f.place, offset, name) for f in word.fragments):
             return word
@@ -94,7 +95,7 @@ def _word_at(words: Iterable[Word], offset: int, name: str) -> Word | None:
 
 
 def _place_in(setting: Setting, offset: int, name: str) -> Place | None:
-    """The part of a setting that holds the offset: its flag, a value, or the assignment that a value comes from."""
+    """The part of a setting at the offset: its flag, a value, or the assignment that a value comes from."""
     for word in (setting.flag, *setting.values):
         if _holds(word.place, offset, name):
             return word.place
@@ -106,7 +107,7 @@ def _place_in(setting: Setting, offset: int, name: str) -> Place | None:
 
 
 def _of_refused_words(report: LaunchReport, run: Run, offset: int, name: str) -> HoverText | None:
-    """A flag's words that SGLang's argparse does not take."""
+    """The words of a flag that SGLang's argparse does not accept."""
     for error in run.binding.errors:
         if error.definition is not None and error.place is not None and _holds(error.place, offset, name):
             flag = error.definition
@@ -118,21 +119,21 @@ def _of_refused_words(report: LaunchReport, run: Run, offset: int, name: str) ->
 
 
 def _value_at(setting: Setting, offset: int, name: str, document: Document) -> str:
-    """The text of the value at the offset; empty on the flag, and where the text is not known."""
+    """The text of the value at the offset; empty on the flag itself, and where the text is unknown."""
     flag = setting.flag.place
     at_flag = _holds(flag, offset, name)
     behind_equals = at_flag and name == document.name and "=" in document.text[flag.start : offset]
     for word in setting.values:
         apart = word.place != flag and _holds(word.place, offset, name)
         if apart or behind_equals or (not at_flag and _word_at((word,), offset, name) is not None):
-            if setting.keyword:  # its word is Python, quotes and all
+            if setting.keyword:  # the word is a Python expression, quotes included
                 return setting.value if isinstance(setting.value, str) else ""
             return word.text or ""
     return ""
 
 
 def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> HoverText | None:
-    """A word of a branch that the likeliest run does not take, or one that SGLang does not know: what the catalog says."""
+    """A word of a branch that the likeliest run does not take, or one unknown to SGLang: what the catalog says about it."""
     for variant in report.launch.variants:
         word = _word_at(variant.words, offset, name)
         spelling = word.known_start.partition("=")[0] if word else ""
@@ -149,7 +150,7 @@ def _of_other_branch(report: LaunchReport, run: Run, offset: int, name: str) -> 
 
 
 def _of_unknown_flag(spelling: str, word: Word, release: Release) -> HoverText | None:
-    """A flag of other releases only."""
+    """A flag that only other releases have."""
     span = flag_span(spelling)
     if span is None:
         return None
@@ -188,7 +189,7 @@ def _setting_text(
 
 
 def value_text(flag: Flag, value: str, release: Release, spelling: str) -> str:
-    """What a value of a flag (or keyword) of this spelling means; empty where nothing is known of it but that it is one."""
+    """What a value of a flag (or keyword) means; empty where nothing is known of it beyond being a choice."""
     meaning = describe_value(flag.field, value)
     span = choice_span(flag.field, value) if flag.choices else None
     if not meaning and span is None:
@@ -200,7 +201,7 @@ def value_text(flag: Flag, value: str, release: Release, spelling: str) -> str:
 
 
 def flag_text(flag: Flag, spelling: str, release: Release) -> Iterator[str]:
-    """A flag by itself: what it does and takes."""
+    """A flag by itself: what it does and which values it accepts."""
     yield _head(flag, spelling, release)
     facts = list(_facts(flag, spelling))
     if facts:
@@ -224,7 +225,7 @@ def _deprecated_text(name: str, release: Release) -> str:
 
 
 def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
-    """What there is to say of a flag beside what it does: its choices are all told or not at all."""
+    """Facts about a flag besides its description. Its choices are listed completely or not at all."""
     if flag.default != SUPPRESS and flag.takes_value:
         yield "default", value_shown(flag.default)
     if flag.choices and len(flag.choices) <= MAX_CHOICES:
@@ -235,7 +236,7 @@ def _facts(flag: Flag, spelling: str) -> Iterator[tuple[str, str]]:
 
 
 def in_words(span: Span) -> str:
-    """The releases that have something, as a person says it; empty where all have it."""
+    """The releases that have something, in words; empty if all have it."""
     since = "" if span.from_the_start else f"since {span.since}"
     return ", ".join(filter(None, (since, f"gone in {span.until}" if span.until else "")))
 
@@ -252,11 +253,11 @@ _TYPES: Mapping[str | None, str] = {
     "parse_cuda_graph_config_arg": "JSON",
     "parse_cuda_graph_backend_arg": "text",
 }
-"""What argparse's converters take (`Flag.type`), as a person says it."""
+"""The input of argparse's converters (`Flag.type`) in words."""
 
 
 def type_of(flag: Flag) -> str:
-    """What the flag takes, in a word or two."""
+    """The type of the flag's value in a word or two."""
     if not flag.takes_value:
         return "switch"
     one = _TYPES.get(flag.type, "text")
@@ -270,7 +271,7 @@ def type_of(flag: Flag) -> str:
 
 
 def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[str]:
-    """The value SGLang will use and, where it is not simply what was typed, why."""
+    """The value that SGLang will use and, if it is not simply the typed one, why."""
     if run.resolution is None:
         yield "SGLang does not accept these arguments, so nothing is resolved."
         return
@@ -301,7 +302,7 @@ def _resolved_text(setting: Setting, run: Run, document: Document) -> Iterator[s
 
 
 def _source_of(setting: Setting, document: Document) -> str:
-    """A setting's value as the document writes it (`$X`); empty where it stands in another, or not in one piece."""
+    """A setting's value as the document writes it (`$X`); empty where it is in another document, or not in one piece."""
     places = [word.place for word in setting.values]
     if not places or any(p.document != document.name for p in places) or places != sorted(places):
         return ""
@@ -311,7 +312,7 @@ def _source_of(setting: Setting, document: Document) -> str:
 
 
 def _without_text(setting: Setting, run: Run, report: LaunchReport) -> Iterator[str]:
-    """What SGLang would choose if the flag were not given; nothing where that is its default."""
+    """What SGLang would choose if the flag were not given; empty where that is its default."""
     if report.resolve is None or run.resolution is None or setting.definition.required:
         return
     variant = next((n for n, v in enumerate(report.launch.variants) if v is run.variant), None)
@@ -330,7 +331,7 @@ def _without_text(setting: Setting, run: Run, report: LaunchReport) -> Iterator[
 
 
 def _method_text(name: str, release: Release) -> str:
-    """What a quantization method asks of the GPU and of the data type, in this release."""
+    """What a quantization method requires of the GPU and the data type, in this release."""
     asks = requirements(name, release)
     parts = []
     if asks.capability:
@@ -341,11 +342,11 @@ def _method_text(name: str, release: Release) -> str:
 
 
 MEMORY_FIELDS = ("model_path", "tp_size", "mem_fraction_static")
-"""Flags whose hover shows what the launch takes of a GPU's memory."""
+"""Flags whose hover shows how much GPU memory the launch needs."""
 
 
 def _model_text(setting: Setting, config: Config) -> str:
-    """What is known of the model that a path names."""
+    """What is known about the model that a path names."""
     if setting.field != "model_path":
         return ""
     try:
@@ -386,7 +387,7 @@ def _variable_text(name: str, worlds: Sequence[World]) -> str:
 
 
 def _of_directive(directive: Directive, offset: int, text: str) -> HoverText | None:
-    """The rule under the cursor in `# spec-lsp: ignore[…]`, or all it names."""
+    """The rule under the cursor in `# spec-lsp: ignore[…]`, or all rules that the comment names."""
     match = IGNORE.match(directive.text)
     if match is None:
         return None
@@ -420,7 +421,7 @@ def rule_text(rule: Rule) -> str:
 
 
 def _fact_list(facts: Iterable[tuple[str, str]]) -> str:
-    """A list, no table: terminal editors show Markdown's text as it is, and a table without a head is noise there."""
+    """A list instead of a table: terminal editors show the Markdown source, in which a table without a header is hard to read."""
     return "\n".join(f"- {name}: {value}" for name, value in facts)
 
 

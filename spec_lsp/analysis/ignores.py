@@ -26,7 +26,7 @@ IGNORE = expression(r"ignore(?P<file>-file)?\s*\[(?P<rules>[^\]]*)\]")
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """One ignore comment: the rule it names, and the characters it speaks for."""
+    """One ignore comment: the rule that it names, and the characters that it applies to."""
 
     rule: str
     directive: Directive
@@ -107,7 +107,7 @@ def _unused(ignore: Ignore) -> Diagnostic:
 
 
 def _unknown(directive: Directive) -> Diagnostic | None:
-    """What is wrong with a directive; None when nothing is."""
+    """What is wrong with a directive; None if it is valid."""
     problem = _problem(directive.text)
     if not problem:
         return None
@@ -126,7 +126,7 @@ def _problem(text: str) -> str:
     if text.startswith("ignore"):
         return "An ignore names its rules in brackets: `# spec-lsp: ignore[rule-name] reason`."
     if re.match(r"config\b", text):
-        return ""  # a YAML file that is read with `--config`
+        return ""  # a YAML file that is used as a `--config` file
     values = directive_values(text)
     if not values:
         return "Known comments are `ignore[rule-name]`, `ignore-file[rule-name]`, `sglang=0.5.19` and `gpu=b200`."

@@ -1,4 +1,4 @@
-"""A workspace that reads no disk: the files and models that a caller hands in, and the well-known models."""
+"""A workspace without a disk: the files and models that a caller passes, and the well-known models."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class InMemory:
     models: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
-        """A file as the document names it: relative to the document's folder, then to the common one."""
+        """A file by the name that the document uses: relative to the document's folder, else to the common one."""
         for name in (posixpath.join(posixpath.dirname(document), path), path):
             name = posixpath.normpath(name)
             if name in self.files:
@@ -48,5 +48,5 @@ class InMemory:
         return None, "is not read here"
 
     def installed_help(self, document: str, spelling: str, python: str = "") -> str | None:
-        """SGLang's own help is on the disk."""
+        """There is no help text: it would be read from an installed SGLang."""
         return None

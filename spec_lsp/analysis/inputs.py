@@ -1,4 +1,4 @@
-"""What an analysis is given beside a document's text: settings, the files around it, and the worlds that a launch may run in."""
+"""The input of an analysis beside a document's text: settings, the files around it, and the worlds that a launch may run in."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from spec_lsp.resolution.engine import Severity
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A world somebody named: a release, a device (or family), or both; None where it is left open. `…_from` says by what; `sglang` is
-    the path of an SGLang instead of a release."""
+    """A world that somebody named: a release, a device (or family), or both; None where it is left open. `…_from` says where it is named;
+    `sglang` is the path of an SGLang in place of a release."""
 
     release: Release | None = None
     hardware: Hardware | None = None
@@ -30,9 +30,9 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What settings decide of an analysis. `severities` maps rule names to a severity or "off"; `targets` replaces the worlds,
-    `otherwise` holds where a file names none, `release` whatever it names. Fix-all applies the fixes of the rules `fix_all` names; of every
-    rule where it is None. `python` is the interpreter whose SGLang is meant."""
+    """What settings decide of an analysis. `severities` maps rule names to a severity or "off". `targets` replaces the worlds, `otherwise`
+    applies where a file names none, `release` overrides whatever a file names. Fix-all applies the fixes of the rules in `fix_all`; of
+    every rule where it is None. `python` is the interpreter whose SGLang is meant."""
 
     targets: tuple[Target, ...] = ()
     severities: Mapping[str, Severity | Literal["off"]] = field(default_factory=dict)

@@ -26,11 +26,12 @@ def judge(
     ask_older: bool = True,
     runs: Sequence[RunResult] = (),
 ) -> Verdict:
-    """Judge a launch in all its variants and worlds. With the release not named, older ones are looked at where the newest refuses;
-    a `build` of somebody's own ("the image's own build") may know flags and choices that no release has.
+    """Judge a launch in all its variants and worlds. If the release is not named, older ones are tried where the newest refuses. Somebody's
+    own `build` ("the image's own build") may have flags and choices that no release has.
 
-    Without `ask_older` the findings are the same, but for how bad they are, what is said of where they hold, and those that only
-    older releases have. `runs`: those of the same launch in the same worlds, where they are at hand."""
+    Without `ask_older` the findings are the same, except for their severity, for where they are said to hold, and for those that only older
+    releases have. `runs`: those of the same launch in the same worlds, if they were already made.
+    """
     runner = Runner(launch, models, configs)
     runs = runs or list(runner.in_worlds(worlds))
     since: Mapping[tuple[str, str], Release] = {}
@@ -56,14 +57,14 @@ def judge(
 
 
 def _unless_built(merged: MergedFinding, build: str) -> MergedFinding:
-    """A flag or value that somebody's own build may take, as a warning that says so."""
+    """The finding as a warning if somebody's own build may accept the flag or value."""
     if merged.severity == "error" and merged.found.rule in (UNKNOWN_FLAG, INVALID_CHOICE):
         return replace(merged, severity="warning", where=f"unless {build} takes it", stock=True)
     return merged
 
 
 def _with_effect(merged: MergedFinding, runner: Runner) -> MergedFinding:
-    """Whether an overridden flag does anything at all: the launch is resolved once more without it."""
+    """Whether an overridden flag has any effect: the launch is resolved once more without it."""
     said, resolution = merged.found.said, merged.run.resolution
     if merged.found.rule is not OVERRIDDEN_VALUE or said is None or resolution is None:
         return merged

@@ -1,5 +1,5 @@
-"""Files that a document names and that are not read: they lie outside the workspace, are no files of bounded size, or hold nothing that
-can be read."""
+"""Reports files that a document names but that are not read: they lie outside the workspace, are not regular files of bounded size, or have
+unusable content."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def files_left_out(document: Document, named: Iterable[frozenset[Named]], worksp
 
 
 def _left_out(named: Named, document: Document, workspace: Workspace) -> str:
-    """Why what a path names is not read, as what is said of it; empty where it is, or where there is no reason to give."""
+    """Why the file at a path is not read, phrased to follow its name; empty if it is read, or there is no reason to give."""
     kind, path = named
     if kind == "file":
         return "" if workspace.read(document.name, path) is not None else workspace.left_out(document.name, path)
@@ -71,7 +71,7 @@ def _included(document: Document) -> Iterator[tuple[str, Place]]:
 
 
 def _named_at(text: str, path: str) -> tuple[int, int]:
-    """The characters that name a file: behind `source` or `.` if it is named there, else wherever it is first named."""
+    """The characters that name a file: after `source` or `.` if it is named there, else its first occurrence."""
     named = re.escape(path)
     found = re.search(rf"(?:\bsource|(?<![^\s;&|])\.)[ \t]+[\"']?(?:\./)*({named})", text)
     found = found or re.search(rf"(?<![\w/.-])(?:\./)*({named})", text)
@@ -79,11 +79,11 @@ def _named_at(text: str, path: str) -> tuple[int, int]:
 
 
 Flags = Sequence[tuple[Word, Word]]
-"""What may be a flag that names a file, each with the word behind it."""
+"""The words that may be flags that name a file, each with the following word."""
 
 
 def _naming(variant: Variant) -> Flags:
-    """A glance at every word: words of several parts may be such flags, too."""
+    """Must be cheap, as it sees every word; words of several parts may be such flags, too."""
     return [
         (word, behind)
         for word, behind in pairwise(variant.words)
@@ -102,11 +102,11 @@ def _is_written(launch: Launch, path: str) -> bool:
 
 
 OF_NO_FILE = ("--served-model-name",)
-"""Flags whose name speaks of a model and whose value is none."""
+"""Flags with "model" in their name whose value is not a model."""
 
 
 def _models(flags: Flags) -> Iterator[tuple[str, Place]]:
-    """What stands behind `--model-path` and the flags like it."""
+    """The values of `--model-path` and similar flags."""
     for flag, value in flags:
         spelling, equals, joined = (flag.text or "").partition("=")
         if not spelling.startswith("--") or "model" not in spelling or spelling in OF_NO_FILE:

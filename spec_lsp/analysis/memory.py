@@ -1,4 +1,4 @@
-"""What a launch takes of each GPU's memory, in words: an estimate for hover and `spec-lsp resolve`, never a verdict."""
+"""How much memory of each GPU a launch needs, in words: an estimate for hovers and `spec-lsp resolve`, never a verdict."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ASSUMES = (
 
 
 def of(config: Config) -> Estimate | None:
-    """The estimate for a resolved configuration; None where the weights are not known."""
+    """The estimate for a resolved configuration; None if the weights are unknown."""
     try:
         return estimate(config)
     except (
@@ -23,12 +23,12 @@ def of(config: Config) -> Estimate | None:
         ValueError,
         TypeError,
         ZeroDivisionError,
-    ):  # a field this release lacks, or a size that makes no sense
+    ):  # a field that this release does not have, or a size that makes no sense
         return None
 
 
 def lines(config: Config) -> Iterator[str]:
-    """One sentence each: weights, KV cache, the tokens that fit, what is assumed; nothing where nothing is known."""
+    """One sentence each about weights, KV cache, the tokens that fit, and what is assumed; empty if nothing is known."""
     found = of(config)
     if found is None:
         return

@@ -1,6 +1,6 @@
-"""What the findings of all runs of a launch come to: how bad each is, and where it holds.
+"""Merges the findings of all runs of a launch: how severe each is, and where it holds.
 
-A `Verdict` holds no places: it is the same for two launches whose words read the same, so it is cached by what they read.
+A `Verdict` holds no places: launches with the same words have the same one, so it is cached by the words.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ class MergedFinding:
     variants: tuple[int, ...] = ()
     """The variants in which it holds, when not in all."""
     cases: tuple[tuple[RunFinding, RunResult], ...] = ()
-    """The first of each variant in which it was seen: variants may write it at different places."""
+    """The first run of each variant that has the finding: variants may write its cause at different places."""
     stock: bool = False
-    """Whether it is said of SGLang as it is released, and a build of somebody's own may differ."""
+    """Whether it is said of SGLang as released, from which somebody's own build may differ."""
     without_effect: bool = False
-    """Whether the launch resolves to the very same configuration without the flag."""
+    """Whether the launch resolves to exactly the same configuration without the flag."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class Verdict:
     main: RunResult
     runs: tuple[RunResult, ...]
     older_unasked: bool = False
-    """Whether older releases would have been asked what they make of it, and were not."""
+    """Whether older releases would have been tried, but were not."""
 
 
 def merge(runs: Sequence[RunResult], accepted_elsewhere: Mapping[tuple[str, str], Release] | None = None) -> Verdict:
-    """Merge runs. `accepted_elsewhere`: older releases take the launch; since when each finding holds."""
+    """Merge runs. `accepted_elsewhere` is given if older releases accept the launch: the release since which each finding holds."""
     accepting = [r for r in runs if not r.refused]
     kept = [r for r in runs if not r.gated] or list(runs)
     merged = _merged(kept, bool(accepting), accepted_elsewhere)
@@ -64,7 +64,7 @@ def merge(runs: Sequence[RunResult], accepted_elsewhere: Mapping[tuple[str, str]
 
 
 def _likeliest(runs: Sequence[RunResult], fallback: RunResult) -> RunResult:
-    """A run on what the file's name speaks of, else on Hopper."""
+    """A run on the hardware that the file's name mentions, else on Hopper."""
     hinted = [r for r in runs if r.world.hardware_from == FILE_NAME]
     hopper = [r for r in runs if r.world.hardware and r.world.hardware.family == "hopper"]
     return next(iter(hinted or hopper), fallback)
@@ -107,7 +107,7 @@ def _merged(
                 where = where_of(holding, runs)
                 severity = "warning" if all(j.bare for j in holding) else severity
             if found.rule is REMOVED_FLAG and first.world.release < releases()[0]:
-                continue  # a release older than all that are known may still have had it
+                continue  # a release older than all known ones may still have had it
             if found.rule in (UNKNOWN_FLAG, INVALID_CHOICE) and not _known_to_be_refused(found, first):
                 severity = "warning"
                 if first.world.release < releases()[0] and not first.binding.errors[found.error or 0].suggestion:
@@ -122,7 +122,7 @@ def _merged(
 
 
 def _known_to_be_refused(found: RunFinding, judged: RunResult) -> bool:
-    """Whether the very release refuses a flag or value, one that is newer or older than all that are known included."""
+    """Whether this very release is known to refuse a flag or value, even if it is newer or older than all known releases."""
     release = judged.world.release
     if release >= releases()[0]:
         return release.stock <= releases()[-1]

@@ -1,4 +1,4 @@
-"""The sentences a reader sees of a merged finding."""
+"""The sentences that a reader sees for a merged finding."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from spec_lsp.syntax.launch import FLAG_PREFIXES, Choice, Launch
 from spec_lsp.syntax.word import Place
 
 MAX_CHOICES = 3
-"""Choices that a message names whether or not they are all needed to tell."""
+"""The number of choices that a message names even if fewer would tell the variants apart."""
 
 
 def message_of(merged: MergedFinding, launch: Launch) -> str:
-    """What the rule says of this launch, and where it holds when that is not everywhere."""
+    """What the rule says about this launch, and where it holds if not everywhere."""
     found, binding = merged.found, merged.run.binding
     if found.said is not None:
         message = found.said.message
@@ -41,7 +41,7 @@ def message_of(merged: MergedFinding, launch: Launch) -> str:
 
 
 def _did_you_mean(merged: MergedFinding) -> str:
-    """The value that was probably meant, of those that are taken."""
+    """The valid value that was probably meant."""
     said = merged.found.said
     setting = merged.run.binding.settings.get(said.at) if said is not None else None
     near = (
@@ -51,13 +51,13 @@ def _did_you_mean(merged: MergedFinding) -> str:
 
 
 def of_stock(message: str) -> str:
-    """The sentence said of SGLang as it is released: "SGLang 0.5.23 has no flag" becomes "Stock SGLang 0.5.23 has no flag"."""
+    """The sentence about SGLang as released: "SGLang 0.5.23 has no flag" becomes "Stock SGLang 0.5.23 has no flag"."""
     said = re.sub(r"SGLang(?= \d)", "stock SGLang", message, count=1)
     return said[:1].upper() + said[1:]
 
 
 def _named_by(merged: MergedFinding) -> str:
-    """Who says which release runs, where another release takes what is typed and the file does not say it to us itself."""
+    """Where the release is named, if another release accepts what is typed and the file names none in a comment to us."""
     found, world = merged.found, merged.run.world
     if found.error is None or merged.where or world.release_from in (NOT_NAMED, "directive", "asked for"):
         return ""
@@ -81,9 +81,10 @@ def _places(merged: MergedFinding) -> list[Place]:
 
 
 def when_of(variants: tuple[int, ...], launch: Launch, places: Sequence[Place] = ()) -> str:
-    """What is chosen in all of these variants but not in every one: "when $1 is big"; empty for all variants.
+    """The choices that all of these variants share but not every variant: "when $1 is big"; empty for all variants.
 
-    Of variants that are some of too many ways, chance has others in common: what counts is then what brings the words at `places`.
+    If only some of very many ways are looked at, variants may share others by chance; then only the choices count that bring in the words
+    at `places`.
     """
     if not variants:
         return ""
@@ -99,7 +100,7 @@ def when_of(variants: tuple[int, ...], launch: Launch, places: Sequence[Place] =
 
 
 def _bringing(place: Place, launch: Launch) -> frozenset[Choice]:
-    """What is chosen in all variants that have a word from a place, but not in every one."""
+    """The choices shared by all variants that have a word from one of the places, but not by every variant."""
     having = [
         frozenset(v.choices)
         for v in launch.variants
@@ -109,7 +110,7 @@ def _bringing(place: Place, launch: Launch) -> frozenset[Choice]:
 
 
 def _fewest(choices: list[Choice], others: list[frozenset[Choice]]) -> list[Choice]:
-    """Choices enough to tell from the other variants, those that tell from most of them first."""
+    """Enough choices to distinguish these variants from the others, the most distinguishing first."""
     found: list[Choice] = []
     while others and (left := [c for c in choices if c not in found]):
         best = max(left, key=lambda c: sum(c not in other for other in others))

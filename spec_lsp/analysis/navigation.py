@@ -1,6 +1,6 @@
-"""Where things of a launch come from, and what they lead to: assignments, `--config` files and their keys, pages of models.
+"""Where parts of a launch come from and what they lead to: assignments, `--config` files and their keys, pages of models.
 
-Plain data in character offsets; the server turns it into the protocol's.
+Plain data in character offsets; the server converts it to protocol types.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from spec_lsp.syntax.word import Place, Word
 
 HUB = "https://huggingface.co/"
 MODEL_ID = expression(r"(?![.-])[A-Za-z0-9._-]{1,96}/(?![.-])[A-Za-z0-9._-]{1,96}(?<![.-])")
-"""What a model id of the Hugging Face Hub looks like: ORG/NAME."""
+"""The form of a model id on the Hugging Face Hub: ORG/NAME."""
 
 MODEL_FIELDS = ("model_path", "speculative_draft_model_path", "tokenizer_path")
 """Fields that take a model id or a folder."""
@@ -27,7 +27,7 @@ MODEL_FIELDS = ("model_path", "speculative_draft_model_path", "tokenizer_path")
 LOCAL_FOLDERS = frozenset(
     ("data", "home", "local", "mnt", "model", "models", "opt", "root", "tmp", "weights", "workspace")
 )
-"""First parts of relative paths that people keep models in; none is the name of a publisher."""
+"""First parts of relative paths in which people keep models; none is the name of a publisher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +52,8 @@ class Link:
 
 
 def definitions(analysis: Analysis, offset: int, name: str, workspace: Workspace) -> list[Origin]:
-    """Where what stands at `offset` of document `name` comes from, each target once: assignments of an expanded variable, the
-    file behind `--config`, the key of that file that sets the same as a flag."""
+    """Where the text at `offset` of document `name` comes from, each target once: assignments of an expanded variable, the file of
+    `--config`, the key of that file that sets the same field as a flag."""
     naming = document_names(analysis.document, workspace)
     found: dict[Place, Origin] = {}
     for report in analysis.launches:
@@ -68,12 +68,12 @@ def definitions(analysis: Analysis, offset: int, name: str, workspace: Workspace
 
 
 def _holds(place: Place, offset: int, name: str) -> bool:
-    """Whether a cursor at `offset` is on the place; behind its last character counts."""
+    """Whether a cursor at `offset` is on the place; directly after its last character counts."""
     return place.document == name and place.start <= offset <= place.end and place.end > place.start
 
 
 def _assignments(report: LaunchReport, offset: int, name: str) -> Iterator[Origin]:
-    """From an expansion to what was assigned, one step; of an array, to its first element. One for each variant."""
+    """From an expansion to what was assigned, one step at a time; of an array, to its first element. One for each variant."""
     for variant in report.launch.variants:
         seen: set[Place] = set()
         for word in (*variant.words, *variant.env.values()):
@@ -84,7 +84,7 @@ def _assignments(report: LaunchReport, offset: int, name: str) -> Iterator[Origi
 
 
 def _steps(word: Word) -> Iterator[Origin]:
-    """From each expansion that a word's text came through to the next, or to the text itself."""
+    """From each expansion in a word's text to the next one, or to the text itself."""
     for fragment in word.fragments:
         chain = (*fragment.via, fragment.place)
         for seen, target in pairwise(chain):
@@ -100,7 +100,7 @@ def _files(report: LaunchReport, offset: int, name: str) -> Iterator[Origin]:
 
 
 def _config_words(report: LaunchReport) -> Iterator[tuple[Word, Word]]:
-    """`--config` and the path behind it, where both are written in the document."""
+    """`--config` and its path, if both are written in the document."""
     if report.launch.program == "config":
         return
     for variant in report.launch.variants:
@@ -110,7 +110,7 @@ def _config_words(report: LaunchReport) -> Iterator[tuple[Word, Word]]:
 
 
 def _written(report: LaunchReport, path: str) -> Place | None:
-    """The text of a file that the document itself writes; where that starts."""
+    """The start of a file's text that the document itself writes."""
     for variant in report.launch.variants:
         for file in variant.files:
             if file.name == path:
@@ -163,7 +163,7 @@ def _model_links(report: LaunchReport, name: str, workspace: Workspace) -> Itera
 
 
 def _model_words(report: LaunchReport) -> Iterable[Word]:
-    """The words of model fields in every variant: those of the likeliest run, and those behind the same flags elsewhere."""
+    """The words of model fields: those of the likeliest run, and in other variants those after the same flags."""
     binding = report.main().binding
     words = [s.values[-1] for f in MODEL_FIELDS if (s := binding.settings.get(f)) and s.values]
     spellings = {s for f in MODEL_FIELDS if (d := binding.catalog.by_field.get(f)) for s in d.spellings}
@@ -173,11 +173,11 @@ def _model_words(report: LaunchReport) -> Iterable[Word]:
 
 
 def is_model_id(text: str) -> bool:
-    """Whether a text looks like the id of a model on the Hugging Face Hub, and not like a path."""
+    """Whether a text looks like a model id on the Hugging Face Hub rather than a path."""
     return MODEL_ID.fullmatch(text) is not None and text.partition("/")[0].lower() not in LOCAL_FOLDERS
 
 
 def text_place(word: Word) -> Place | None:
-    """Where the text of a word is written, without its quotes; None where that is not one place."""
+    """Where the text of a word is written, without its quotes; None if not in one place."""
     text = word.text
     return word.place_of(0, len(text)) if text else None

@@ -1,4 +1,4 @@
-"""One launch at a glance: what it serves, what it was judged for, what SGLang does with it and will run with."""
+"""An overview of one launch: what it serves, what it was judged for, what SGLang does with it and runs with."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from spec_lsp.syntax.word import Place
 
 @dataclass(frozen=True, slots=True)
 class LaunchOverview:
-    """`fields` are those that were typed or that SGLang decides: name, value and why, in Markdown. `assumed` says which release and
-    hardware they are worked out for."""
+    """`fields` are those that were typed or that SGLang decides: name, value and reason, in Markdown. `assumed` is the release and hardware
+    that they were computed for."""
 
     title: str
     program: str
@@ -32,7 +32,7 @@ def overview(report: LaunchReport) -> LaunchOverview:
 
 
 def title(launch: Launch) -> str:
-    """What an outline calls a launch: the model it serves."""
+    """The name of a launch in an outline: the model that it serves."""
     words = [word.text or "" for word in launch.variants[0].words]
     for flag in ("--model-path", "--model"):
         if flag in words[:-1]:

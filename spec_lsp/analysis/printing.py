@@ -1,4 +1,4 @@
-"""A change of settings as edits of the text where they are written, by the editor of the launch's syntax."""
+"""Turns a change of settings into edits of the text, by the editor for the launch's syntax."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class Printer:
     workspace: Workspace
 
     def print(self, change: Change, near: Sequence[str]) -> tuple[Edit, ...] | None:
-        """The edits that make the change; a new flag goes behind the first field of `near` that is written.
+        """The edits that make the change; a new flag is placed after the first field of `near` that is written.
 
-        None when a part of it cannot be written.
+        None if a part of it cannot be written.
         """
         steps = [self._set(field, value, near) for field, value in change.set.items()]
         steps += [self._drop(field) for field in change.drop]
@@ -139,7 +139,7 @@ class Printer:
         return None if at is None else _edits(editor.set_value(at[0], text, at[1]))
 
     def name_first(self, first: Place, flag: str) -> tuple[Edit, ...] | None:
-        """Writes a flag before the first word, which stands at `first` and becomes its value: on its line in a shell's command."""
+        """Write a flag before the first word, at `first`, which becomes its value; in a shell's command on the same line."""
         editor = self._editor()
         if editor.syntax == "shell":
             return (Edit(Place(first.document, first.start, first.start), f"{flag} "),)
@@ -152,19 +152,19 @@ class Printer:
         return None if at is None else _edits(editor.rename(at[0], flag))
 
     def set_flag(self, word: Word, text: str) -> tuple[Edit, ...] | None:
-        """Rewrite a flag with whatever is behind its `=`."""
+        """Rewrite a flag together with what follows its `=`."""
         editor = self._editor()
         at = editor.locate(word)
         return None if at is None else _edits(editor.set_value(at[0], text))
 
     def replace(self, word: Word, count: int, flags: Sequence[tuple[str, Sequence[str]]]) -> tuple[Edit, ...] | None:
-        """Write other flags with their values in the place of one and of the `count - 1` words behind it."""
+        """Replace a flag and the `count - 1` words after it by other flags with their values."""
         editor = self._editor()
         at = editor.locate(word)
         return None if at is None else _edits(editor.replace(at[0], count, flags))
 
     def replace_key(self, key: Word, flags: Sequence[tuple[str, Sequence[str]]]) -> tuple[Edit, ...] | None:
-        """Write other keys in the place of one of a `--config` file."""
+        """Replace a key of a `--config` file by other keys."""
         pairs = {flag.removeprefix("--"): _loaded(values) for flag, values in flags}
         return self._edit_file(key, lambda editor: editor.replace(key_of(key), pairs))
 
@@ -190,7 +190,7 @@ class Printer:
         return self._edit_file(key, lambda editor: editor.set_value(name, value))
 
     def set_switch(self, word: Word, value: bool) -> tuple[Edit, ...] | None:
-        """Rewrite the value, of which `word` was made, of a switch in a `--config` file."""
+        """Rewrite the value of a switch in a `--config` file; `word` was made from that value."""
         settings = self.binding.settings.values()
         keys = [s for s in settings if s.from_config and s.flag.place.document == word.place.document]
         before = [s for s in keys if s.flag.place.end <= word.place.start]
@@ -200,7 +200,7 @@ class Printer:
         return self._config_edit(setting, lambda editor, key: editor.set_value(key, value))
 
     def value_of_key(self, key: Word) -> str | None:
-        """The value of a key of a `--config` file, as a flag would be given it; None where it is `true`."""
+        """The value of a key of a `--config` file, as a flag would be given it; None if it is `true`."""
         text = self._text(key.place.document)
         if text is None:
             return None
@@ -209,7 +209,7 @@ class Printer:
         return None if value is True or value is None else str(value)
 
     def remove_key(self, key: Word) -> tuple[Edit, ...] | None:
-        """Take a key out of a `--config` file."""
+        """Remove a key from a `--config` file."""
         return self._edit_file(key, lambda editor: editor.remove(key_of(key)))
 
     def rename_key(self, word: Word, key: str) -> tuple[Edit, ...] | None:
@@ -248,7 +248,7 @@ class Printer:
         return _edits(operation(edit.ConfigEditor(name, text, start, end)))
 
     def _embedded(self, place: Place) -> tuple[int, int] | None:
-        """Where the file that holds `place` stands in a document that writes it (a here-document); None for a file of its own."""
+        """Where a document writes the file that contains `place` (a here-document); None for a file of its own."""
         for file in self.document.launches[self.launch].variants[self.variant].files:
             whole = hull(f.place for f in file.content.fragments) if file.content.fragments else file.content.place
             if whole.contains(place):
@@ -266,7 +266,7 @@ class Printer:
     # --- environment variables
 
     def _environment(self, change: Change) -> tuple[Edit, ...] | None:
-        """Only values that are written are rewritten: `SGLANG_X=compact` to `SGLANG_X=static`."""
+        """Edits for environment variables. Only written values are rewritten: `SGLANG_X=compact` to `SGLANG_X=static`."""
         env: Mapping[str, Word] = self.document.launches[self.launch].variants[self.variant].env
         edits = []
         for name, value in change.set_env.items():
@@ -285,7 +285,7 @@ class Printer:
         return tuple(edits)
 
     def _drop_variable(self, word: Word | None, name: str) -> Edit | None:
-        """Take out `NAME=value ` before a command, or its whole line when it stands alone on it (`export NAME=value`)."""
+        """Remove `NAME=value ` before a command, or its whole line if nothing else is on it (`export NAME=value`)."""
         place = word.place_of(0, len(word.text)) if word is not None and word.text is not None else None
         if place is None or place.document != self.document.name:
             return None
@@ -307,25 +307,25 @@ class Printer:
 
 
 def key_of(word: Word) -> str:
-    """The key of a `--config` file that a flag's word was made of."""
+    """The key of a `--config` file from which a flag's word was made."""
     return (word.text or "").removeprefix("--")
 
 
 def _loaded(values: Sequence[str]) -> Any:
-    """What YAML makes of a flag's values."""
+    """A flag's values as YAML reads them."""
     read = [int(v) if v.isdecimal() else v for v in values]
     return True if not read else read[0] if len(read) == 1 else read
 
 
 def texts_of(value: Any) -> tuple[str, ...]:
-    """A value as argument words."""
+    """The argument words of a value."""
     if isinstance(value, (list, tuple)):
         return tuple(map(str, value))
     return (str(value),)
 
 
 def source_of(value: Any, like: Word | None) -> str:
-    """A value as Python source; a text in the quotes of what stands there."""
+    """A value as Python source; text is quoted as the text that it replaces."""
     if not isinstance(value, str):
         return repr(list(value) if isinstance(value, tuple) else value)
     single = like is not None and like.known_start.startswith("'")
@@ -333,7 +333,7 @@ def source_of(value: Any, like: Word | None) -> str:
 
 
 def spelling_of(flag: Flag, field: str) -> str:
-    """The spelling people know: the one named like the field, else the first long one."""
+    """The best-known spelling: the one named like the field, else the first long one."""
     own = "--" + field.replace("_", "-")
     return own if own in flag.spellings else flag.name
 

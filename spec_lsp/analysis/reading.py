@@ -1,4 +1,4 @@
-"""From a text to its launches, with what only the catalog can tell: which YAML file is a `--config` file of SGLang's."""
+"""Reads a text and finds its launches, including what only the catalog can decide: which YAML file is an SGLang `--config` file."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ SHARED_WITH_OTHERS = frozenset(
         "tensor-parallel-size", "tokenizer", "tokenizer-mode", "tool-call-parser", "trust-remote-code",
     )
 )  # fmt: skip
-"""Keys that files of other servers have too; they say nothing of whose file it is."""
+"""Keys that files of other servers have too; they do not show that a file is SGLang's."""
 
 
 def read_document(name: str, text: str, workspace: Workspace, language: str | None = None) -> Document:
-    """All that can be read of a text; other files are read from the workspace."""
+    """Read a text completely; other files are read from the workspace."""
 
     def read(path: str) -> str | None:
         found = workspace.read(name, path)
@@ -33,9 +33,9 @@ def read_document(name: str, text: str, workspace: Workspace, language: str | No
 
 
 def read_with(name: str, text: str, read: Callable[[str], str | None], language: str | None) -> Document:
-    """All that can be read of a text, with other files from `read`.
+    """Read a text completely, with other files from `read`.
 
-    What was read last is kept: an edit that may mend something is read by who makes it and by who judges it.
+    The last document is kept, since a candidate edit is read twice: to make it and to judge it.
     """
     key = (name, text, language)
     last = _read.pop(key, None)
@@ -48,7 +48,7 @@ def read_with(name: str, text: str, read: Callable[[str], str | None], language:
 
 
 _read: dict[tuple[str, str, str | None], tuple[Document, Mapping[str, str | None]]] = {}
-"""Documents with the files that were asked for."""
+"""The document and the files that were asked for."""
 MAX_READ = 4
 
 
@@ -65,8 +65,8 @@ def _read_anew(
 
 
 def looks_like_config(keys: frozenset[str]) -> bool:
-    """Whether a mapping with these keys (kebab case) is a `--config` file: nearly all keys are SGLang's, and at least two of
-    them are no other server's."""
+    """Whether a mapping with these keys (kebab case) is a `--config` file: nearly all keys are SGLang's flags, and at least two of them
+    belong to no other server."""
     known = keys & _keys()
     return len(known - SHARED_WITH_OTHERS) >= 2 and len(known) >= 0.75 * len(keys)
 

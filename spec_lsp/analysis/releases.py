@@ -1,4 +1,4 @@
-"""In which releases what is found of a launch holds, where nobody named the release it runs."""
+"""In which releases the findings of a launch hold, if nobody named the release that it runs."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from spec_lsp.records import replace
 
 
 def older_runs(runner: Runner, runs: Sequence[RunResult], worlds: Sequence[World]) -> list[RunResult]:
-    """The launch in older releases, newest first, until one takes it.
+    """The launch in older releases, newest first, until one accepts it.
 
-    What the newest release refuses on every hardware, older ones are asked about on one. Where they refuse it there for another reason,
-    they are asked on all: `trtllm_mla` says that it is not Hopper.
+    If the newest release refuses it on every hardware for the same reason, older ones are asked on one hardware only. Those that refuse it
+    there for another reason are asked on all: `trtllm_mla` says that the hardware is not Hopper.
     """
     everywhere = frozenset.intersection(*(reasons_of(r) for r in runs))
     one = next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])
@@ -47,7 +47,7 @@ def older_runs(runner: Runner, runs: Sequence[RunResult], worlds: Sequence[World
 def since_when(
     runner: Runner, runs: Sequence[RunResult], older: Sequence[RunResult], world: World
 ) -> Mapping[tuple[str, str], Release]:
-    """For each finding that ends the launch in the newest release, the release from which on it does."""
+    """For each finding that ends the launch in the newest release, the first release in which it does."""
     causes = {f.cause for r in runs for f in findings_of(r) if is_fatal(f, r)}
     seen: dict[Release, set[tuple[str, str]]] = {}
     for judged in older:
@@ -68,8 +68,8 @@ def since_when(
 
 
 def since_release(merged: MergedFinding, since: Release | None, *, refused_everywhere: bool) -> MergedFinding:
-    """A reason that only newer releases have says so. It is a warning where another reason ends the launch in every release, and an
-    error where each release has a reason of its own."""
+    """The finding with "since", if only newer releases have it. It becomes a warning if another reason ends the launch in every release,
+    and stays an error if each release has a reason of its own."""
     if merged.severity != "error" or since is None or not is_fatal(merged.found, merged.run):
         return merged
     if not refused_everywhere:
@@ -80,7 +80,7 @@ def since_release(merged: MergedFinding, since: Release | None, *, refused_every
 
 
 def only_older(runs: Sequence[RunResult], older: Sequence[RunResult]) -> list[MergedFinding]:
-    """Why older releases refuse what the newest refuses for other reasons, the newest of them first."""
+    """The reasons for which older releases refuse what the newest refuses for others, the newest of them first."""
     told = {f.cause for r in runs for f in findings_of(r)}
     cases: OrderedDict[tuple[str, str], list[tuple[RunFinding, RunResult]]] = OrderedDict()
     for judged in older:

@@ -1,4 +1,4 @@
-"""What analysis says of a document: plain data in character offsets, for the server and the command line to show."""
+"""The results of an analysis: plain data in character offsets, to be shown by the server and the command line."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ class LaunchReport:
     """One launch and its run in the likeliest world (first variant, newest or named release, named hardware or Hopper)."""
 
     read: Callable[[], Launch]
-    """The launch, made when it is asked for."""
+    """Makes the launch."""
     worlds: tuple[World, ...]
     main: Callable[[], Run]
-    """Computed when asked for."""
+    """Computes the likeliest run."""
     verdict: Verdict | None = None
-    """What SGLang does with the launch in every world; its bindings may be those of another launch that reads the same. None where a
-    fault of ours kept it from being judged."""
+    """What SGLang does with the launch in every world; its bindings may be those of another launch with the same words. None where an
+    internal fault kept it from being judged."""
     resolve: Callable[[int, World, Binding], RunResult] | None = None
     """What a variant (by index) would resolve to in a world if its words bound like this."""
 
@@ -49,7 +49,7 @@ class LaunchReport:
 
 
 class Reports(Sequence[LaunchReport]):
-    """The reports of a document's launches, each made when it is asked for."""
+    """The reports of a document's launches, each made on demand."""
 
     __slots__ = ("_count", "_made", "_make")
 
@@ -83,12 +83,12 @@ class Related:
 
 
 Applicability = Literal["safe", "unsafe", "display"]
-"""safe: the server runs the same with it; unsafe: it changes what runs; display: shown, never applied by itself."""
+"""safe: the server runs the same with it; unsafe: it changes what runs; display: only shown, never applied automatically."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
-    """Edits that may be a way out, before they are verified."""
+    """Edits that may fix a finding, before they are verified."""
 
     title: str
     edits: tuple[Edit, ...]
@@ -97,7 +97,7 @@ class Remedy:
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """Changes of a launch's settings that may be a way out, before they are printed and verified. `release` binds the launch's words."""
+    """Changes of a launch's settings that may fix a finding, before they are written and verified. `release` binds the launch's words."""
 
     changes: tuple[Change, ...]
     release: Release
@@ -124,7 +124,7 @@ class Diagnostic:
     also: tuple[int, ...] = ()
     """Other launches of the document with the same finding at the same place: they share the flag."""
     source: Any = field(default=None, compare=False, repr=False)
-    """For analysis alone: from what fixes are made."""
+    """Only for analysis: what fixes are made from."""
 
     def turned(self, place: Callable[[Place], Place]) -> Diagnostic:
         """The same with each place turned into another."""
@@ -174,23 +174,23 @@ class PlacedDiagnostics(Sequence[Diagnostic]):
 
 @dataclass(frozen=True, slots=True)
 class Analysis:
-    """All that is said of one document. `diagnostics` are in document order and hold those whose place lies in other files too."""
+    """The result for one document. `diagnostics` are in document order and include those whose place is in another file."""
 
     document: Document
     diagnostics: PlacedDiagnostics
     launches: Sequence[LaunchReport]
     ignored: int = 0
-    """How many findings ignore comments silenced."""
+    """How many findings were silenced by ignore comments."""
     depends_on: frozenset[str] = frozenset()
     """Names of documents whose change may change this analysis."""
     faults: tuple[str, ...] = ()
-    """The traceback of each fault of ours: a launch that could not be judged has a diagnostic instead of a verdict."""
+    """The traceback of each internal fault: a launch that could not be judged has a diagnostic instead of a verdict."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One verified way out. The first of a diagnostic's fixes is `preferred`, the one that fix-all applies, unless it is a `guess`: one
-    of several names, or one that is only spelt alike."""
+    """One verified fix. The first of a diagnostic's fixes is `preferred`, the one that fix-all applies, unless it is a `guess`: one of
+    several names, or one that is only spelled similarly."""
 
     title: str
     applicability: Applicability
@@ -198,4 +198,4 @@ class Fix:
     preferred: bool = False
     guess: bool = False
     drops: bool = False
-    """Whether it takes out or turns off something that was typed."""
+    """Whether it removes or turns off something that was typed."""

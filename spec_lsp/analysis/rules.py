@@ -1,6 +1,6 @@
-"""The rules of what comes before resolution: the shell's reading, argparse's, and spec-lsp's own comments.
+"""The rules that apply before resolution: those of the shell's reading, of argparse and of spec-lsp's own comments.
 
-Codes 1–99. A rule of `catalog.binding` or `syntax` names itself by its `kind`; this is where it is explained.
+Codes 1–99. Findings of `catalog.binding` and `syntax` refer to these rules by their `kind`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ def rule(
     code: str, name: str, *, topic: str, severity: Severity = "error", sglang: str = "", raises: str = "",
     bad: str | tuple[str, ...] = (), good: str | tuple[str, ...] = (),
 ) -> Callable[[str], Rule]:  # fmt: skip
-    """Declare a rule as `Handler.refuses` does; what it is called with is its documentation."""
+    """Declare a rule as `Handler.refuses` does; the returned function is called with the rule's documentation."""
 
     def enter(text: str) -> Rule:
         examples = as_examples(bad), as_examples(good)
@@ -343,7 +343,7 @@ def rule_of(error: BindError) -> Rule:
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Every rule, by code. Rules are declared where they are checked, so every module of every release's order is imported."""
+    """Every rule, by code. Rules are declared where they are checked, so the modules of all releases' handlers are imported."""
     from spec_lsp.resolution import pipeline
 
     for module in sorted(
@@ -354,7 +354,7 @@ def all_rules() -> tuple[Rule, ...]:
 
 
 TOPICS = ("shell", "arguments", "spec-lsp")
-"""What a launch meets first; the other topics follow by name."""
+"""The topics of what happens first to a launch; the other topics follow by name."""
 
 
 def by_topic() -> dict[str, list[Rule]]:

@@ -46,9 +46,9 @@ class RunResult:
     binding: Binding
     resolution: Resolution | None
     modelled: bool
-    """Whether resolution follows this release at all."""
+    """Whether this release's resolution is followed at all."""
     bare: bool = False
-    """Whether words that the document does not tell (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
+    """Whether unknown words (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
 
     @property
     def bad_arguments(self) -> bool:
@@ -105,7 +105,7 @@ def run(
     bare: bool = False,
     values: Values | None = None,
 ) -> RunResult:
-    """Resolve one bound variant in one world. `values`: those of the binding, where they are at hand."""
+    """Resolve one bound variant in one world. `values`: those of the binding, if they were already computed."""
     release = binding.catalog.release
     values = values or Values(binding)
     given, unknown = values.given, values.unknown
@@ -133,11 +133,11 @@ OPEN = "words that the file does not tell, or that SGLang does not take, may be 
 
 
 MAX_MISTAKES = 24
-"""Words that do not bind, of more than which none is looked at for what it can have meant."""
+"""The most words that do not bind for which we guess what they were meant to be."""
 
 
 def _meant(binding: Binding) -> frozenset[str] | None:
-    """The fields that words which do not bind can have been meant to set; None when that is any field."""
+    """The fields that the words which do not bind may have been meant to set; None if it may be any field."""
     fields: set[str] = set()
     if len(binding.errors) > MAX_MISTAKES:
         return None
@@ -149,7 +149,7 @@ def _meant(binding: Binding) -> frozenset[str] | None:
 
 
 _ANY_FIELD = frozenset(("config-missing", "config-not-mapping", "config-twice"))
-"""Mistakes for which a whole file of flags is not read."""
+"""Argument errors because of which a whole file of flags is not read."""
 
 
 def without(field: str, binding: Binding) -> Binding:
@@ -158,19 +158,20 @@ def without(field: str, binding: Binding) -> Binding:
 
 
 def is_open(launch: Launch, binding: Binding) -> bool:
-    """Whether more may be given than the document tells: by `"$@"`, by a trainer, or on the command line that names a `--config` file.
+    """Whether more may be given than the document shows: by `"$@"`, by a trainer, or on the command line that names a `--config` file.
 
-    What is written is taken as meant; what is not written may come.
+    What is written counts as meant; anything else may be added.
     """
     return bool(binding.open) or launch.in_part
 
 
 MAX_RANKS, MAX_NUMBER = 2**16, 2**62
-"""Numbers beyond which a value is not followed: of the GPUs, nodes and parts that work is divided among, and of anything."""
+"""Larger numbers are not followed: the first limit is for the GPUs, nodes and parts that work is divided among, the second for all other
+numbers."""
 
 
 def _is_vast(setting: Setting) -> bool:
-    """Whether a typed number is larger than any launch has a use for: rules count up to it, or beyond what a float holds."""
+    """Whether a typed number is too large to be meant: some rules count up to it, or calculate with it beyond the range of a float."""
     value = setting.value
     if not isinstance(value, int) or isinstance(value, bool):
         return False
@@ -195,27 +196,27 @@ class Values:
         }
 
     def without(self, fields: Set[str]) -> Given:
-        """What is given beside these fields."""
+        """The given values without these fields."""
         if fields.isdisjoint(self.given.typed):
             return self.given
         return Given({f: v for f, v in self.given.typed.items() if f not in fields}, self.given.spelled)
 
 
 def device_of(typed: Mapping[str, Any], world: World) -> Hardware | None:
-    """The world's hardware, but for a launch that itself names another kind of device."""
+    """The world's hardware, unless the launch itself names another kind of device."""
     if world.hardware_from in (NOT_NAMED, FILE_NAME):
         return device_told(typed) or world.hardware
     return world.hardware
 
 
 def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
-    """Files that the document itself writes come before those of the workspace."""
+    """Reads `--config` files: those that the document itself writes take precedence over those of the workspace."""
     written = {file.name: file for file in variant.files}
 
     def read(path: str) -> tuple[str, str] | ConfigFile | None:
         file = written.get(path)
         if file is not None and file.content.text is not None:
-            from spec_lsp.syntax.yaml.config import read_embedded_config  # PyYAML: few launches name a file
+            from spec_lsp.syntax.yaml.config import read_embedded_config  # imports PyYAML, and few launches name a file
 
             return read_embedded_config(file.content.place.document, file.content)
         return configs(path)
@@ -234,7 +235,7 @@ class Runner:
         self._first: dict[int, tuple[Binding, Values]] = {}
 
     def in_worlds(self, worlds: Sequence[World]) -> Iterator[RunResult]:
-        """Every variant in its worlds (see `grid`); where more may be given than is seen, twice."""
+        """Every variant in its worlds (see `grid`); twice where more may be given than is seen."""
         for index, world in grid(self.launch, worlds):
             checkpoint()
             binding, values = self.binding(index, world.release)
@@ -244,7 +245,7 @@ class Runner:
                 yield run(self.launch, index, world, self._models, binding, bare=True, values=values)
 
     def binding(self, index: int, release: Release) -> tuple[Binding, Values]:
-        """What a variant's words come to in a release."""
+        """How a variant's words bind in a release."""
         found = self._bound.get((index, release))
         if found is None:
             found = self._bound[index, release] = self._bind(index, release)
@@ -262,6 +263,6 @@ class Runner:
         return found
 
     def without(self, judged: RunResult, field: str) -> RunResult:
-        """The same run without what the launch sets a field to."""
+        """The same run without the launch's setting of a field."""
         binding = without(field, judged.binding)
         return run(self.launch, judged.variant, judged.world, self._models, binding, bare=judged.bare)

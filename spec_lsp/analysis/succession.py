@@ -1,4 +1,4 @@
-"""What took the place of a flag that is gone or goes, as candidates to write instead: another flag, with the value that it needs."""
+"""Replacements of a removed or deprecated flag, as candidate fixes: another flag, with the value that it needs."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _OFF = frozenset(("False", "false", "None"))
 def succession(
     printer: Printer, word: Word, name: str, from_config: bool, releases: Sequence[Release] = ()
 ) -> Iterator[Candidate]:
-    """What to write in the place of the flag `name` that stands at `word`, where its successor wants another value than it has (a
-    successor that takes the same is a matter of renaming). What takes the place of two flags is only told where all `releases` know it."""
+    """Edits that replace the flag `name` at `word` by its successor, if that needs another value (if not, renaming is enough). A
+    replacement of two flags by one is only offered where all `releases` have it."""
     launch = printer.document.launches[printer.launch]
     keyword = launch.program == "engine"
     found = replacement(
@@ -47,7 +47,7 @@ def succession(
 
 
 def _instead(printer: Printer, found: Replacement, value: str | None) -> Iterator[Flags]:
-    """The flags with their values that say what the old one said."""
+    """The flags with values that say the same as the old one."""
     if found.fixed:
         if value in _OFF:
             return
@@ -67,7 +67,7 @@ def _instead(printer: Printer, found: Replacement, value: str | None) -> Iterato
 
 
 def _taken_over(printer: Printer, word: Word, found: Replacement, from_config: bool) -> Iterator[Candidate]:
-    """`--dp-size N --enable-dp-attention` as `--attn-dp-size N`: one flag is renamed, the other goes."""
+    """`--dp-size N --enable-dp-attention` as `--attn-dp-size N`: one flag is renamed, the other removed."""
     settings = printer.binding.settings
     other = settings.get(printer.binding.catalog.fields_by_name.get(found.value_of, ""))
     own = next((s for s in settings.values() if s.flag.place == word.place), None)
@@ -96,7 +96,7 @@ def _written(
 
 
 def _value_behind(printer: Printer, word: Word, from_config: bool, keyword: bool) -> str | None:
-    """The value that a flag is given, as it is written; None where it stands alone."""
+    """The value that a flag is given, as written; None if it has none."""
     if _joined(word):
         return (word.text or "").partition("=")[2]
     words = printer.document.launches[printer.launch].variants[printer.variant].words

@@ -1,4 +1,5 @@
-"""Does a file survive another release of SGLang, and what changes: each launch at its own release beside the same launch at that one."""
+"""Whether a file works with another release of SGLang, and what changes: each launch at its own release is compared with the same launch at
+that one."""
 
 from __future__ import annotations
 
@@ -22,14 +23,14 @@ from spec_lsp.syntax.word import Place
 
 @dataclass(frozen=True, slots=True)
 class Upgrade:
-    """What changes. `analysis` is the document at the target with all its findings, `options` what it was made with: fixes are made
-    from both. `diagnostics` are those of its findings that are new there, and the values that differ."""
+    """What changes. `analysis` is the document at the target with all its findings, `options` those that it was made with; fixes are made
+    from both. `diagnostics` are its findings that are new there, and the values that differ."""
 
     analysis: Analysis
     options: Options
     diagnostics: tuple[Diagnostic, ...]
     present: tuple[Release, ...]
-    """The releases compared with, one for each launch."""
+    """The releases that were compared with, one for each launch."""
 
 
 def upgrade(
@@ -37,7 +38,8 @@ def upgrade(
 ) -> Upgrade:
     """Compare the document as it is with the document at `target`.
 
-    A launch whose release nobody names is compared with the newest one before the target that takes it: it runs today.
+    A launch whose release nobody names is compared with the newest release before the target that accepts it, since it presumably runs
+    today.
     """
     cache = cache if cache is not None else Cache()
     there = replace(options, release=target)
@@ -54,7 +56,7 @@ def upgrade(
 def _present(
     document: Document, options: Options, workspace: Workspace, target: Release, cache: Cache
 ) -> Iterator[tuple[int, Analysis]]:
-    """Each launch of the document with the analysis of its present release."""
+    """Each launch of the document with the analysis at its present release."""
     own = analyse(document, options, workspace, cache)
     older: list[Analysis] = []
     for index, report in enumerate(own.launches):
@@ -75,7 +77,7 @@ def _refused(analysis: Analysis, launch: int) -> bool:
 
 
 def _told(diagnostic: Diagnostic, before: Analysis) -> bool:
-    """Whether the launch has the finding already, as bad as it is after."""
+    """Whether the launch already has the finding, with the same severity or a worse one."""
     severities = ("error", "warning", "information", "hint")
     return any(
         d.rule is diagnostic.rule
@@ -102,12 +104,12 @@ def _changed_values(before: LaunchReport, after: LaunchReport, index: int) -> It
 
 
 def _differ(one: Any, other: Any) -> bool:
-    """Whether values differ to a reader: unset and off are the same."""
+    """Whether values differ to a reader: unset and off count as the same."""
     return (one or None) != (other or None) if one in (None, False) or other in (None, False) else bool(one != other)
 
 
 def _comparable(old: Run, new: Run, field: str) -> bool:
-    """Whether both releases have a flag for it, and nobody typed a value that only one of them takes so."""
+    """Whether both releases have a flag for the field, and no value was typed that only one of them accepts."""
     if field not in old.binding.catalog.by_field or field not in new.binding.catalog.by_field:
         return False
     settings = [r.binding.settings.get(field) for r in (old, new)]
@@ -137,6 +139,6 @@ def _shown(value: Any) -> str:
 
 
 def _short(value: Any, most: int = 60) -> str:
-    """A long list by its ends."""
+    """A long list abbreviated to its first and last items."""
     text = " ".join(map(str, value)) if isinstance(value, Sequence) and not isinstance(value, str) else str(value)
     return text if len(text) <= most else f"{text[: most // 2]} … {text[-most // 3 :]}"

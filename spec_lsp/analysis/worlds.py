@@ -13,7 +13,7 @@ from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Directive, Document, Launch
 
 OLDER_WORLDS = tuple(Release.parse(r) for r in ("0.5.21", "0.5.19", "0.5.16", "0.5.13.post1", "0.5.12", "0.5.9"))
-"""Releases people still run, looked at only where the newest refuses and nobody named one."""
+"""Releases that people still run, considered only if the newest refuses and nobody named one."""
 
 
 NOT_NAMED = "not named"
@@ -21,7 +21,7 @@ NOT_NAMED = "not named"
 
 @dataclass(frozen=True, slots=True)
 class Assumed:
-    """What is assumed of the world of one launch. `releases` are those that somebody named, empty when nobody did."""
+    """The assumed worlds of one launch. `releases` are those that somebody named, empty if nobody did."""
 
     worlds: tuple[World, ...]
     release_named: bool
@@ -44,10 +44,9 @@ def assume(
     build: str = "",
 ) -> Assumed:
     """The worlds of a launch. Release: directive > targets of the settings > image tag > pip pin > `sglang` of the settings > the SGLang
-    that is installed or checked out > the workspace's lock file; hardware: directive > targets > `--device`, scheduler, image tag > `gpu`
+    that is installed or checked out > the workspace's lock file. Hardware: directive > targets > `--device`, scheduler, image tag > `gpu`
     of the settings. What names only a maker (ROCm, CUDA) leaves its families; a file's name only says which one is likeliest. Older
-    releases are not among the worlds (see `OLDER_WORLDS`). `build`: what the document says of a build of somebody's own.
-    """
+    releases are not among the worlds (see `OLDER_WORLDS`). `build`: what shows in the document that it runs somebody's own build."""
     directed_release, directed_device = _directed(directives, launch, workspace, document)
     clues, otherwise = read_clues(launch.clues), options.otherwise
     releases_named = clues.releases or _releases_around(options, workspace, document)
@@ -81,7 +80,7 @@ def assume(
 def _directed(
     directives: Sequence[Directive], launch: Launch, workspace: Workspace, document: str
 ) -> tuple[Named[Release] | None, Named[Hardware] | None]:
-    """What the last directive before the launch's end says, each of release and hardware for itself."""
+    """The release and the hardware that the last directive before the launch's end names, each taken separately."""
     release: Named[Release] | None = None
     hardware: Named[Hardware] | None = None
     for directive in directives:
@@ -122,12 +121,12 @@ def _releases_around(options: Options, workspace: Workspace, document: str) -> t
 
 
 def _located(target: Target, workspace: Workspace, document: str) -> Target:
-    """A target with the release of the SGLang that it names by a path; left open where there is none."""
+    """A target with the release of the SGLang at its path; left open if there is none."""
     return replace(target, release=workspace.sglang_at(document, target.sglang)[0]) if target.sglang else target
 
 
 def directed_paths(directives: Iterable[Directive]) -> Iterator[tuple[Directive, str]]:
-    """The SGLangs that directives name by a path."""
+    """The paths by which directives name an SGLang."""
     for directive in directives:
         path = "" if directive.text.startswith("ignore") else directive_values(directive.text).get("sglang", "")
         if is_path(path):
@@ -135,7 +134,7 @@ def directed_paths(directives: Iterable[Directive]) -> Iterator[tuple[Directive,
 
 
 def sglang_at_hand(document: Document, options: Options, workspace: Workspace) -> tuple[object, ...]:
-    """All that the disk says of the SGLang that a document's launches may run on."""
+    """Everything the disk decides about the SGLang that a document's launches may run on."""
     if not document.launches:
         return ()
     named = [path for _, path in directed_paths(document.directives)]
@@ -159,9 +158,10 @@ def _named_hardware(target: Target) -> Named[Hardware] | None:
 
 
 def _possible(launch: Launch, clues: LaunchClues, document: str) -> list[Named[Hardware]]:
-    """The families a launch may meet when nobody names a device. The one that the file's name speaks of is that device, and likeliest.
+    """The families that a launch may run on if nobody names a device. If the file's name mentions a device, that is used in place of its
+    family, as the likeliest.
 
-    Names of images come before other clues, and these before names of variables.
+    Image names take precedence over other clues, and these over names of variables.
     """
     platform = platform_of({name for v in launch.variants for name in v.env})
     if platform == "npu":
@@ -177,5 +177,5 @@ def _possible(launch: Launch, clues: LaunchClues, document: str) -> list[Named[H
 
 
 def _is_for_rocm(launch: Launch, hint: Hardware | None) -> bool:
-    """Whether ROCm runs what CUDA's variables are set for: it takes them too."""
+    """Whether it is launched on ROCm although CUDA's variables are set: ROCm reads those too."""
     return (hint is not None and hint.is_hip) or any(w.text in OF_ROCM for v in launch.variants for w in v.words)
