@@ -30,13 +30,13 @@ def run(
     token: str = "",
     find_files: Callable[[Sequence[str]], Iterable[str]] | None = None,
 ) -> int:
-    """Serve; returns the exit code when the client has left, over TCP and WebSocket only with `once`, when the last one has, or at Ctrl-C
+    """Serve. Returns the exit code when the client has left (over TCP and WebSocket only with `once`, when the last one has), or at Ctrl-C
     or SIGTERM (130, 143).
 
-    `host` and `port` are where TCP and WebSocket listen (port 0: any free one; which is printed to standard error). `hosts`, `origins`
-    and `token` are what a WebSocket's opening request is asked for: see `access.Access`. `find_files`: see `server.Server`.
+    `host` and `port` are where TCP and WebSocket listen; port 0 means any free one, which is printed to standard error. `hosts`, `origins`
+    and `token` are required of a WebSocket's opening request: see `access.Access`. `find_files`: see `server.Server`.
 
-    Raises OSError when the port cannot be had, ImportError when the package websockets is missing for "ws".
+    Raises OSError when the port is not available, ImportError when the package websockets is missing for "ws".
     """
     _prepare()
     from spec_lsp.server import transports
@@ -53,7 +53,7 @@ def run(
 
 
 def run_playground(host: str, port: int, *, hosts: Sequence[str] = (), origins: Sequence[str] = ()) -> int:
-    """Serve the page to paste a launch into, until Ctrl-C (exit code 130). Raises OSError when the port cannot be had."""
+    """Serve the page into which a launch can be pasted, until Ctrl-C (exit code 130). Raises OSError when the port is not available."""
     _prepare()
     from spec_lsp.server.access import Access
     from spec_lsp.server.playground import serve_playground

@@ -1,7 +1,7 @@
-"""Who may talk to a server that listens: what a WebSocket's opening request must say, and which addresses other machines reach.
+"""Who may talk to a listening server: what a WebSocket's opening request must contain, and which addresses other machines can reach.
 
-Any web page may open a WebSocket to this machine, and name any host for it; a browser tells the page's Origin, and the Host it took the
-address for. So the Host must be this machine's, and a page's Origin must be the server's own or one that was named.
+Any web page may open a WebSocket to this machine under any host name; the browser sends the page's Origin and the Host that it connected
+to. So the Host must be this machine's, and the Origin of a page must be the server's own or one that was explicitly allowed.
 """
 
 from __future__ import annotations
@@ -28,14 +28,15 @@ class Headers(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """What is asked of a WebSocket client. `hosts` and `origins` are let in beside this machine's own; an empty token asks for none."""
+    """What is required of a WebSocket client. `hosts` and `origins` are allowed in addition to this machine's own; an empty token requires
+    none."""
 
     hosts: tuple[str, ...] = ()
     origins: tuple[str, ...] = ()
     token: str = ""
 
     def refusal(self, path: str, headers: Headers, address: str) -> tuple[int, str] | None:
-        """Why a request for `path` that came in at our `address` is not let in: a status of HTTP and a sentence. None if it is."""
+        """Why a request for `path` that arrived at our `address` is rejected: an HTTP status and a sentence. None if it is accepted."""
         hosts = headers.get_all("Host")
         if len(hosts) != 1:
             return BAD_REQUEST, "A request names one Host."
@@ -68,7 +69,7 @@ class Access:
 
 
 def _name(host: str) -> str:
-    """The host of a Host field, without the port; empty where it is none."""
+    """The host of a Host field, without the port; empty if it has none."""
     try:
         return (urlsplit(f"//{host}").hostname or "").rstrip(".")
     except ValueError:
@@ -82,7 +83,7 @@ def _given(path: str, headers: Headers, token: str) -> bool:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether only this machine reaches an address (an IP address; anything else is none)."""
+    """Whether an IP address is reachable from this machine only; False for anything that is not an IP address."""
     try:
         return ipaddress.ip_address(address.partition("%")[0]).is_loopback
     except ValueError:
@@ -90,7 +91,7 @@ def is_loopback(address: str) -> bool:
 
 
 def all_loopback(addresses: Iterable[str]) -> bool:
-    """Whether other machines reach none of these addresses."""
+    """Whether none of these addresses is reachable from other machines."""
     return all(map(is_loopback, addresses))
 
 

@@ -1,6 +1,6 @@
-"""What the client on the other end can do, read once from its `initialize` parameters.
+"""What the client supports, read once from its `initialize` parameters.
 
-Capabilities are read as the client wrote them: they may be of any protocol version, or of none, and nothing here trusts a type.
+Capabilities are read as the client wrote them, without trusting any type: they may follow any protocol version, or none.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Client:
     dynamic_configuration: bool = False
     dynamic_watching: bool = False
     refreshes: frozenset[str] = frozenset()
-    """Which of "diagnostics", "inlay_hint", "code_lens" the server may ask to be asked for again."""
+    """Which of "diagnostics", "inlay_hint", "code_lens" the server may ask the client to request again."""
     snippets: bool = False
     definition_links: bool = False
     symbol_trees: bool = False
@@ -45,7 +45,7 @@ class Client:
     completion_tags: frozenset[int] = frozenset()
     completion_deprecated: bool = False
     completion_defaults: frozenset[str] = frozenset()
-    """What of a completion's items may be said once for all (`editRange`, …)."""
+    """Properties of completion items that may be given once for all items (`editRange`, …)."""
     link_tooltips: bool = False
     code_lens: bool = False
     commands: frozenset[str] = frozenset()
@@ -53,7 +53,7 @@ class Client:
     notebooks: bool = False
     """Whether it syncs the cells of notebooks."""
     wants_changed: bool = False
-    """Whether it wants to be told that the results of commands may be others (`experimental["spec-lsp"].changed`)."""
+    """Whether it wants to be notified that the results of commands may have changed (`experimental["spec-lsp"].changed`)."""
     initialization_options: Any = None
     folders: tuple[str, ...] = field(default=())
     """Workspace folders, as URIs."""
@@ -108,7 +108,7 @@ def read_client(params: types.InitializeParams, has: Any) -> Client:
 
 
 def _get(capabilities: Any, path: str) -> Any:
-    """What stands at a path of names, None where nothing does."""
+    """The value at a path of names, None if there is none."""
     value = capabilities
     for name in path.split("."):
         value = value.get(name) if isinstance(value, dict) else None
@@ -116,15 +116,15 @@ def _get(capabilities: Any, path: str) -> Any:
 
 
 def _encoding(offered: list[str]) -> Encoding:
-    """The client's first choice among those we speak; UTF-16 where it says nothing."""
+    """The first encoding in the client's list that we support; UTF-16 if it gives none."""
     return next((encoding for choice in offered for encoding in _ENCODINGS if choice == encoding), "utf-16")
 
 
 def _pulls(capabilities: Any) -> bool:
-    """Whether diagnostics are pulled: where the client can, and can be told to pull again.
+    """Whether diagnostics are pulled: if the client can pull, and can be asked to pull again.
 
-    Neovim 0.11 pulls a document when that one is edited and at no other time. What another file or the settings change would never
-    be seen there, so it is pushed to, as to all that cannot pull.
+    Neovim 0.11 pulls a document only when that document is edited, so it would never see what a change of another file or of the settings
+    causes. Diagnostics are pushed to it, as to all clients that cannot pull.
     """
     told = _get(capabilities, "workspace.diagnostics.refreshSupport")
     pushed = _get(capabilities, "textDocument.publishDiagnostics") is not None
@@ -147,7 +147,7 @@ def _texts(values: Any) -> list[str]:
 
 
 def _takes_markdown(formats: list[str]) -> bool:
-    """Whether Markdown is the first of the formats we speak that a client names, or it names none."""
+    """Whether Markdown is the first of the formats that the client lists and we support, or it lists none."""
     return (
         next((one for one in formats if one in ("markdown", "plaintext")), "plaintext" if formats else "")
         != "plaintext"

@@ -1,5 +1,5 @@
-"""The door to analysis. Imported late: the client gets its answer to `initialize` before parsers, catalogs and the
-rules are loaded."""
+"""The server's interface to analysis. Imported late: the client gets its answer to `initialize` before parsers, catalogs and rules are
+loaded."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Engine(Protocol):
-    """What the server needs of analysis; tests put another in its place."""
+    """What the server needs of analysis; tests replace it by a fake."""
 
     def new_cache(self) -> Any:
         """A cache of verdicts for one session, with `clear()`."""
@@ -29,7 +29,7 @@ class Engine(Protocol):
     def analyse(
         self, name: str, text: str, language: str, options: Options, workspace: Workspace, cache: Any
     ) -> Analysis:
-        """All that is said of one document."""
+        """The analysis of one document."""
 
     def fixes(
         self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Any
@@ -42,33 +42,33 @@ class Engine(Protocol):
         """One minimal list of edits."""
 
     def hover(self, analysis: Analysis, offset: int, name: str) -> HoverText | None:
-        """What is said of the word at an offset."""
+        """The hover text at an offset."""
 
     def resolved(self, report: LaunchReport, *, links: bool) -> tuple[str, Sequence[Target]]:
-        """The configuration a launch will run with, as Markdown; in one with links `#n` leads to the n-th of the targets."""
+        """The configuration that a launch will run with, as Markdown; in one with links `#n` leads to the n-th of the targets."""
 
     def assumed(self, report: LaunchReport) -> str:
         """The release and hardware that a launch is judged for, in a few words."""
 
     def any_gpu(self, report: LaunchReport) -> str:
-        """What to say of the hardware where it is every one that is possible ("any GPU"); empty where it is one."""
+        """A name for the hardware if any is possible ("any GPU"); empty if there is only one."""
 
     def lens(self, report: LaunchReport) -> str:
         """A lens's title."""
 
     def likeliest(self, report: LaunchReport) -> World:
-        """The world that configuration is worked out for."""
+        """The world for which that configuration is computed."""
 
     def compare(
         self, analysis: Analysis, options: Options, workspace: Workspace, targets: Sequence[Mapping[str, Any]]
     ) -> tuple[Comparison, ...]:
-        """Each launch on each target, as the setting `targets` writes them; what names nothing known is left open."""
+        """Each launch on each target, written as in the setting `targets`; unknown names are left open."""
 
     def explain_log(self, text: str, target: Mapping[str, Any]) -> list[Explained]:
-        """The refusals in what a server printed, on a target as the setting `targets` writes it, where the log names none."""
+        """The refusals in what a server printed, on a target written as in the setting `targets`, if the log names none."""
 
     def rule_page(self, name: str) -> str | None:
-        """All that is to be said of a rule, named by name or code, as Markdown; None when there is none."""
+        """The complete page about a rule, by name or code, as Markdown; None if there is no such rule."""
 
     def choices(self) -> dict[str, list[dict[str, str]]]:
         """The releases (newest first), hardware and rules that settings may name."""
@@ -83,17 +83,17 @@ class Engine(Protocol):
         """The documentation of an item of a completion, as Markdown."""
 
     def hints(self, analysis: Analysis, start: int, end: int, kinds: frozenset[Kind]) -> list[Hint]:
-        """What stands beside the launches in some characters without being written."""
+        """The inlay hints of the launches in a range of characters."""
 
     def definitions(self, analysis: Analysis, offset: int, name: str, workspace: Workspace) -> list[Origin]:
-        """Where what stands at an offset comes from."""
+        """Where the text at an offset comes from."""
 
     def links(self, analysis: Analysis, workspace: Workspace) -> list[Link]:
-        """What the words of a document lead to."""
+        """The links in a document."""
 
 
 class RealEngine:
-    """spec_lsp.analysis."""
+    """The implementation by `spec_lsp.analysis`."""
 
     def new_cache(self) -> Any:
         from spec_lsp.analysis import Cache

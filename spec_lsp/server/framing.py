@@ -1,7 +1,7 @@
-"""Messages out of a stream of bytes, and into one: `Content-Length: N`, an empty line, N bytes of JSON.
+"""Reads messages from a stream of bytes, and writes them: `Content-Length: N`, an empty line, N bytes of JSON.
 
-Whatever stands in a header, the stream is read on: what cannot be used is told, and the next usable header is looked for. Each byte is
-looked at once, however long the lines, and no more than a line and a body are kept.
+A bad header does not end the stream: it is reported, and the next usable header is looked for. Each byte is looked at once, however long
+the lines, and no more than one line and one body are kept.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass
 
 MAX_BODY = 128 * 1024 * 1024
-"""Bytes. No message is that long; a header that says so is broken."""
+"""In bytes. No message is that long; a header that says so is broken."""
 MAX_LINE = 1024
 MAX_HEADER = 16 * 1024
-"""Bytes of one header line, and of all of a message."""
+"""The limit in bytes of one header line, and of all headers of a message."""
 
 _FIELD = expression(rb"([A-Za-z][A-Za-z0-9-]*)[ \t]*:[ \t]*([^\r]*?)[ \t]*\r?")
 _NEXT = expression(rb"content-length[ \t]*:[ \t]*\d{1,9}[ \t]*\r?\n", re.IGNORECASE)
@@ -24,24 +24,24 @@ _CHARSET = expression(rb"charset[ \t]*=[ \t]*\"?([\w-]+)", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something in a stream that is no message, in words for the client."""
+    """Something in a stream that is not a message, described for the client."""
 
     message: str
     foreign: bool = False
-    """Whether it is of another protocol: whoever sends it does not speak ours."""
+    """Whether it belongs to another protocol: the sender does not speak ours."""
 
 
 class Framer:
-    """Collects bytes as they come and gives back whole message bodies, and faults where there is none."""
+    """Collects incoming bytes and returns complete message bodies, and faults."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
         self._searched = 0
-        """Bytes of the buffer in which no line end, or no header, was found."""
+        """How many bytes of the buffer were already searched for a line end or a header."""
         self._lost = False
-        """Whether the next header is looked for, wherever it stands."""
+        """Whether the next header is being looked for, wherever it is."""
         self._wanted: int | None = None
-        """Bytes of the body that is being collected."""
+        """The length in bytes of the body that is being collected."""
         self._begin_header()
 
     def _begin_header(self) -> None:
@@ -50,7 +50,7 @@ class Framer:
         self._header = 0
 
     def feed(self, data: bytes) -> list[bytes | Fault]:
-        """What `data` completes, in order."""
+        """The messages and faults that `data` completes, in order."""
         self._buffer += data
         found: list[bytes | Fault] = []
         while (one := self._next()) is not None:
@@ -93,7 +93,7 @@ class Framer:
         return line
 
     def _next_header(self) -> bytes | None:
-        """The next line that gives a length, whatever stands before it; None while there is none."""
+        """The next line that gives a length, whatever precedes it; None while there is none."""
         found = _NEXT.search(self._buffer, self._searched)
         if found is None:
             kept = min(len(self._buffer), 2 * MAX_LINE)
@@ -115,7 +115,7 @@ class Framer:
         name, value = (field[1].lower(), field[2]) if field is not None else (b"", b"")
         behind_something = name.endswith(b"content-length") and name != b"content-length"
         if not name or behind_something:
-            self._buffer[:0] = line + b"\n"  # a header may follow on the same line, behind a body that was too long
+            self._buffer[:0] = line + b"\n"  # a header may follow on the same line, after a body that was too long
             return Fault("a header line is a name, a colon and a value", foreign=True)
         if name == b"content-length":
             return self._take_length(value)
@@ -135,7 +135,7 @@ class Framer:
 
     def _end_header(self) -> Fault | None:
         if self._length is None and self._header <= 2:
-            self._header = 0  # an empty line before a header says nothing
+            self._header = 0  # an empty line before a header means nothing
             return None
         if self._length is None:
             return Fault("a message header gives the Content-Length", foreign=True)
@@ -144,5 +144,5 @@ class Framer:
 
 
 def frame(body: bytes) -> bytes:
-    """A message as it goes over stdio or TCP."""
+    """A message in the format of stdio and TCP."""
     return b"Content-Length: %d\r\n\r\n" % len(body) + body

@@ -1,7 +1,7 @@
-"""What came from a client and is not handled yet.
+"""Messages from a client that are not handled yet.
 
-The thread that reads a connection puts messages in, however busy the loop is; the loop handles them in their order. Work that takes long
-asks here whether it is still wanted.
+The thread that reads a connection puts messages in, however busy the loop is; the loop handles them in order. Long work asks here whether
+its result is still wanted.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Message:
     content: Any
 
     def overtakes(self, document: str, under_way: Callable[[Any], bool]) -> bool:
-        """Whether it makes work on a document needless: the session ends, the text is another, or a request under way is given up."""
+        """Whether it makes work on a document pointless: the session ends, the text changes, or a request in progress is cancelled."""
         if not isinstance(self.content, dict):
             return False
         method, params = self.content.get("method"), self.content.get("params")
@@ -48,7 +48,7 @@ class Message:
 
 
 def decode(body: bytes) -> Message:
-    """A message from its body; a fault where it is no JSON."""
+    """A message from its body; a fault if it is not JSON."""
     try:
         return Message(json.loads(body))
     except (ValueError, RecursionError, MemoryError) as error:
@@ -56,7 +56,7 @@ def decode(body: bytes) -> Message:
 
 
 class Inbox:
-    """The messages of one connection on their way."""
+    """The unhandled messages of one connection."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, handle: Callable[[Message], None]) -> None:
         self._loop = loop
@@ -68,14 +68,14 @@ class Inbox:
     # the thread that reads
 
     def put(self, came: bytes | Fault) -> None:
-        """A message body, or a fault in the stream."""
+        """Add a message body, or a fault in the stream."""
         message = Message(came) if isinstance(came, Fault) else decode(came)
         with self._lock:
             self._waiting.append(message)
         self._soon(self._next)
 
     def close(self, then: Callable[[], None]) -> None:
-        """Nothing more comes: the client has gone. `then` is called on the loop once all that came is handled."""
+        """No more messages: the client has gone. `then` is called on the loop once all of them are handled."""
         self._closed = True
         self._soon(then)
 
@@ -93,13 +93,13 @@ class Inbox:
         self._handle(message)
 
     def waits(self) -> bool:
-        """Whether something came that is not handled yet."""
+        """Whether a message is waiting."""
         return bool(self._waiting) or self._closed
 
     def overtakes(self, document: str, under_way: Callable[[Any], bool]) -> Callable[[], bool]:
-        """A question to ask again and again while the loop is kept busy by work on a document: whether that is needless by now.
+        """A function to be called again and again during work on a document: whether the result is no longer wanted.
 
-        `under_way` says whether a request is, by its id.
+        `under_way` says whether a request, by its id, is in progress.
         """
         seen = 0
 

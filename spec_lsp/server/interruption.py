@@ -1,7 +1,7 @@
-"""Lets typing go before analysis: a long one stops between two launches when messages wait, and goes on where it was.
+"""Gives typing priority over analysis: a long analysis stops between two launches when messages wait, and is resumed later.
 
-Analysis asks its cache before it judges a launch. That is where it is stopped for whatever waits; what is judged by then stays in the
-cache. For a message that makes the analysis needless it is stopped anywhere: see `spec_lsp.interruption`.
+An analysis asks its cache before it judges a launch. There it is interrupted if messages wait; verdicts reached so far stay in the cache.
+For a message that makes the analysis pointless it is stopped anywhere: see `spec_lsp.interruption`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,8 @@ from spec_lsp.interruption import Interrupted
 
 
 class InterruptibleCache:
-    """A cache of verdicts that raises Interrupted when somebody waits, but never before one verdict was added: every try gets on."""
+    """A cache of verdicts that raises Interrupted when messages wait, but never before one verdict was added, so that every attempt makes
+    progress."""
 
     def __init__(self, verdicts: Any, somebody_waits: Callable[[], bool]) -> None:
         self._verdicts = verdicts
@@ -24,7 +25,7 @@ class InterruptibleCache:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Within this, and only here, analyses may be interrupted."""
+        """Analyses may be interrupted only within this context."""
         self._allowed, self._added = True, False
         try:
             yield

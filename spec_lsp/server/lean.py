@@ -1,9 +1,9 @@
 """Makes importing lsprotocol cheap.
 
-It defines some 550 classes with attrs, which writes and compiles methods for each, and its converter resolves the annotations of all:
-most of the 0.4 s until a client has its first answer, for classes of which a connection uses a few dozen. While the module is being
-imported, `attrs.define` only marks a class; it is made when somebody makes an instance of it or asks for its fields. `__repr__` and
-`__eq__` are left out: no server calls them. Garbage collection is off too: all of it stays.
+It defines some 550 classes with attrs, which generates and compiles methods for each, and its converter resolves all their annotations.
+That is most of the 0.4 s until a client gets its first answer, although a connection uses only a few dozen classes. While the module is
+imported, `attrs.define` therefore only marks a class; the class is built when it is first instantiated or its fields are asked for.
+`__repr__` and `__eq__` are left out: no server calls them. Garbage collection is off too, as none of it becomes garbage.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 
 
 class _Unmade:
-    """Stands for the fields of a class that is not made yet: who asks for them gets a class that is."""
+    """Stands for the fields of a class that is not built yet: asking for them builds the class."""
 
     def __init__(self, cls: type) -> None:
         self._cls = cls
@@ -72,12 +72,12 @@ def import_protocol() -> None:
         import lsprotocol.types
     import lsprotocol._hooks
 
-    lsprotocol._hooks._resolved_forward_references = True  # each class is, when it is made
+    lsprotocol._hooks._resolved_forward_references = True  # each class does that itself when it is built
     import pygls.lsp.server  # noqa: F401
 
 
 def settle() -> None:
-    """What has been imported by now stays; collect only what comes."""
+    """Exclude everything imported so far from garbage collection."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(*SELDOM)
@@ -85,13 +85,13 @@ def settle() -> None:
 
 
 SELDOM = (50_000, 20, 20)
-"""How many objects may come before garbage is looked for. Analyses have hardly any cycles, and of a long file they hold a million objects:
-to look through them at Python's own thresholds takes a fifth of each key."""
+"""How many objects may be created before garbage is looked for. Analyses create hardly any cycles, and those of a long file hold a million
+objects: at Python's own thresholds, collecting would take a fifth of the time of each key."""
 
 
 def ignoring_errors(run: Callable[[], object]) -> None:
     """Run something that only saves time later."""
     try:
         run()
-    except Exception:  # whatever it is, it shows when the thing is really needed
+    except Exception:  # any error will show again when the thing is really needed
         return

@@ -1,7 +1,7 @@
 """The playground: one page with an editor, and the language server behind it, on one port.
 
-The page comes from this package and asks for nothing else. Its WebSocket is served only to pages of the same address (or of an
-origin that is named), each connection by a server of its own that reads no disk: the pasted text is all there is.
+The page comes from this package and loads nothing from elsewhere. Its WebSocket accepts only pages of the same address (or of an allowed
+origin); each connection gets a server of its own that reads no disk, only the pasted text.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from websockets.http11 import Request, Response
 
 MAX_MESSAGE = 1024 * 1024
-"""Bytes of one message; a pasted text is one."""
+"""In bytes; a pasted text is one message."""
 MAX_CONNECTIONS = 64
 MAX_SILENCE = 30 * 60
-"""Seconds without a message after which a connection is ended: a page that is typed in again connects again."""
+"""After how many seconds without a message a connection is ended; the page reconnects when somebody types."""
 OPENING = 10
-"""Seconds that a client may take to open its connection."""
+"""How many seconds a client may take to open its connection."""
 
 SOCKET = "/lsp"
 FILES = {
@@ -40,7 +40,7 @@ FILES = {
     "/icon.svg": ("icon.svg", "image/svg+xml"),
 }
 HEADERS = {
-    # CodeMirror puts its styles into the page; nothing else comes from within it, and nothing at all from elsewhere.
+    # CodeMirror puts its styles into the page; no other inline code is allowed, and nothing from elsewhere.
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "Cross-Origin-Opener-Policy": "same-origin",

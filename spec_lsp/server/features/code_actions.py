@@ -1,7 +1,7 @@
 """Quick fixes of diagnostics, "ignore here", and `source.fixAll.spec-lsp`.
 
-A diagnostic's `data` says which finding of which document it is. The finding is looked up in the analysis of the
-present text, so an action is never stale: what is gone has no fix, and every edit carries the version it is meant for.
+A diagnostic's `data` identifies the finding. It is looked up in the analysis of the current text, so an action is never stale: a finding
+that is gone has no fix, and every edit carries the version that it applies to.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ QUICKFIX = "quickfix"
 FIX_ALL = "source.fixAll.spec-lsp"
 APPLY = "spec-lsp.applyEdit"
 IGNORE = "Ignore `"
-"""How the titles begin of what silences a finding: repairs come first."""
+"""How the titles of actions that silence a finding begin: they come after repairs."""
 
 
 class CodeActions:
@@ -41,7 +41,7 @@ class CodeActions:
         """Verified fixes, by document, analysis and finding."""
 
     async def actions(self, params: types.CodeActionParams) -> list[dict[str, Any]]:
-        """What `textDocument/codeAction` answers. Raises ContentModified when the text changes meanwhile."""
+        """The answer to `textDocument/codeAction`. Raises ContentModified when the text changes meanwhile."""
         await self._session.ready()
         name = name_of(params.text_document.uri)
         text = self._session.text(name)
@@ -68,7 +68,7 @@ class CodeActions:
         return [_as_command(action, name, edits) for action in actions if action.get("edit")]
 
     def still_fits(self, name: str, edits: int) -> bool:
-        """Whether a document is as it was after so many edits."""
+        """Whether a document is unchanged since it had this number of edits."""
         text = self._session.text(name)
         return text is not None and text.edits == edits
 
@@ -95,9 +95,9 @@ class CodeActions:
     # quick fixes
 
     def _chosen(self, name: str, params: types.CodeActionParams) -> list[tuple[Any, Analysis, Diagnostic]]:
-        """The findings that are asked for: the client's diagnostic, the analysis it comes from, and what it is there.
+        """The findings to offer actions for: the client's diagnostic, the analysis that it comes from, and the finding there.
 
-        A client that does not say means those in the range.
+        If the client names no diagnostics, those in the range are meant.
         """
         if any(shown.data == THOSE_IN_RANGE["data"] for shown in params.context.diagnostics):
             return list(Reporter(self._session).found(name, lambda told: _meet(told, params.range)))
@@ -116,7 +116,7 @@ class CodeActions:
         return (analysis, found) if analysis and found else None
 
     def _by_place(self, name: str, shown: types.Diagnostic) -> tuple[Analysis, Diagnostic] | None:
-        """For clients that do not give `data` back, or not even the source (ALE): rule and place say which it is."""
+        """For clients that do not send `data` back, or not even the source (ALE): rule and place identify the finding."""
         if shown.data is not None or shown.source not in (None, "spec-lsp"):
             return None
         analysis, lines = self._session.analysis(name), self._session.lines(name)
@@ -185,7 +185,7 @@ class CodeActions:
     # fix all
 
     def _goes_with_all(self, name: str, analysis: Analysis, diagnostic: Diagnostic) -> bool:
-        """Whether fix-all would repair this finding: in a menu it is not offered where it would do nothing."""
+        """Whether fix-all would repair this finding: it is not offered in a menu where it would do nothing."""
         scope = self._session.scope(name)
         allowed = ("safe", "unsafe") if scope.settings.unsafe_fixes else ("safe",)
         return any(fix.preferred and fix.applicability in allowed for fix in self._fixes_of(analysis, diagnostic)[:1])
@@ -219,23 +219,23 @@ class CodeActions:
 
 
 def _is_ignored_elsewhere(analysis: Analysis, diagnostic: Diagnostic) -> bool:
-    """Whether a comment of the document silences the rule in another place already: then the whole file is likelier meant."""
+    """Whether a comment in the document already silences the rule at another place: then the whole file is likely meant."""
     return any(f"[{diagnostic.rule.name}]" in directive.text for directive in analysis.document.directives)
 
 
 def _as_command(action: dict[str, Any], name: str, edits: int) -> dict[str, Any]:
-    """An action for a client that knows commands only."""
+    """An action for a client that supports only commands."""
     return {"title": action["title"], "command": APPLY, "arguments": [action["edit"], name, edits]}
 
 
 def _meet(found: dict[str, Any], asked: types.Range) -> bool:
-    """Whether two ranges have a character, or an end, in common."""
+    """Whether two ranges share a character or an end."""
     start, end = ((found[at]["line"], found[at]["character"]) for at in ("start", "end"))
     return start <= (asked.end.line, asked.end.character) and (asked.start.line, asked.start.character) <= end
 
 
 def _wanted(kind: str, only: Iterable[Any] | None) -> bool:
-    """Whether the client asks for this kind: for everything, for it, or for one that it is a kind of."""
+    """Whether the client asks for this kind: for all kinds, for this one, or for one that contains it."""
     if only is None:
         return True
     names = [str(getattr(o, "value", o)) for o in only]
@@ -253,7 +253,7 @@ def register(ls: Server) -> dict[str, Any]:
 
         @ls.command(APPLY)
         async def apply(edit: Any, name: str, edits: int) -> None:
-            """Have the client make an edit, unless the document is another by now."""
+            """Have the client make an edit, unless the document has changed meanwhile."""
             if not actions.still_fits(name, edits):
                 raise ContentModified
             params = ls.wire.structured({"edit": edit}, types.ApplyWorkspaceEditParams)

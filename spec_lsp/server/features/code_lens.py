@@ -1,7 +1,7 @@
-"""A lens on each launch, which shows the configuration it will run with and says what that was worked out for.
+"""A lens on each launch that opens the configuration it will run with; its title says what that was computed for.
 
-Its command gives Markdown back, and it is for the client to show it. So there are lenses only for clients that say they do
-(`experimental.commands.commands` holds `spec-lsp.showResolved`), or whose user says so in the settings.
+The lens's command returns Markdown, which the client must show. So only clients get lenses that declare support
+(`experimental.commands.commands` holds `spec-lsp.showResolved`), or whose user enables them in the settings.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 COMPARE = "spec-lsp.compare"
 MOST = 8
-"""Targets that are compared at once."""
+"""The most targets that are compared at once."""
 
 
 def register(ls: Server) -> dict[str, Any]:
@@ -21,8 +21,8 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.command(COMPARE)
     async def compare(uri: str, *targets: Any) -> list[dict[str, Any]]:
-        """Each launch of a document on each target (`{"sglang": "0.5.19", "gpu": "h200"}`, either or both): what SGLang does with it,
-        what is said of it, and the fields that do not resolve to the same everywhere."""
+        """Each launch of a document on each target (`{"sglang": "0.5.19", "gpu": "h200"}`, either or both): what SGLang does with it, its
+        findings, and the fields that do not resolve to the same value on all targets."""
         await session.ready()
         name = name_of(uri)
         text, analysis = session.text(name), session.analysis(name)

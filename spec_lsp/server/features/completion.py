@@ -1,4 +1,4 @@
-"""Completion: what `spec_lsp.analysis.completion` says may be typed at the cursor; documentation when an item is looked at."""
+"""Completion: the candidates of `spec_lsp.analysis.completion`; documentation is sent when an item is looked at."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ DEPRECATED = 1
 
 
 def _fitting(items: Iterable[Item], typed: str) -> list[Item]:
-    """The items that what is typed by now may become, best first: those that start with it, by rank.
+    """The items that may complete what is typed, best first: those that start with it, by rank.
 
-    Clients narrow down further while somebody types on. Some show all they are sent, so what cannot be meant is left out; what is
-    left holds the typed characters in their order, as editors match.
+    Clients filter further while typing goes on, but some show everything they are sent, so items that cannot be meant are left out. The
+    rest contain the typed characters in order, as editors match them.
     """
     wanted = typed.strip().lower()
     fitting = [item for item in items if _within(wanted, item.text.lower()) or _within(wanted, item.label.lower())]
@@ -40,7 +40,7 @@ def _fitting(items: Iterable[Item], typed: str) -> list[Item]:
 
 
 def _within(wanted: str, text: str) -> bool:
-    """Whether all characters stand in the text, in their order."""
+    """Whether the text contains all the characters in order."""
     at = 0
     for character in wanted:
         at = text.find(character, at) + 1
@@ -50,7 +50,7 @@ def _within(wanted: str, text: str) -> bool:
 
 
 def _item(item: Item, number: int, client: Client) -> dict[str, Any]:
-    """An item but for what it replaces: `newText` stands for the text it puts there."""
+    """An item without its range; `newText` is the text that it inserts."""
     snippet = item.snippet if client.snippets else ""
     shown: dict[str, Any] = {
         "label": item.label,
@@ -72,7 +72,7 @@ def _item(item: Item, number: int, client: Client) -> dict[str, Any]:
 
 
 def _list(items: list[dict[str, Any]], span: Range, defaults: frozenset[str]) -> dict[str, Any]:
-    """The answer; what is the same in all items stands in it once, for clients that take such defaults."""
+    """The answer; what is the same for all items is sent once to clients that support such defaults."""
     if "editRange" not in defaults:
         for item in items:
             item["textEdit"] = {"range": span, "newText": item.pop("newText")}
@@ -91,18 +91,18 @@ def _list(items: list[dict[str, Any]], span: Range, defaults: frozenset[str]) ->
 
 
 def _span(found: Completion, offset: int, lines: Lines) -> Range:
-    """The characters to replace: on the cursor's line, as the protocol wants it."""
+    """The characters to replace, on the cursor's line as the protocol requires."""
     first, last = lines.span(lines.line_at(offset))
     return lines.range(max(found.place.start, first), min(found.place.end, last))
 
 
 def _as_config(text: OpenText, session: Session) -> Analysis:
-    """A document that an open script reads, as if it said of itself that it is a `--config` file: nothing comes of it if it is none.
+    """A document that an open script reads, marked as a `--config` file for this reading; harmless if it is none.
 
-    A file of one key, or an empty one, does not show what it is.
+    A file with one key, or an empty one, cannot be recognized by itself.
     """
     scope = session.scope(text.name)
-    said = f"{text.text}\n# spec-lsp: config\n"  # at the end: offsets stay
+    said = f"{text.text}\n# spec-lsp: config\n"  # at the end, so that offsets stay the same
     return session.engine.analyse(
         text.name, said, text.language, scope.options, scope.workspace, session.engine.new_cache()
     )

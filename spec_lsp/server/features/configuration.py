@@ -1,7 +1,6 @@
 """Settings from the client: `initializationOptions`, `workspace/configuration`, `didChangeConfiguration`.
 
-The first diagnostics do not wait for them: texts are analysed with what is known, and again when the client has
-answered.
+The first diagnostics do not wait for them: texts are analysed with the settings known so far, and again when the client has answered.
 """
 
 from __future__ import annotations
@@ -21,8 +20,7 @@ SECTION = "spec-lsp"
 
 
 async def pull_settings(ls: Server) -> None:
-    """Ask for the settings of the workspace and of each of its folders; look at everything again if they are others
-    now."""
+    """Ask for the settings of the workspace and of each of its folders; if they changed, analyse everything again."""
     uris = [None, *(root.as_uri() for root in ls.session.roots)]
     items = [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in uris]
     answer = await ls.ask(types.WORKSPACE_CONFIGURATION, types.ConfigurationParams(items=items))

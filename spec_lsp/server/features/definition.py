@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _location(origin: Origin, own: Lines, session: Session) -> dict[str, Any] | None:
-    """A link where the client takes those, else a location; None when the document cannot be read."""
+    """A link if the client supports links, else a location; None when the document cannot be read."""
     target = origin.target
     lines = session.lines(target.document)
     if lines is None:

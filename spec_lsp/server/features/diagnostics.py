@@ -1,8 +1,7 @@
-"""Diagnostics: pulled where the client offers it, pushed where it does not, never both.
+"""Diagnostics: pulled if the client supports it, else pushed, never both.
 
-A document's report holds the findings of its own analysis, and those that other open documents' launches have in it (a flaw written in
-a `--config` file). A launch whose flaw lies in another file says so at the launch too, with the place as related
-information.
+A document's report holds the findings of its own analysis, and findings of other open documents' launches that lie in it (a mistake written
+in a `--config` file). A launch whose mistake lies in another file also shows it at the launch, with the place as related information.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 Item = dict[str, Any]
-"""A diagnostic as the protocol writes it. Plain: this is the hot path, and lsprotocol's objects cost more than the
+"""A diagnostic as the protocol writes it. Plain dictionaries: this code runs at every key, and lsprotocol's objects cost more than the
 analysis."""
 
 SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
@@ -47,12 +46,12 @@ UNNECESSARY, DEPRECATED = 1, 2
 
 
 class Report:
-    """What is said of one document, as JSON, and a hash of everything that decides it."""
+    """The diagnostics of one document, as JSON, and a hash of everything that decides them."""
 
     __slots__ = ("_id", "_text", "json")
 
     def __init__(self, json: str, text: str, result_id: str = "") -> None:
-        """`text` is the document's; without `result_id` it is worked out when it is asked for."""
+        """`text` is the document's; without `result_id` it is computed on demand."""
         self.json = json
         self._text = text
         self._id = result_id
@@ -75,12 +74,12 @@ NOTHING = Report("[]", "", "closed")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A finding as it is told of a document: the analysis it comes from, what it is there, and where it is told."""
+    """A finding as shown in a document: the analysis that it comes from, its diagnostic there, and the one that is shown."""
 
     diagnostic: Diagnostic
     """With anchored places, where `standing` is that of the document."""
     analysis: Analysis | None
-    """None for what is wrong with settings."""
+    """None for a problem with settings."""
     place: Place
     lines: Lines
     standing: Standing | None = None
@@ -141,7 +140,7 @@ class Reporter:
         """What was written, by the very diagnostic."""
 
     def report(self, name: str) -> Report:
-        """All that is said of a document, open or not."""
+        """The report for a document, open or not."""
         fault = self._session.fault(name) if self._session.tried(name) is None else None
         items = [written(_fault(fault))] if fault is not None else []
         findings = [*self._of_settings(name), *self._found(name)]
@@ -151,13 +150,13 @@ class Reporter:
         return _report(items, text.text if text else "")
 
     def _forget_but(self, findings: Sequence[Finding]) -> None:
-        """Let go of what was written of earlier findings, once that is more than what there is now."""
+        """Drop the JSON of past findings once it outweighs that of the current ones."""
         if len(self._same) > 2 * len(findings) + SPARE:
             now = {id(finding.diagnostic) for finding in findings}
             self._same = {key: same for key, same in self._same.items() if key in now}
 
     def report_of_file(self, name: str) -> Report | None:
-        """All that the analysis of a file on the disk says of it, for one that is not open; None where it is excluded or cannot be read."""
+        """The report on a file on disk that is not open; None if it is excluded or cannot be read."""
         read = self._session.analysis_of_file(name)
         if read is None:
             return None
@@ -167,7 +166,7 @@ class Reporter:
         return _report(self._all_written(findings), text)
 
     def found(self, name: str, meets: Callable[[Range], bool]) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
-        """The findings that are told of a document in some ranges: each as it is told, the analysis it comes from, and what it is there."""
+        """The findings shown in some ranges of a document: each as shown, the analysis that it comes from, and its diagnostic there."""
         for one in self._found(name):
             if one.analysis is not None and meets(_told_at(one)):
                 standing = one.standing
@@ -175,13 +174,13 @@ class Reporter:
                 yield self._item(one), one.analysis, placed
 
     def _of_settings(self, name: str) -> Iterator[Finding]:
-        """What cannot be used of a document with settings."""
+        """The settings in a document that cannot be used."""
         flaws = self._session.settings_flaws(name)
         lines = self._session.lines(name) if flaws else None
         return (Finding(flaw, None, flaw.place, lines) for flaw in flaws if lines is not None)
 
     def _found(self, name: str) -> Iterator[Finding]:
-        """Each finding that is told of a document."""
+        """Each finding that is shown in a document."""
         lines = self._session.lines(name)
         if lines is None:
             return
@@ -237,7 +236,7 @@ class Reporter:
         return found
 
     def _written(self, finding: Finding) -> str:
-        """A finding as JSON: what is said of it is written once, and only where it stands each time anew."""
+        """A finding as JSON. Its text is serialized once; only the ranges are written anew each time."""
         pieces, related = self._pieces_of(finding)
         if not related:
             return f"{pieces[0]}{_told_at_written(finding)}{pieces[1]}"
@@ -251,7 +250,7 @@ class Reporter:
         return "".join(chain.from_iterable(zip(pieces, [*ranges, ""], strict=True)))
 
     def _pieces_of(self, finding: Finding) -> tuple[list[str], Sequence[tuple[Place, str]]]:
-        """What stands between the ranges of a finding as it is written, and its related places."""
+        """The pieces of a finding's JSON between its ranges, and the finding's related places."""
         d = finding.diagnostic
         same = self._same.get(id(d))
         if same is not None and same.diagnostic is d and same.place is finding.place:
@@ -275,7 +274,7 @@ class Reporter:
         return item
 
     def _item_at(self, finding: Finding, related: Sequence[tuple[Place, str]], somewhere: object) -> Item:
-        """A finding as the protocol writes it, with `somewhere` for each range in it."""
+        """A finding as the protocol writes it, with `somewhere` in place of each range."""
         client, diagnostic = self._session.client, finding.diagnostic
         item: Item = {
             "range": somewhere,
@@ -303,7 +302,7 @@ class Reporter:
         return item
 
     def _related(self, finding: Finding) -> list[tuple[Place, str]]:
-        """The other places of a finding, of documents whose lines are known."""
+        """The other places of a finding, in documents whose lines are known."""
         diagnostic, place = finding.diagnostic, finding.place
         if not self._session.client.related_information or (not diagnostic.related and diagnostic.place is place):
             return []
@@ -318,7 +317,7 @@ class Reporter:
 
 
 def _keep(kept: dict[K, V], key: K, value: V) -> None:
-    """Keeps what was made; all is made anew once there is much of it."""
+    """Keep what was made; once there is too much of it, everything is dropped."""
     if len(kept) >= MAX_PIECES:
         kept.clear()
     kept[key] = value
@@ -326,10 +325,10 @@ def _keep(kept: dict[K, V], key: K, value: V) -> None:
 
 MAX_PIECES = 4_096
 SPARE = 32
-"""Findings of the past that are kept beside as many as there are now."""
+"""How many past findings are kept in addition to as many as there are now."""
 _SOMEWHERE = "\0somewhere"
 _SOMEWHERE_WRITTEN = written(_SOMEWHERE)
-"""Stands for a range: no text of ours has a NUL in it, and in a longer text the quotes around it are escaped."""
+"""Stands for a range: none of our texts contains a NUL, and in a longer text the quotes around it would be escaped."""
 
 
 def _told_span(finding: Finding) -> tuple[int, int]:
@@ -352,7 +351,7 @@ def _told_at_written(finding: Finding) -> str:
 
 
 BETWEEN_LINES = " \t\\`,"
-"""What stands between a flag and the end of its line where its value is on the next: continuations, and commas of lists."""
+"""What may be between a flag and the end of its line if its value is on the next: continuations, and commas of lists."""
 
 
 def _report(items: Iterable[str], text: str) -> Report:
@@ -360,7 +359,7 @@ def _report(items: Iterable[str], text: str) -> Report:
 
 
 def _fault(fault: Exception) -> Item:
-    """What is said where a document could not be read at all, by a fault of ours."""
+    """The diagnostic for a document that could not be read at all because of an internal fault."""
     return {
         "range": {"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 0}},
         "severity": SEVERITY["warning"],
@@ -371,7 +370,7 @@ def _fault(fault: Exception) -> Item:
 
 
 def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis | None) -> bool:
-    """Whether this is said of a `--config` file read by itself: the launches that use it know better."""
+    """Whether this is a finding of a `--config` file read by itself: the launches that use it know more."""
     if analysis is None or diagnostic.launch is None or diagnostic.launch >= len(analysis.launches):
         return False
     return analysis.launches[diagnostic.launch].launch.program == "config"
@@ -381,7 +380,7 @@ def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis | None) -> bool:
 
 
 class Diagnostics:
-    """Sends reports, or answers with them."""
+    """Sends reports, or answers requests for them."""
 
     def __init__(self, ls: Server) -> None:
         self._ls = ls
@@ -391,12 +390,12 @@ class Diagnostics:
         self.reporter = Reporter(ls.session, self.half_typed.withholds if corrected_later else None)
         self._edited: dict[str, None] = {}
         self._affected: dict[str, None] = {}
-        """Documents to look at again: those edited, and those that something around them was."""
+        """Documents to analyse again: those edited, and those whose surroundings changed."""
         self._scheduled = False
         self._sent: dict[str, tuple[OpenText | None, int, str]] = {}
-        """What was last pushed, by document: of which text (None: it was not open) after which edit, and what."""
+        """What was last pushed, by document: for which text (None: it was not open), after which edit, and what."""
         self._targets: dict[str, set[str]] = {}
-        """For each open document the others in which it has findings, or which it reads."""
+        """For each open document the other documents in which it has findings, or which it reads."""
         self._answered: dict[str, str] = {}
         """The result id of the last pull, by document."""
         self._refreshing: asyncio.Task[None] | None = None
@@ -406,7 +405,7 @@ class Diagnostics:
     # what happened
 
     def changed(self, name: str, affected: Iterable[str] = ()) -> None:
-        """A document was opened or edited. All are analysed once the messages that have come by now are read."""
+        """A document was opened or edited. Affected documents are analysed once the messages received so far are read."""
         if not self._edited:
             self._since = time.perf_counter()
         self._edited[name] = None
@@ -417,7 +416,7 @@ class Diagnostics:
         self._look_again(affected)
 
     def closed(self, text: OpenText, affected: Iterable[str]) -> None:
-        """A document was closed: its own findings go, those that others have in it stay."""
+        """A document was closed: its own findings go, those of other documents in it stay."""
         self._answered.pop(text.name, None)
         self._edited.pop(text.name, None)
         targets = self._targets.pop(text.name, set())
@@ -462,12 +461,12 @@ class Diagnostics:
             log.info("%.1f ms from the edit to diagnostics", 1000 * (time.perf_counter() - self._since))
 
     def _follow(self, name: str) -> set[str]:
-        """The other documents of which something else may be said because this one's analysis is another."""
+        """The other documents whose findings may have changed because of this one's new analysis."""
         before = self._targets.pop(name, set())
         if self._session.text(name) is None:
             return before
         if self._ls.client.pull and not before and not self._others_open():
-            return set()  # nobody else to tell: the analysis waits until it is pulled
+            return set()  # nothing to push: the analysis waits until it is pulled
         analysis = self._session.tried(name)
         found = {d.place.document for d in analysis.diagnostics.anchored} - {name} if analysis else set()
         now = found | set(self._session.reads(name))
@@ -481,7 +480,7 @@ class Diagnostics:
     # push
 
     def _try_to_publish(self, name: str) -> None:
-        """Publish; a document of which nothing can be told silences no other."""
+        """Publish a document's diagnostics; a failure for one document must not affect the others."""
         try:
             self._publish(name, self._session.uri(name))
         except Exception as error:
@@ -520,7 +519,7 @@ class Diagnostics:
         return Written(f'{{"kind":"full","resultId":"{report.result_id}","items":{report.json}}}')
 
     def _refresh_where_different(self, names: Iterable[str]) -> None:
-        """Ask the client to pull again if other things are to be said of documents that it did not edit."""
+        """Ask the client to pull again if the findings of documents changed that it did not edit."""
         for name in names:
             answered = self._answered.get(name)
             if answered is not None and self.reporter.report(name).result_id != answered:
@@ -528,7 +527,7 @@ class Diagnostics:
                 return
 
     def _refresh(self) -> None:
-        """One refresh at a time: a client that answers slowly is not asked twice."""
+        """Only one refresh at a time, so that a slow client is not asked twice."""
         if "diagnostics" not in self._ls.client.refreshes:
             return
         if self._refreshing is not None and not self._refreshing.done():
@@ -551,7 +550,7 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.feature(types.TEXT_DOCUMENT_DIAGNOSTIC)
     async def diagnostic(params: types.DocumentDiagnosticParams) -> Written:
-        """Lets the messages that have come by now be read first: a later edit or a cancellation saves the work."""
+        """First lets the messages received so far be read: a later edit or a cancellation saves the work."""
         await ls.session.ready()
         return ls.diagnostics.pull(name_of(params.text_document.uri), params.previous_result_id)
 

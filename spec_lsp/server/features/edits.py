@@ -1,4 +1,4 @@
-"""From edits in characters to workspace edits, with the versions they are meant for."""
+"""Converts edits in characters to workspace edits, with the document versions that they apply to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def workspace_edit(session: Session, edits: Iterable[Edit]) -> dict[str, Any] | None:
-    """A WorkspaceEdit for the present versions of the documents; None when one of them cannot be read."""
+    """A WorkspaceEdit for the current versions of the documents; None when one of them cannot be read."""
     by_document: dict[str, list[dict[str, Any]]] = {}
     for edit in sorted(edits, key=lambda e: (e.place.document, e.place.start, e.place.end)):
         lines = session.lines(edit.place.document)

@@ -1,7 +1,7 @@
-"""The word that somebody is typing: what it is not yet is no mistake for a second.
+"""Withholds findings about the word that is being typed.
 
-Findings that say how a word is misspelt, and errors and warnings about the value that it is (`1` on the way to `16`), are withheld where
-they are told, and only there, while that word was the last to be edited: until an edit elsewhere, a save, or a second without a key.
+Findings that a word is misspelled, and errors and warnings about its value (`1` on the way to `16`), are not shown while that word was the
+last to be edited: until an edit elsewhere, a save, or a second without a key.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from spec_lsp.syntax.standing import Standing
 
 PATIENCE = 1.0
-"""Seconds after a key until a word counts as typed."""
+"""After how many seconds without a key a word counts as typed."""
 SPELLING = frozenset(
     {
         "unknown-flag",
@@ -32,14 +32,14 @@ SPELLING = frozenset(
         "stray-argument",
     }
 )
-"""The rules that a word half typed breaks."""
+"""The rules that an incomplete word breaks."""
 MAX_WORD = 200
 
 _BEFORE, _AFTER = expression(r"\S*\Z"), expression(r"\S*")
 
 
 class HalfTyped:
-    """Which word it is. `typed_now` is called with the document's name when the word counts as typed."""
+    """Which word is being typed. `typed_now` is called with the document's name when the word counts as typed."""
 
     def __init__(self, typed_now: Callable[[str], None]) -> None:
         self._typed_now = typed_now
@@ -51,7 +51,7 @@ class HalfTyped:
         """Where it stands, as the findings of a text are that count from its parts."""
 
     def edited(self, text: OpenText, changes: list[TextChange]) -> None:
-        """A document was edited by these changes, and is now this text."""
+        """A document was edited by these changes, which resulted in this text."""
         self.forget()
         if len(changes) != 1 or changes[0].range is None or re.search(r"\s", changes[0].text):
             return
@@ -85,7 +85,7 @@ class HalfTyped:
         return is_value and diagnostic.severity in ("error", "warning")
 
     def finish(self) -> None:
-        """The word is typed: what was withheld is told."""
+        """The word counts as typed: withheld findings are shown."""
         if self._word is not None:
             name = self._word[0]
             self.forget()

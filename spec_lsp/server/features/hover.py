@@ -1,4 +1,4 @@
-"""Hover: what `spec_lsp.analysis.hover` says of the word under the cursor."""
+"""Hover: the text of `spec_lsp.analysis.hover` for the word under the cursor."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def plain(markdown: str) -> str:
-    """Our Markdown for a client that shows none: without marks, tables as lines of words."""
+    """Our Markdown for a client without Markdown support: without markup, tables as lines of words."""
     text = re.sub(r"^\|[\s:|-]+\|\n", "", markdown, flags=re.MULTILINE)
     text = re.sub(r"^\|\s*(.*?)\s*\|$", lambda m: re.sub(r"\s*\|\s*", "  ", m[1]), text, flags=re.MULTILINE)
     text = re.sub(r"^```\w*\n?", "", text, flags=re.MULTILINE)

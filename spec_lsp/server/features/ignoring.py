@@ -1,4 +1,4 @@
-"""Where an ignore comment can stand so that it silences a finding and changes nothing else: tried, not guessed."""
+"""Finds where an ignore comment silences a finding and changes nothing else, by trying each place."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _first(
 
 
 def _silenced(before: Analysis, after: Analysis, diagnostic: Diagnostic) -> bool:
-    """Whether the finding is ignored now and everything else is as it was."""
+    """Whether the finding is ignored now and everything else is unchanged."""
     return (
         after.ignored > before.ignored and _said(after) < _said(before) and len(after.launches) == len(before.launches)
     )
@@ -53,7 +53,9 @@ def _said(analysis: Analysis) -> int:
 
 
 def _here(analysis: Analysis, diagnostic: Diagnostic, text: OpenText) -> Iterator[Edit]:
-    from spec_lsp.syntax.launch import Edit  # not at the top: the client waits for its first answer meanwhile
+    from spec_lsp.syntax.launch import (
+        Edit,
+    )  # not at the top of the file: the import would delay the client's first answer
     from spec_lsp.syntax.word import Place
 
     name, lines = text.name, text.lines
@@ -88,6 +90,6 @@ def _in_file(diagnostic: Diagnostic, text: OpenText) -> Edit:
 
 
 def _newline(text: str) -> str:
-    """The line end the text uses first."""
+    """The line ending that the text uses first."""
     found = re.search(r"\r\n|\n|\r", text)
     return found[0] if found else "\n"

@@ -1,4 +1,4 @@
-"""Inlay hints: what `spec_lsp.analysis.hints` says will run without being written."""
+"""Inlay hints: the unwritten values of `spec_lsp.analysis.hints`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _kinds(settings: Settings) -> frozenset[Kind]:
-    """The kinds that are wanted."""
+    """The kinds of hints that are enabled."""
     kinds: dict[Kind, bool] = {"changed": settings.changed_value_hints, "chosen": settings.chosen_value_hints}
     return frozenset(kind for kind, wanted in kinds.items() if wanted and settings.inlay_hints)
 

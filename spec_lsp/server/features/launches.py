@@ -1,5 +1,4 @@
-"""The launches of a document: as symbols, and the commands that show the configuration one will run with, and what it is worked
-out for."""
+"""The launches of a document: as symbols, and the commands that show the configuration of one and what it is computed for."""
 
 from __future__ import annotations
 
@@ -70,7 +69,7 @@ def register(ls: Server) -> dict[str, Any]:
         return {"text": text, "links": [link(target, name_of(uri)) for target in targets]} if links else text
 
     def link(target: Target, name: str) -> dict[str, Any]:
-        """A rule by its name, or a place as the client takes it; nothing where the document of that place cannot be read."""
+        """A rule by its name, or a place as the client takes it; None if the document of that place cannot be read."""
         if isinstance(target, str):
             return {"rule": target}
         read = session.scope(name).workspace.read(name, target.document) if target.document != name else None
@@ -80,7 +79,7 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.command(ASSUMED)
     async def assumed(uri: str, line: int) -> dict[str, str] | None:
-        """The release and hardware that the launch is judged for, and who named them; `hardware` is empty where any is possible."""
+        """The release and hardware that the launch is judged for, and where they are named; `hardware` is empty where any is possible."""
         await session.ready()
         report = launch_at(uri, line)
         if report is None:

@@ -1,4 +1,5 @@
-"""Ranges: what can be folded, and what a selection grows to: a word, its flag with the value, the launch, the commands around it."""
+"""Ranges: what can be folded, and the steps in which a selection grows: a word, its flag with the value, the launch, the commands around
+it."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)
     def folding(params: types.FoldingRangeParams) -> list[dict[str, Any]] | None:
-        """Of whole shell scripts. None for other files: an editor that is told of some folds looks for no others."""
+        """Folds of whole shell scripts. None for other files: if an editor gets some folds from us, it looks for no others."""
         from spec_lsp.syntax.outline import folds
 
         text = session.text(name_of(params.text_document.uri))

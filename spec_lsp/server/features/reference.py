@@ -1,4 +1,4 @@
-"""What there is to choose from and to read, for clients that let people do so: releases, hardware, rules, and what a log means."""
+"""Reference for clients that offer it to people: releases, hardware, rules, and explanations of logs."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.command(EXPLAIN_LOG)
     def explain_log(text: str, *target: Any) -> list[dict[str, Any]]:
-        """The refusals in what a server printed: where SGLang stopped, the rules that tell it, and the repaired launch."""
+        """The refusals in what a server printed: where SGLang stopped, the rules that report them, and the repaired launch."""
         explained = engine.explain_log(str(text), next((t for t in target if isinstance(t, dict)), {}))
         return [
             {

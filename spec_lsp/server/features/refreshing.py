@@ -1,6 +1,6 @@
-"""Asks the client to ask again for inlay hints and lenses when something other than its document's own text changed them.
+"""Asks the client to request inlay hints and lenses again when something other than an edit of the document changed them.
 
-A client that shows the answers to our commands is told that they may be others now (`spec-lsp/changed`, if it asks for that with
+A client that shows the results of our commands is notified that they may have changed (`spec-lsp/changed`, if it asks for that with
 `experimental: {"spec-lsp": {"changed": true}}`).
 """
 
@@ -24,22 +24,22 @@ CHANGED = "spec-lsp/changed"
 
 
 class Refreshing:
-    """One round of questions at a time: a client that answers slowly is not asked twice."""
+    """One round of requests at a time, so that a slow client is not asked twice."""
 
     def __init__(self, ls: Server) -> None:
         self._ls = ls
         self._shown: dict[str, None] = {}
-        """The methods of what the client has asked for: only that can be out of date."""
+        """The kinds that the client has requested: only these can be out of date."""
         self._task: asyncio.Task[None] | None = None
         self._again = False
 
     def shown(self, kind: Kind) -> None:
-        """The client was told things of this kind."""
+        """The client was sent results of this kind."""
         if kind in self._ls.client.refreshes:
             self._shown[METHODS[kind]] = None
 
     def refresh(self) -> None:
-        """What is shown of some document may be out of date."""
+        """Results shown for some document may be out of date."""
         if self._ls.client.wants_changed:
             self._ls.wire.notify_plain(CHANGED, {})
         self._again = True

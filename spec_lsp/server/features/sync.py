@@ -1,4 +1,4 @@
-"""didOpen, didChange, didClose, didSave: keeps the open texts, and tells who wants to know that one changed."""
+"""didOpen, didChange, didClose, didSave: keeps the open texts, and notifies the other features of changes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Sync:
         name = name_of(params.text_document.uri)
         text = self._ls.session.text(name)
         if text is None:
-            return  # a client that edits what it never opened: there is nothing to keep in step
+            return  # a client that edits a document that it never opened: nothing to update
         changes = list(map(_change, params.content_changes))
         text.apply(changes, _version(params.text_document.version))
         self._ls.diagnostics.half_typed.edited(text, changes)
@@ -87,7 +87,7 @@ def register(ls: Server) -> dict[str, Any]:
 
     @ls.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
-        """What was being typed is typed. Clients that watch no files tell at least what they saved themselves."""
+        """The word being typed counts as typed. Clients that watch no files report at least the files that they save."""
         ls.diagnostics.half_typed.finish()
         if not ls.client.dynamic_watching:
             ls.files_changed([name_of(params.text_document.uri)])
@@ -95,7 +95,9 @@ def register(ls: Server) -> dict[str, Any]:
         ls.look_around()
 
     offered: dict[str, Any] = {"textDocumentSync": {"openClose": True, "change": 2, "save": {"includeText": False}}}
-    if ls.client.notebooks and not ls.client.pull:  # editors that pull ask of the documents that they have themselves
+    if (
+        ls.client.notebooks and not ls.client.pull
+    ):  # editors that pull request the documents that they have open themselves
         cells = [{"language": language} for language in ("python", "shellscript")]
         offered["notebookDocumentSync"] = {"notebookSelector": [{"notebook": "*", "cells": cells}], "save": False}
     return offered

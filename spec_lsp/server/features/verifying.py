@@ -1,7 +1,7 @@
-"""Asking the installed SGLang about the launches of a document that is saved: off until the editor's own settings switch it on.
+"""Asks the installed SGLang about the launches of a saved document; off unless enabled in the editor's own settings.
 
-SGLang is started, once, when the first document is saved, and asked in a thread; what it says is told with the source "sglang" until
-the text is another one. Where it cannot be asked, the client's log says why, once, and everything else goes on.
+SGLang is started once, when the first document is saved, and asked in a thread; its answers are shown with the source "sglang" until the
+text changes. If it cannot be asked, the client's log says why, once, and everything else goes on.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 
 
 class Verifying:
-    """The documents that are to be asked about, one after the other."""
+    """The documents to ask about, one after the other."""
 
     def __init__(self, ls: Server) -> None:
         self._ls = ls
@@ -40,7 +40,7 @@ class Verifying:
         self._working: asyncio.Task[None] | None = None
         self._thread = ThreadPoolExecutor(max_workers=1)
         self._asking: Future[Any] | None = None
-        """What the thread does."""
+        """The task that runs in the thread."""
 
     def saved(self, name: str) -> None:
         """A document was saved."""
@@ -52,8 +52,7 @@ class Verifying:
             self._working = asyncio.get_running_loop().create_task(self._work())
 
     def end(self) -> None:
-        """The client goes. A thread that waits for SGLang goes on when its task is cancelled, by us or with the loop: it learns that SGLang
-        has ended."""
+        """The client leaves. A thread that waits for SGLang would go on after its task is cancelled, so SGLang's process is ended."""
         self._waiting.clear()
         if self._working is not None:
             self._working.cancel()
@@ -87,12 +86,12 @@ class Verifying:
         for index in range(len(analysis.launches)):
             found += await self._told(analysis, index, workspace, python)
             if session.text(name) is not text or text.edits != edits:
-                return  # it is another text by now, which will be saved, too
+                return  # the text has changed, and will be saved again
         session.asked[name] = [_item(told, text) for told in found if told.place.document == name]
         self._ls.diagnostics.surroundings_changed([name])
 
     async def _told(self, analysis: Analysis, index: int, workspace: DiskWorkspace, python: str) -> list[Told]:
-        """What there is to tell of one launch. Only the waiting is done in a thread: what is known here is used from the loop alone."""
+        """The diagnostics of one launch. Only the waiting happens in a thread: the session's data is used on the loop alone."""
         from spec_lsp.asking.verify import devices, questions, told, verdicts
 
         report, found = analysis.launches[index], []

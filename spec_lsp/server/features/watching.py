@@ -1,9 +1,8 @@
-"""Files that change outside the editor, and workspace folders that come and go.
+"""Changes of files outside the editor, and of workspace folders.
 
-Clients that cannot be asked to watch files (Neovim on Linux), or never answer that, tell only of those that they have open with us. For
-them the few files that matter are looked at when a document is opened or saved, and every two seconds: never for a key, and beside the
-event loop, since a disk may be slow. Of what lies outside of the workspace (models that were downloaded, files behind links) no client
-tells: that is looked at for all.
+Clients that cannot watch files (Neovim on Linux), or never answer the request, only report the files that they have open. For them the few
+relevant files are checked when a document is opened or saved, and every two seconds; never at a key, and off the event loop, since a disk
+may be slow. No client reports files outside of the workspace (downloaded models, files behind links): these are checked for all clients.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
     from spec_lsp.server.server import Server
 
 GLOBS = ("**/*",)
-"""Scripts are sourced, and launches written, under any name; what matters to nobody is passed over when it comes."""
+"""Everything is watched, as scripts and launches may have any name; irrelevant changes are ignored when they are reported."""
 
 LOOK_SECONDS = 2.0
 SOON_SECONDS = 0.2
@@ -43,18 +42,18 @@ def _stamps(names: Iterable[str], wanted: Callable[[str], bool]) -> dict[str, St
 
 
 class Looking:
-    """Looks at the files around the open documents, those that no client watches."""
+    """Checks the files around the open documents that no client watches."""
 
     def __init__(self, ls: Server) -> None:
         self._ls = ls
         self._watched = False
-        """Whether the client tells of what changes in the workspace."""
+        """Whether the client reports changes in the workspace."""
         self._known: dict[str, Stamp] = {}
         self._task: asyncio.Task[None] | None = None
         self._again: asyncio.Task[None] | None = None
 
     def begin(self) -> None:
-        """Look now and then, until the client has gone."""
+        """Check regularly until the client leaves."""
         self._task = asyncio.get_running_loop().create_task(self._now_and_then())
 
     def watched(self) -> None:
@@ -62,7 +61,7 @@ class Looking:
         self._watched = True
 
     def look(self) -> None:
-        """Tell the server of files that changed since the last look, as a client does that watches them."""
+        """Report files that changed since the last check, as a client that watches files would."""
         if self._task is not None and not self._watched:
             self._seen(_stamps(self._ls.session.surroundings(), self._wanted))
 
@@ -73,11 +72,11 @@ class Looking:
             self._ls.files_changed(changed)
 
     def _wanted(self, name: str) -> bool:
-        """Whether the client does not tell of a file."""
+        """Whether the client does not report changes of a file."""
         return not self._watched or not self._ls.session.in_folders(os.path.realpath(name))
 
     def look_now(self) -> None:
-        """Look, and again when what was just opened is analysed: only then is it known what lies around it."""
+        """Check now, and again once a just opened document is analysed: only then are the files around it known."""
         self.look()
         if self._task is not None and (self._again is None or self._again.done()):
             self._again = asyncio.get_running_loop().create_task(self._look_soon())

@@ -1,7 +1,7 @@
 """`workspace/diagnostic`: findings of every file in the workspace folders that may launch SGLang, for clients that pull them.
 
-Files are found in a thread; each is analysed on the loop between messages, and told as soon as it is, with progress, to a client that
-gives tokens for that. Documents that are open are pulled by themselves. What has not changed since the last time is not read again.
+Files are found in a thread. Each is analysed on the loop between messages and reported at once, with progress, to a client that gives
+tokens for that. Open documents are pulled by themselves. Files that have not changed since the last time are not read again.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 LOOK_AGAIN_SECONDS = 10.0
-"""How long the list of files holds for a client that does not tell of files that come and go."""
+"""For how many seconds the list of files is used if the client does not report new and removed files."""
 MAX_FILES = 5_000
-"""Files of which findings are told; of more, nobody could read them."""
+"""The most files whose findings are reported: nobody could read more."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What is said of a file, what it was then, and the round of changes that it was said in."""
+    """The report on a file, the file's stamp then, and the round of changes in which it was made."""
 
     report: Report
     stamp: tuple[int, int]
@@ -52,10 +52,10 @@ class WorkspaceDiagnostics:
         self._found_at = -1.0
         self._found_in = -1
         self.round = 0
-        """Counts what changed around the files: settings, other files, folders."""
+        """Counts the changes around the files: settings, other files, folders."""
 
     async def answer(self, params: types.WorkspaceDiagnosticParams) -> Written:
-        """The reports, but for those that went to the client's token before. Ends at once where the setting says so."""
+        """The reports, except for those already sent to the client's token. Returns at once if the setting disables it."""
         previous = {name_of(p.uri): (p.uri, p.value) for p in params.previous_result_ids}
         token = params.partial_result_token
         rest: list[str] = []
@@ -86,7 +86,7 @@ class WorkspaceDiagnostics:
                     yield name, report
 
     async def _all_files(self) -> list[str]:
-        """The files that may launch SGLang, found anew when something may have come or gone."""
+        """The files that may launch SGLang, searched for again when files may have been added or removed."""
         find, folders = self._ls.find_files, [str(root) for root in self._session.roots]
         wanted = [f for f in folders if self._session.scope(os.path.join(f, "_")).settings.workspace_diagnostics]
         if find is None or not wanted:
@@ -103,7 +103,7 @@ class WorkspaceDiagnostics:
         return self._files
 
     async def _report(self, name: str) -> Report | None:
-        """What is said of a file; None when it cannot be read, is excluded, or opened meanwhile."""
+        """The report on a file; None if it cannot be read, is excluded, or was opened meanwhile."""
         stamp = _stamp(name)
         told = self._told.get(name)
         if stamp is None:
@@ -141,7 +141,7 @@ def _as_json(uri: str, report: Report, last: str | None) -> str:
 
 
 class _Progress:
-    """Progress of one request, for a client that gave a token for it; ends however the request ends."""
+    """Progress of one request, if the client gave a token for it; it ends however the request ends."""
 
     def __init__(self, ls: Server, token: int | str | None) -> None:
         self._ls = ls
@@ -156,7 +156,7 @@ class _Progress:
         self._send({"kind": "end"})
 
     def show(self, done: int, total: int, name: str) -> None:
-        """Tell how far it is, not too often."""
+        """Report the progress, but not too often."""
         now = time.monotonic()
         if now >= self._next:
             self._next = now + 0.1
