@@ -71,7 +71,7 @@ def page_at(path: str) -> Page | None:
 
 
 def serve_playground(listening: Listening) -> int:
-    """Serve until interrupted. Raises OSError when the port cannot be had."""
+    """Serve until interrupted. Raises OSError when the port is not available."""
     return asyncio.run(serve(partial(Server, reads_disk=False), listening, _listen))
 
 
@@ -115,7 +115,7 @@ async def _listen(listening: Listening, door: Door) -> None:
 
 
 class Patient:
-    """A socket whose messages end after a long silence."""
+    """A socket that stops delivering messages after a long silence."""
 
     def __init__(self, socket: ServerConnection) -> None:
         self._socket = socket
@@ -146,7 +146,7 @@ class Patient:
 
 
 def answer(request: Request, access: Access, address: str) -> Response | None:
-    """The answer to a request that came in at our `address`; None lets the WebSocket be opened."""
+    """The answer to a request that arrived at our `address`; None lets the WebSocket be opened."""
     refused = access.refusal(request.path, request.headers, address)
     if refused is not None:
         return _response(refused[0], f"{refused[1]}\n".encode())

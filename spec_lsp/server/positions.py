@@ -1,7 +1,7 @@
-"""Between character offsets and the positions of the protocol. The only module that knows what the client counts in.
+"""Converts between character offsets and the protocol's positions. The only module that knows the client's units.
 
-A position is a line and a number of *units* from the line's start: bytes of UTF-8, code units of UTF-16 or code points, as
-agreed when the client said hello. Everything else in spec-lsp counts characters (code points) from the start of the text.
+A position is a line and a number of *units* from the line's start: bytes of UTF-8, code units of UTF-16 or code points, as agreed at
+`initialize`. Everything else in spec-lsp counts characters (code points) from the start of the text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Lines:
     __slots__ = ("_carriage", "_encoding", "_index")
 
     def __init__(self, text: str, encoding: Encoding) -> None:
-        from spec_lsp.syntax.lines import LineIndex  # not at the top: it brings the parsers with it
+        from spec_lsp.syntax.lines import LineIndex  # not at the top: the import loads the parsers
 
         self._index: LineIndex = LineIndex(text)
         self._encoding: Encoding = encoding
@@ -36,7 +36,7 @@ class Lines:
         return self._index.text
 
     def line_at(self, offset: int) -> int:
-        """The line a character stands on."""
+        """The number of the line that contains a character."""
         return self._index.position(offset)[0]
 
     def span(self, line: int) -> tuple[int, int]:
@@ -44,7 +44,7 @@ class Lines:
         return self._index.line_span(line)
 
     def position(self, offset: int) -> Position:
-        """An offset as a protocol position. Between CR and LF it is the end of the line; behind the text, its end."""
+        """An offset as a protocol position. An offset between CR and LF is the end of the line, one beyond the text its end."""
         if self._carriage and offset > 0 and self.text[offset - 1 : offset + 1] == "\r\n":
             offset -= 1
         line, character = self._index.position(offset, self._encoding)
@@ -64,7 +64,7 @@ class Lines:
         return text.find("\n", start, end) < 0 and not (self._carriage and "\r" in text[start:end])
 
     def written_range(self, start: int, end: int) -> str:
-        """Characters [start, end) as a protocol range in JSON: for the hot path."""
+        """Characters [start, end) as a protocol range in JSON, for code that runs at every key."""
         one, column, other, end_column = self._between(start, end)
         return f'{{"start":{{"line":{one},"character":{column}}},"end":{{"line":{other},"character":{end_column}}}}}'
 
@@ -75,7 +75,7 @@ class Lines:
         return a["line"], a["character"], b["line"], b["character"]
 
     def after(self, start: int, end: int, new: str) -> Lines:
-        """The lines of the text in which `new` stands in place of the characters [start, end)."""
+        """The lines of the text with `new` in place of the characters [start, end)."""
         made = Lines.__new__(Lines)
         made._index = self._index.after(start, end, new)
         made._encoding = self._encoding

@@ -1,10 +1,8 @@
-"""JSON-RPC on top of pygls, without its traps: every request is answered, whatever it holds, and nothing is kept once
-it is done.
+"""JSON-RPC on top of pygls, without its pitfalls: every request is answered, whatever it contains, and nothing is kept once it is done.
 
-pygls 2.1 leaves requests unanswered whose parameters or results do not fit their types, dies of enum values it does not
-know in `initialize`, shows a popup for each error, keeps a future for every notification, and shares one state among
-all TCP clients. This module is the way around each; `spec_lsp.server.transports` makes one protocol for each
-connection.
+pygls 2.1 does not answer requests whose parameters or results do not fit their types, crashes at unknown enum values in `initialize`, shows
+a popup for each error, keeps a future for every notification, and shares one state among all TCP clients. This module works around each of
+these; `spec_lsp.server.transports` makes one protocol for each connection.
 """
 
 from __future__ import annotations
@@ -41,11 +39,11 @@ PARSE_ERROR = -32700
 INTERNAL_ERROR = -32603
 CONTENT_MODIFIED = -32801
 KINDS = {"str": "a text", "int": "a whole number"}
-"""What the types of commands' arguments are called."""
+"""The names of the types of commands' arguments."""
 
 
 class ContentModified(JsonRpcException):
-    """The document changed while the answer was being made; the client asks again if it still wants it."""
+    """The document changed while the answer was being computed; the client asks again if it still wants it."""
 
     CODE = CONTENT_MODIFIED
     MESSAGE = "content modified"
@@ -53,13 +51,13 @@ class ContentModified(JsonRpcException):
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A result that is JSON already: for the hot path, where it is made of pieces that are kept."""
+    """A result that is already JSON: for code that runs at every key and reuses pieces of JSON."""
 
     json: str
 
 
 def written(value: Any) -> str:
-    """Plain data as JSON, as messages hold it. Raises TypeError or ValueError when it cannot be."""
+    """Plain data as JSON. Raises TypeError or ValueError when that is impossible."""
     return _ENCODER.encode(value)
 
 
@@ -67,7 +65,7 @@ _ENCODER = json.JSONEncoder(separators=(",", ":"), allow_nan=False)
 
 
 def converter() -> cattrs.Converter:
-    """lsprotocol's converter, which takes enum values that it does not know as they are."""
+    """lsprotocol's converter, but unknown enum values are kept as they are."""
     made = converters.get_converter()
     for cls in vars(types).values():
         if isinstance(cls, type) and issubclass(cls, enum.Enum) and cls.__module__ == types.__name__:
@@ -90,36 +88,35 @@ def _raw(value: Any) -> Any:
 NOTIFICATIONS = frozenset(
     method
     for method, (message, *_) in types.METHOD_TO_TYPES.items()
-    if message.__name__.endswith("Notification")  # what makes it one is made when it is needed: see lean
+    if message.__name__.endswith("Notification")  # its methods are made on demand: see lean
 )
-"""The methods that have no answer, of either side."""
+"""The methods without an answer, of client and server."""
 
 
 class Protocol(LanguageServerProtocol):
-    """One connection's protocol. `on_initialize` is told the client's process, `on_exit` the exit code when the client says `exit`;
-    `on_end` is called when nothing is wanted any more.
-    """
+    """One connection's protocol. `on_initialize` is called with the client's process id, `on_exit` with the exit code at `exit`; `on_end`
+    is called when nothing is wanted any more."""
 
     def __init__(self, server: Any, converter: cattrs.Converter) -> None:
         self.on_exit: Callable[[int], None] = lambda _: None
         self.on_initialize: Callable[[int | None], None] = lambda _: None
         self.on_end: Callable[[], None] = lambda: None
         self.inbox: Inbox | None = None
-        """Where messages wait that are not handled yet, if they come from another thread."""
+        """Where messages wait that are not handled yet, if another thread reads them."""
         self.send_bytes: Callable[[bytes], None] | None = None
         self.capabilities: Any = None
-        """The client's, as it wrote them: to make objects of all of them takes long, and fails where one is of another version."""
+        """The client's capabilities as JSON: converting them to objects takes long, and fails for another protocol version."""
         self._initialized = False
         super().__init__(server, converter)
 
     # --- in
 
     def receive(self, body: bytes) -> None:
-        """Handle one message body. Never raises; whatever has an id is answered."""
+        """Handle one message body. Never raises; every message with an id is answered."""
         self.receive_message(decode(body))
 
     def receive_message(self, received: Message) -> None:
-        """As `receive`, for what is no JSON text any more."""
+        """As `receive`, for a message that is already decoded."""
         message = received.content
         if isinstance(message, Fault):
             self._answer_error(None, PARSE_ERROR, message.message)
@@ -151,7 +148,7 @@ class Protocol(LanguageServerProtocol):
             self._answer_error(id_, NOT_INITIALIZED, "the server is not initialized yet")
         elif method in NOTIFICATIONS and self._is_offered(
             method
-        ):  # some clients wait for an answer to what they sent with an id
+        ):  # some clients wait for an answer to a notification that they sent with an id
             self._receive_notification(message)
             self._send_response(id_)
         else:
@@ -175,14 +172,16 @@ class Protocol(LanguageServerProtocol):
         message = {**message, "params": tolerance.read(method, message["params"])}
         try:
             structured = self.structure_message(message)
-        except Exception as error:  # of many kinds: whatever does not fit
+        except Exception as error:  # errors of many kinds: anything that does not fit
             log.warning("invalid parameters of %s: %s", method, _cause(error))
             if id_ is not None:
                 self._answer_error(id_, INVALID_PARAMS, f"invalid parameters of {method}: {_cause(error)}")
             return
         try:
             self.handle_message(structured)
-        except Exception as error:  # pygls answers what handlers raise; this is what it does not catch itself
+        except (
+            Exception
+        ) as error:  # pygls answers what handlers raise; these are the errors that it does not catch itself
             log.exception("%s", method)
             if id_ is not None:
                 self._answer_error(id_, INTERNAL_ERROR, f"{type(error).__name__}: {error}")
@@ -191,7 +190,7 @@ class Protocol(LanguageServerProtocol):
         return method in self.fm.builtin_features or method in self.fm.features or method == types.CANCEL_REQUEST
 
     def structure_message(self, data: dict[str, Any]) -> Any:
-        """A request or notification as an object. Raises what the converter raises; pygls would log a page of it."""
+        """A request or notification as an object. Raises what the converter raises; pygls would log a page about it."""
         other = JsonRPCRequestMessage if "id" in data else JsonRPCNotification
         return self._converter.structure(data, self.get_message_type(data["method"]) or other)
 
@@ -211,7 +210,7 @@ class Protocol(LanguageServerProtocol):
             future.set_result(message.get("result"))
 
     def is_under_way(self, id_: Any) -> bool:
-        """Whether a request of the client with this id is being worked on."""
+        """Whether the client's request with this id is in progress."""
         return isinstance(id_, (int, str)) and id_ in self._request_futures
 
     # --- handlers
@@ -234,12 +233,12 @@ class Protocol(LanguageServerProtocol):
             future.add_done_callback(lambda _: self._request_futures.pop(msg_id, None))
 
     def _handle_cancel_notification(self, msg_id: Any) -> None:
-        if msg_id in self._request_futures:  # else it is answered already: nothing to say
+        if msg_id in self._request_futures:  # otherwise it has been answered already
             super()._handle_cancel_notification(msg_id)
 
     @lsp_method(types.INITIALIZE)
     def lsp_initialize(self, params: types.InitializeParams) -> dict[str, Any]:  # type: ignore[override]
-        """Answers with what the features of this server offer to this client."""
+        """Answers with the capabilities that the features of this server offer to this client."""
         self.on_initialize(params.process_id)
         result: dict[str, Any] = self._server.greet(params, self.capabilities)  # type: ignore[attr-defined]
         self._initialized = True
@@ -276,7 +275,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.WORKSPACE_EXECUTE_COMMAND)
     def lsp_workspace__execute_command(self, params: types.ExecuteCommandParams) -> Generator[Any, Any, Any]:
-        """No arguments at all are too few, as one of two is: the client's fault, not the command's."""
+        """Missing arguments are the client's mistake, not the command's."""
         given = params.arguments or ()
         left_out = [p.default for p in self._parameters(params.command)[len(given) :] if p.default is not p.empty]
         params.arguments = [*given, *left_out]
@@ -290,7 +289,7 @@ class Protocol(LanguageServerProtocol):
         return list(inspect.signature(found).parameters.values()) if found is not None else []
 
     def _usage(self, command: str) -> str:
-        """What to send, for somebody who sent something else."""
+        """The expected arguments, for a client that sent others."""
         commands = self.fm.commands
         if command not in commands:
             return f"There is no command `{command}`; there are {', '.join(f'`{name}`' for name in sorted(commands))}."
@@ -303,12 +302,12 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.SHUTDOWN)
     def lsp_shutdown(self, *_: Any) -> None:  # type: ignore[override]
-        """Cancels what is under way; only `exit` is heard from now on."""
+        """Cancels everything in progress; from now on only `exit` is handled."""
         self.give_up()
         self._shutdown = True
 
     def give_up(self) -> list[asyncio.Task[Any]]:
-        """Cancel all that is under way; gives back what is going to be answered so."""
+        """Cancel everything in progress; returns the tasks, which will still be answered."""
         self.on_end()
         given_up: list[Any] = [future for future in self._request_futures.values() if not future.done()]
         for future in given_up:
@@ -317,7 +316,7 @@ class Protocol(LanguageServerProtocol):
 
     @lsp_method(types.EXIT)
     def lsp_exit(self, *_: Any) -> None:  # type: ignore[override]
-        """Ends this connection, not other clients'."""
+        """Ends this connection only, not those of other clients."""
         self.on_exit(0 if self._shutdown else 1)
 
     # --- out
@@ -325,14 +324,14 @@ class Protocol(LanguageServerProtocol):
     def _send_data(self, data: Any) -> None:
         try:
             body = self.encode(data)
-        except Exception:  # a notification or request of ours that does not serialise: a bug, not the client's business
+        except Exception:  # one of our own messages cannot be serialized: a bug that does not concern the client
             log.exception("cannot send %s", type(data).__name__)
             return
         self._send_body(body)
 
     def _send_response(self, msg_id: Any, result: Any = None, error: types.ResponseError | None = None) -> None:
         if error is not None:
-            # pygls puts a traceback into the error's data: that is for our log, not for the client
+            # pygls puts a traceback into the error's data: that belongs into our log
             self._answer_error(msg_id, error.code, error.message)
             return
         if isinstance(result, Written):
@@ -351,23 +350,23 @@ class Protocol(LanguageServerProtocol):
         self._send_body(self.encode({"jsonrpc": self.VERSION, "id": id_, "error": error}))
 
     def notify_written(self, method: str, params: str) -> None:
-        """Send a notification whose parameters are JSON already."""
+        """Send a notification whose parameters are already JSON."""
         self._send_body(f'{{"jsonrpc":"{self.VERSION}","method":"{method}","params":{params}}}'.encode())
 
     def notify_plain(self, method: str, params: dict[str, Any]) -> None:
-        """Send a notification made of plain dictionaries: no conversion, for the hot path."""
+        """Send a notification made of plain dictionaries, without conversion: for code that runs at every key."""
         self._send_body(self.encode({"jsonrpc": self.VERSION, "method": method, "params": params}))
 
     def encode(self, data: Any) -> bytes:
-        """A message as JSON. Raises TypeError or ValueError when it cannot be."""
+        """A message as JSON. Raises TypeError or ValueError when that is impossible."""
         return json.dumps(data, default=self.plain, separators=(",", ":"), allow_nan=False).encode()
 
     def structured(self, data: Any, cls: type[T]) -> T:
-        """JSON as an object of lsprotocol. Raises what the converter raises where it does not fit."""
+        """JSON as an object of lsprotocol. Raises what the converter raises if it does not fit."""
         return self._converter.structure(data, cls)
 
     def plain(self, data: Any) -> Any:
-        """An object of lsprotocol as JSON takes it. Raises TypeError for what is no part of a message."""
+        """An object of lsprotocol as plain JSON data. Raises TypeError for anything that cannot be part of a message."""
         if hasattr(data, "__attrs_attrs__"):
             return self._converter.unstructure(data)
         if isinstance(data, enum.Enum):
@@ -386,7 +385,7 @@ def _usable(id_: Any) -> int | str | None:
 
 
 def _cause(error: Exception) -> str:
-    """What does not fit, in a line."""
+    """What does not fit, in one line."""
     cause: BaseException = error
     while getattr(cause, "exceptions", None):
         cause = cause.exceptions[0]  # type: ignore[attr-defined]
@@ -394,5 +393,6 @@ def _cause(error: Exception) -> str:
 
 
 async def settled(awaitable: Any) -> Any:
-    """Await a request to the client so that cancelling us does not cancel it: its late answer would meet a dead future."""
+    """Await a request to the client in such a way that cancelling us does not cancel the request: its late answer would find a cancelled
+    future."""
     return await asyncio.shield(awaitable) if inspect.isawaitable(awaitable) else awaitable

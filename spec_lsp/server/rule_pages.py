@@ -1,4 +1,4 @@
-"""Where the page of a rule stands: in the page of all rules that comes with spec-lsp, so that it opens without a network."""
+"""Links to the pages of rules: the page of all rules that comes with spec-lsp, so that links work without a network."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _HEADING = expression(r"^### (\S+)\s*$")
 
 
 def rule_url(rule: str) -> str | None:
-    """A URI of the rule's page, named by the rule's name; None where there is none. Its fragment is a line, as editors read it."""
+    """The URI of a rule's page, by the rule's name; None if there is none. Its fragment is a line number, as editors understand it."""
     return _urls().get(rule)
 
 

@@ -1,4 +1,4 @@
-"""One connection's server: its session and its features, wired together here and nowhere else."""
+"""One connection's server: its session and its features, connected here and nowhere else."""
 
 from __future__ import annotations
 
@@ -71,13 +71,13 @@ FEATURES = (
 FindFiles = Callable[[Sequence[str]], Iterable[str]]
 
 REFRESH_SECONDS = 10.0
-"""How long a client has to answer that it is going to ask again."""
+"""How many seconds a client may take to acknowledge that it will ask again."""
 MAX_POPUPS = 3
-"""Distinct errors that are shown in a session; the log has them all."""
+"""The most distinct errors that are shown in a session; the log has all of them."""
 
 
 class Server(LanguageServer):
-    """One client's server. `session`, `texts` and `diagnostics` are there once the client has said `initialize`."""
+    """One client's server. `session`, `texts` and `diagnostics` exist after `initialize`."""
 
     session: Session
     texts: Sync
@@ -88,8 +88,8 @@ class Server(LanguageServer):
     def __init__(
         self, engine: Engine | None = None, *, reads_disk: bool = True, find_files: FindFiles | None = None
     ) -> None:
-        """Without `reads_disk` nothing but what the client sends is looked at. `find_files` gives the files of folders that may launch
-        SGLang, for clients that want to know of all; it is called in a thread."""
+        """Without `reads_disk` only what the client sends is used. `find_files` returns the files in folders that may launch SGLang, for
+        clients that want diagnostics of all; it is called in a thread."""
         super().__init__("spec-lsp", __version__, protocol_cls=Protocol, converter_factory=converter)
         self.engine = engine or RealEngine()
         self.find_files = find_files
@@ -98,11 +98,11 @@ class Server(LanguageServer):
         self._beginning: asyncio.Task[None] | None = None
         self._beginnings: list[Callable[[], Awaitable[None]]] = []
         self.look_around: Callable[[], None] = lambda: None
-        """Look whether files around the open documents changed, if no client tells."""
+        """Check whether files around the open documents changed, for clients that do not report it."""
         self.surroundings_changed: Callable[[], None] = lambda: None
-        """Called when files, folders or settings are others."""
+        """Called when files, folders or settings have changed."""
         self.folders_came: Callable[[], None] = lambda: None
-        """Called when the workspace folders are others."""
+        """Called when the workspace folders have changed."""
 
     @property
     def client(self) -> Client:
@@ -115,7 +115,8 @@ class Server(LanguageServer):
         return self.protocol
 
     def greet(self, params: types.InitializeParams, offered: Any) -> dict[str, Any]:
-        """The answer to `initialize`: what the features offer to this client, by what it `offered` (its capabilities, JSON)."""
+        """The answer to `initialize`: the capabilities that the features offer to this client, by what it `offered` (its own capabilities,
+        JSON)."""
         self.session = Session(
             read_client(params, offered),
             self.engine,
@@ -142,14 +143,14 @@ class Server(LanguageServer):
         self._beginnings.append(begin)
 
     async def _begin(self) -> None:
-        """Some of it waits for answers of the client, which may never come: nothing else waits for that."""
+        """Some of these steps wait for answers of the client, which may never come, so they do not wait for each other."""
         ended = await asyncio.gather(*(begin() for begin in self._beginnings), warm_up(self), return_exceptions=True)
         for error in ended:
             if isinstance(error, Exception):
                 log.error("after `initialized`", exc_info=error)
 
     def leave(self) -> Awaitable[None]:
-        """The client goes: nothing is wanted any more. To be awaited until what is under way is answered so."""
+        """The client leaves. Returns an awaitable that ends when the cancelled requests have been answered."""
         if self._beginning is not None:
             self._beginning.cancel()
         self.stop()
@@ -163,7 +164,7 @@ class Server(LanguageServer):
         return answered()
 
     def stop(self) -> None:
-        """Stop what a thread waits for, which the end of the process would wait for in turn."""
+        """End what a thread is waiting for, as the end of the process would wait for the thread."""
         if hasattr(self, "verifying"):
             self.verifying.end()
 
@@ -185,7 +186,7 @@ class Server(LanguageServer):
         self.folders_came()
 
     def everything_changed(self) -> None:
-        """All documents are to be looked at again."""
+        """All documents must be analysed again."""
         self.surroundings_changed()
         self.diagnostics.surroundings_changed([text.name for text in self.session.texts])
         self.refreshing.refresh()
@@ -193,12 +194,12 @@ class Server(LanguageServer):
     # --- asking the client
 
     async def refresh(self, method: str) -> None:
-        """Have the client ask again for what it shows. One that does not answer may be asked again after a while."""
+        """Have the client request again what it shows. A client that does not answer may be asked again later."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self.ask(method, None), REFRESH_SECONDS)
 
     async def ask(self, method: str, params: Any) -> Any:
-        """A request to the client; None when it refuses or does not know it."""
+        """Send a request to the client; None if it refuses or does not know it."""
         try:
             return await settled(self.wire.send_request_async(method, params))
         except JsonRpcException as error:
@@ -206,7 +207,7 @@ class Server(LanguageServer):
             return None
 
     async def register_dynamically(self, method: str, options: Any) -> bool:
-        """Register for a method whose registration cannot be in the answer to `initialize`; whether the client has agreed."""
+        """Register for a method that cannot be registered in the answer to `initialize`; returns whether the client agreed."""
         registration = types.Registration(id=f"spec-lsp {method}", method=method, register_options=options)
         params = types.RegistrationParams(registrations=[registration])
         try:
@@ -223,14 +224,14 @@ class Server(LanguageServer):
         self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 3, "message": line})
 
     def warn(self, line: str) -> None:
-        """A message to the person, which the log has too."""
+        """A message shown to the user, and logged."""
         self.wire.notify_plain(types.WINDOW_LOG_MESSAGE, {"type": 2, "message": line})
         self.wire.notify_plain(types.WINDOW_SHOW_MESSAGE, {"type": 2, "message": f"spec-lsp: {line}"})
 
     def report_server_error(self, error: Exception, source: Any) -> None:
-        """A line in the client's log for every error of ours, and a message for the first of its kind.
+        """A line in the client's log for every internal error, and a message for the first of its kind.
 
-        An error in a request is in its answer already, and that a text changed meanwhile is none.
+        An error in a request is already in its answer, and a text that changed meanwhile is no error.
         """
         if isinstance(error, ContentModified):
             return

@@ -1,5 +1,4 @@
-"""What one connection knows: open texts, settings, and the analyses of the texts, each made at most once for what it
-depends on."""
+"""The state of one connection: open texts, settings, and the analyses of the texts, each made at most once for the same input."""
 
 from __future__ import annotations
 
@@ -68,10 +67,9 @@ class Session:
         *,
         reads_disk: bool = True,
     ) -> None:
-        """`report` shows a line in the client's log, `warn` one to the person; messages that are not handled yet wait in `inbox`;
-        `under_way` says whether a request is, by its id. Without `reads_disk` the client's texts are all there is: no file, model, pin
-        or settings file is looked at.
-        """
+        """`report` writes a line to the client's log, `warn` shows one to the user; unhandled messages wait in `inbox`; `under_way` says
+        whether a request, by its id, is in progress. Without `reads_disk` only the client's texts are used: no file, model, pin or settings
+        file is looked at."""
         self.client = client
         self.engine = engine
         self.texts = TextStore()
@@ -81,26 +79,26 @@ class Session:
         self.given: Mapping[str, Any] = settings_table(client.initialization_options)
         """Settings from `initialize`."""
         self.pulled: dict[str, Mapping[str, Any]] = {}
-        """Settings the client gave since, by workspace folder name; "" for those of all folders."""
+        """Settings that the client sent since, by workspace folder name; "" for those of all folders."""
         self._report = report
         self._warn = warn
         self._reported: set[str] = set()
         self._made: dict[str, _Made] = {}
         self._faults: dict[str, Exception] = {}
-        """What went wrong with the present texts of documents that could not be analysed."""
+        """What went wrong with the current texts of documents that could not be analysed."""
         self.asked: dict[str, list[dict[str, Any]]] = {}
-        """What the installed SGLang says of the present texts of documents that it was asked about, as the protocol writes it."""
+        """What the installed SGLang says about the current texts of documents that it was asked about, as the protocol writes it."""
         self._scopes: dict[str, Scope] = {}
         self._workspaces: dict[tuple[Path, ...], DiskWorkspace] = {}
         self.over = False
-        """Whether the client has said goodbye: no analysis is wanted any more."""
+        """Whether the client has ended the session: no analysis is wanted any more."""
         self._inbox = inbox
         self._under_way = under_way
         self._cache: InterruptibleCache | None = None
         self._edits = 0
 
     def end(self) -> None:
-        """The client has said goodbye, or just gone."""
+        """The client has ended the session, or has just gone."""
         self.over = True
 
     # --- texts
@@ -117,8 +115,7 @@ class Session:
         return self.texts.close(name)
 
     def edited(self, name: str) -> list[str]:
-        """The text of a document is another one now: forget what was made of it, and of the documents given back, which
-        read it."""
+        """A document was edited: drop what was computed from it, and return the documents that read it, which are dropped too."""
         dependants = self.dependants(name)
         for concerned in (name, *dependants):
             self._made.pop(concerned, None)
@@ -127,7 +124,7 @@ class Session:
         return dependants
 
     def uri(self, name: str) -> str:
-        """The URI the client uses for a document, as far as we know one."""
+        """The URI by which the client calls a document, if known."""
         opened = self.texts.get(name)
         return opened.uri if opened else uri_of(name)
 
@@ -152,7 +149,7 @@ class Session:
     def analysis(self, name: str) -> Analysis | None:
         """The analysis of an open document, None when it is not open or excluded.
 
-        Raises whatever went wrong with this version of it, every time anew.
+        Raises whatever went wrong with this version of it, each time it is called.
         """
         opened = self.texts.get(name)
         if opened is None:
@@ -178,7 +175,7 @@ class Session:
         return made.analysis
 
     def analysis_of_file(self, name: str) -> tuple[str, Analysis] | None:
-        """The text of a file that is not open, and its analysis; None where it is excluded or cannot be read, or is too much for us."""
+        """The text of a file that is not open, and its analysis; None if it is excluded, cannot be read, or exceeds our limits."""
         scope = self.scope(name)
         found = None if scope.excluded(name) else scope.workspace.read(name, name)
         if found is None:
@@ -190,14 +187,14 @@ class Session:
             return None
 
     def tried(self, name: str) -> Analysis | None:
-        """The analysis of an open document, None also where something went wrong: `fault` knows what."""
+        """The analysis of an open document, None also if something went wrong: see `fault`."""
         try:
             return self.analysis(name)
-        except Exception:  # it is logged already
+        except Exception:  # it is already logged
             return None
 
     def fault(self, name: str) -> Exception | None:
-        """What went wrong with the present version of a document, if anything did."""
+        """What went wrong with the current version of a document, if anything did."""
         return self._faults.get(name)
 
     @property
@@ -209,7 +206,7 @@ class Session:
         return self._cache
 
     def prepare(self) -> bool:
-        """Analyse what is open and was not analysed yet; False when it was left off because messages wait."""
+        """Analyse open documents that are not analysed yet; False if messages wait and it was interrupted."""
         with self.cache.interruptible():
             return all(self.over or self._prepared(text.name) for text in self.texts)
 
@@ -219,18 +216,18 @@ class Session:
                 self.analysis(name)
         except Interrupted:
             return False
-        except Exception:  # whoever asks for this document's analysis meets it again, and reports it
+        except Exception:  # whoever asks for this document's analysis gets the same error, and reports it
             log.debug("cannot analyse %s", name, exc_info=True)
         return True
 
     def while_wanted(self, name: str) -> AbstractContextManager[None]:
-        """Work on a document within this ends with Interrupted when a message comes that makes it needless."""
+        """Within this context, work on a document ends with Interrupted when a message arrives that makes it pointless."""
         if self._inbox is None:
             return nullcontext()
         return stopped_when(self._inbox.overtakes(name, self._under_way))
 
     async def ready(self) -> None:
-        """Wait until everything open is analysed; messages that come meanwhile are read."""
+        """Wait until all open documents are analysed; messages are handled meanwhile."""
         while True:
             await asyncio.sleep(0)
             if self.prepare():
@@ -239,9 +236,9 @@ class Session:
             raise asyncio.CancelledError
 
     async def work(self, name: str, make: Callable[[], T]) -> T:
-        """What `make` works out of an open document, as long as it is wanted: messages that make it needless are read meanwhile.
+        """The result of `make` for an open document; messages that arrive meanwhile may make it pointless.
 
-        Raises ContentModified when the text is another by then, CancelledError when the client has given up.
+        Raises ContentModified when the text has changed by then, CancelledError when the client has cancelled the request.
         """
         text = self.texts.get(name)
         edits = text.edits if text else 0
@@ -257,7 +254,7 @@ class Session:
                 log.debug("work on %s was stopped", name)
 
     def stamp(self, name: str) -> int:
-        """A number that changes whenever the document is analysed anew."""
+        """A number that changes whenever the document is analysed again."""
         made = self._made.get(name)
         return made.version if made else -1
 
@@ -270,9 +267,9 @@ class Session:
         return [other for other, made in self._made.items() if other != name and self._depends(other, made, name)]
 
     def views(self, name: str) -> list[Analysis]:
-        """The analyses that have something to say of an open document, the most telling first.
+        """The analyses that say something about an open document, the most relevant first.
 
-        Of a `--config` file those of the launches that use it, of anything else its own.
+        For a `--config` file those of the launches that use it, for any other document its own.
         """
         own = self.analysis(name)
         if own is None:
@@ -282,15 +279,15 @@ class Session:
         return [*users, own] if alone else [own, *users]
 
     def reads(self, name: str) -> list[str]:
-        """The other open documents that this one's analysis reads, as far as it is made."""
+        """The other open documents that this one's analysis reads, as far as it has been made."""
         made = self._made.get(name)
         if made is None:
             return []
         return [text.name for text in self.texts if text.name != name and self._depends(name, made, text.name)]
 
     def surroundings(self) -> set[str]:
-        """The files that are not open, here or not yet, and whose change may change what is said of those that are: only such as may
-        be read, since to ask for a file elsewhere may go to another machine."""
+        """The files that are not open (existing or not) whose change may change the findings of open documents. Only files that may be
+        read: looking at one elsewhere may contact another machine."""
         if not self.reads_disk:
             return set()
         from spec_lsp.settings_file import SETTINGS_FILES
@@ -316,7 +313,7 @@ class Session:
         needed = made.analysis.depends_on
         if name in needed:
             return True
-        folder = os.path.dirname(other)  # a file that is not there (yet) is named as it is written
+        folder = os.path.dirname(other)  # a file that does not exist (yet) keeps the name as written
         return any(os.path.normpath(os.path.join(folder, n)) == name for n in needed if not os.path.isabs(n))
 
     # --- settings
@@ -345,7 +342,7 @@ class Session:
         return Scope(values, declared.options(values), self._workspace(models), _exclusion(base, values.exclude))
 
     def _scope_in_memory(self, name: str) -> Scope:
-        """The client's own settings, but for those that name paths."""
+        """The client's own settings, without those that name paths."""
         from spec_lsp import settings as declared
         from spec_lsp.analysis.in_memory import InMemory
 
@@ -355,7 +352,7 @@ class Session:
         return Scope(values, declared.options(values), InMemory(), lambda _: False)
 
     def _settings_file(self, name: str) -> SettingsFile | None:
-        """The settings file that holds for a document of the disk."""
+        """The settings file that applies to a document on disk."""
         from spec_lsp.workspace import in_workspace
 
         workspace = self._workspace(())
@@ -363,13 +360,13 @@ class Session:
         return in_workspace(found, workspace.area(name)) if found else None
 
     def holds_settings(self, name: str) -> bool:
-        """Whether a document is a file with settings, for those that read such files."""
+        """Whether a document is a settings file, if such files are read."""
         from spec_lsp.settings_file import is_settings_file
 
         return self.reads_disk and is_settings_file(name)
 
     def settings_flaws(self, name: str) -> list[Diagnostic]:
-        """What cannot be used of an open file with settings, as it reads in the editor."""
+        """The unusable settings in an open settings file, by its text in the editor."""
         from spec_lsp.analysis.check import with_severity
         from spec_lsp.settings_file import flaws_of, read_settings_file
         from spec_lsp.workspace import in_workspace
@@ -384,8 +381,8 @@ class Session:
         return [flaw for f in flaws if (flaw := with_severity(f, self.scope(name).options)) is not None]
 
     def asks(self, name: str) -> str | None:
-        """The interpreter whose SGLang is asked about a document when it is saved, as the editor's own settings name it (empty: that of
-        the environment); None where they do not switch that on."""
+        """The interpreter whose SGLang is asked about a document when it is saved, from the editor's own settings (empty: that of the
+        environment); None if they do not enable that."""
         from spec_lsp import settings as declared
 
         if not self.reads_disk or not is_file(name) or self.scope(name).excluded(name):
@@ -394,7 +391,7 @@ class Session:
         return values.python if values.verify_on_save else None
 
     def _from_editor(self, name: str, defaults: Settings) -> Mapping[str, Any]:
-        """The editor's settings for a document. Editors send defaults too; a default is nobody's wish."""
+        """The editor's settings for a document. Editors send defaults too; a default does not count as set."""
         from spec_lsp import settings as declared
 
         layers = [self.given, self.pulled.get("", {})]
@@ -415,7 +412,7 @@ class Session:
             self._report(line)
 
     def _warn_of(self, misfits: Iterable[Misfit]) -> None:
-        """Tell the person, once, what cannot be used of the editor's settings: no file of ours shows where they stand."""
+        """Tell the user, once, which of the editor's settings cannot be used: there is no file of ours to show that in."""
         for misfit in misfits:
             if misfit.message not in self._reported:
                 self._reported.add(misfit.message)
@@ -424,7 +421,7 @@ class Session:
     # --- changes around the texts
 
     def settings_changed(self) -> None:
-        """Settings, pins, models or folders are others now: everything is made anew when it is asked for."""
+        """Settings, pins, models or folders have changed: everything is computed again on demand."""
         self._scopes.clear()
         self._made.clear()
         self._faults.clear()
@@ -443,7 +440,7 @@ class Session:
         self.settings_changed()
 
     def files_changed(self, names: Iterable[str]) -> list[str]:
-        """Files changed on disk. The open documents of which something else may be said now."""
+        """Files changed on disk. Returns the open documents whose findings may have changed."""
         concerned: dict[str, None] = {}
         looked_at = {
             one for workspace in self._workspaces.values() for t in self.texts for one in workspace.looked_at(t.name)
@@ -466,7 +463,7 @@ class Session:
         return list(concerned)
 
     def _read_below(self, folder: str) -> set[str]:
-        """The files below a folder that open documents read: it may have come, gone or been renamed as a whole."""
+        """The files below a folder that open documents read: the folder may have been added, removed or renamed as a whole."""
         read = (path for name, made in self._made.items() for path in self._needed(name, made))
         return {path for path in read if path.startswith(folder + os.sep)}
 
@@ -477,11 +474,11 @@ class Session:
 
 
 OTHERS = frozenset({".git", "node_modules", "site-packages", "__pycache__"})
-"""Folders whose files are others': what changes in them tells nothing."""
+"""Folders that hold other programs' files: changes in them do not matter."""
 
 
 def counts_for_all(name: str) -> bool:
-    """Whether a file of this name may hold settings, pin a release or describe a model: whatever lies around it may be judged otherwise."""
+    """Whether a file of this name may hold settings, pin a release or describe a model, so that all documents around it are affected."""
     from spec_lsp.settings_file import SETTINGS_FILES
     from spec_lsp.workspace import LOCKS
 
@@ -507,7 +504,7 @@ def _is_default(value: Any, default: Any) -> bool:
 
 
 def settings_table(options: Any) -> Mapping[str, Any]:
-    """The settings in what a client sends: plain, or under `spec-lsp` (or `specLsp`), or under `settings`; nested or with dots, as in
+    """The settings in what a client sends: directly, or under `spec-lsp` (or `specLsp`), or under `settings`; nested or with dots, as in
     `{"spec-lsp.rules.unknown-flag": "off"}`."""
     if not isinstance(options, Mapping):
         return {}
@@ -523,7 +520,7 @@ SECTIONS = ("spec-lsp", "specLsp", "spec_lsp")
 
 
 def _nested(options: Mapping[Any, Any]) -> dict[str, Any]:
-    """The same with a table for each part of a dotted key. Under `rules` names are names, whatever stands in them."""
+    """The same with a table for each part of a dotted key. Under `rules` keys are rule names and are not split."""
     found: dict[str, Any] = {}
     for key, value in options.items():
         first, dot, rest = str(key).partition(".")

@@ -1,4 +1,4 @@
-"""The texts that the client has open, kept in step with its edits."""
+"""The texts that the client has open, updated by its edits."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class TextChange:
 class OpenText:
     """One open document.
 
-    `name` is how the rest of spec-lsp calls it (an absolute path, else the URI); `uri` is what the client calls it.
+    `name` is its name in the rest of spec-lsp (an absolute path, else the URI); `uri` is the client's name for it.
     """
 
     __slots__ = ("_encoding", "_lines", "edits", "language", "name", "text", "uri", "version")
@@ -32,7 +32,7 @@ class OpenText:
         self.version = version
         self.text = text
         self.edits = 0
-        """Edits since it was opened: clients need not number their versions."""
+        """How many edits were made since it was opened: clients need not number their versions."""
         self._encoding: Encoding = encoding
         self._lines: Lines | None = None
 
@@ -44,7 +44,7 @@ class OpenText:
         return self._lines
 
     def apply(self, changes: Iterable[TextChange], version: int | None) -> None:
-        """Apply the edits of one didChange, in order, each on what the one before made."""
+        """Apply the edits of one didChange in order, each to the result of the one before."""
         for change in changes:
             if change.range is None:
                 self.text, self._lines = change.text, None

@@ -1,6 +1,5 @@
-"""What clients leave out, or send as null, read as what it can mean: a text without a version, a change without a range, a question
-about code actions without a context. Everything else that does not fit its type is refused by who reads it.
-"""
+"""Completes what clients leave out, or send as null, where the meaning is clear: a text without a version, a change without a range, a code
+action request without a context. Everything else that does not fit its type is rejected by the converter."""
 
 from __future__ import annotations
 
@@ -10,16 +9,16 @@ from typing import Any
 Params = dict[str, Any]
 
 UNNUMBERED = -1
-"""Stands for the version of a text whose client tells none."""
+"""The version of a text for which the client sends none."""
 WHOLE = {"start": {"line": 0, "character": 0}, "end": {"line": 2**31 - 1, "character": 0}}
-"""The range of a document, however long."""
+"""The range of any document as a whole."""
 
 THOSE_IN_RANGE = {"range": WHOLE, "message": "", "source": "spec-lsp", "data": {"those": "in the range"}}
-"""Stands for the diagnostics of a question about code actions that names none."""
+"""The diagnostics of a code action request that names none."""
 
 
 def read(method: str, params: Any) -> Any:
-    """The parameters of a message, complete where something is missing."""
+    """The parameters of a message, with missing parts filled in."""
     complete = _COMPLETE.get(method)
     return complete(dict(params)) if complete is not None and isinstance(params, dict) else params
 
@@ -32,7 +31,7 @@ def _opened(params: Params) -> Params:
 
 
 def _changed(params: Params) -> Params:
-    """A change without a range, or with half a one, is of the whole text; a single change needs no list around it."""
+    """A change without a complete range replaces the whole text; a single change need not be in a list."""
     item = params.get("textDocument")
     if isinstance(item, dict):
         params["textDocument"] = {**item, **_or(item, version=UNNUMBERED)}
@@ -51,7 +50,7 @@ def _change(change: Params) -> Params:
 
 
 def _asked_for_actions(params: Params) -> Params:
-    """Without a range those of the whole text, without diagnostics those of what is found in the range."""
+    """Without a range the whole text is meant, without diagnostics those found in the range."""
     if params.get("range") is None and params.get("context") is None:
         return params
     context = params.get("context")
@@ -76,7 +75,7 @@ def _with_range(params: Params) -> Params:
 
 
 def _or(given: Params, **otherwise: Any) -> Params:
-    """What is missing in `given`, or null there."""
+    """A key's value in `given`, or the default if it is missing or null."""
     return {key: value for key, value in otherwise.items() if given.get(key) is None}
 
 

@@ -1,7 +1,8 @@
 """stdio, TCP and WebSocket. Each connection gets a server of its own, so that clients do not mix.
 
-All servers of a process work on one loop, in the main thread. Reading is another thread's: of standard input by itself, of the network by
-a loop of its own. So connections are accepted, refused and kept alive, and messages come in, however long an analysis takes.
+All servers of a process work on one loop, in the main thread. Messages are read in other threads: those of standard input in one thread,
+those of the network on a loop of its own. So connections are accepted, refused and kept alive, and messages arrive, however long an
+analysis takes.
 """
 
 from __future__ import annotations
@@ -31,11 +32,11 @@ MakeServer = Callable[[], "Server"]
 PARENT_CHECK_SECONDS = 3.0
 CHUNK = 1 << 16
 MAX_UNREAD = 64 * 1024 * 1024
-"""Bytes that a network client leaves unread before it is taken for gone."""
+"""How many bytes a network client may leave unread before it counts as gone."""
 
 
 class Connection:
-    """A client's server on the loop. Made on the thread that reads; `send` and `hang_up` (with the exit code) are called on the loop."""
+    """A client's server on the loop. Created on the reading thread; `send` and `hang_up` (with the exit code) are called on the loop."""
 
     def __init__(
         self,
@@ -75,14 +76,14 @@ class Connection:
         self._hang_up(code)
 
     def left(self, code: int = 1) -> None:
-        """The client has gone without a word, or we go. Called on the thread that reads, after all it said was put into the inbox, or by a
-        signal."""
+        """The client has gone without `exit`, or we end. Called on the reading thread after all its messages were put into the inbox, or by
+        a signal."""
         self.inbox.close(lambda: self._exit(code))
 
 
 def _at_signals(leave: Callable[[int], None]) -> None:
-    """Let Ctrl-C and SIGTERM end the server as a client does that goes, with the exit code that a shell shows; the second one ends the
-    process at once.
+    """Let Ctrl-C and SIGTERM end the server as if its client left, with the exit code that a shell shows; a second signal ends the process
+    at once.
 
     asyncio's own handlers wait for the loop; KeyboardInterrupt, raised wherever the main thread is, leaves tasks that never end.
     """
@@ -104,8 +105,8 @@ def _at_signals(leave: Callable[[int], None]) -> None:
 
 
 def serve_stdio(make: MakeServer) -> int:
-    """Serve one client on standard input and output. Returns the exit code: 0 after `shutdown`, 1 when the client just left, and what a
-    shell shows for a signal."""
+    """Serve one client on standard input and output. Returns the exit code: 0 after `shutdown`, 1 if the client just left, and what a shell
+    shows for a signal."""
     reading, writing = _take_stdio()
     return asyncio.run(_stdio(make, reading, writing))
 
@@ -126,7 +127,7 @@ async def _stdio(make: MakeServer, reading: int, writing: BinaryIO) -> int:
             end(1)
 
     def watch(pid: int | None) -> None:
-        if pid is not None and _alive(pid):  # one that cannot be seen from here (a container) is not watched
+        if pid is not None and _alive(pid):  # a process that is not visible from here (in a container) is not watched
             watching.append(loop.create_task(_watch_parent(pid, end)))
 
     watching: list[asyncio.Task[None]] = []
@@ -136,12 +137,12 @@ async def _stdio(make: MakeServer, reading: int, writing: BinaryIO) -> int:
     threading.Thread(target=_read, args=(reading, connection), daemon=True).start()
     try:
         return await ended
-    finally:  # as the client's process is gone, too
+    finally:  # just as when the client's process is gone
         connection.server.stop()
 
 
 def _read(source: int, connection: Connection) -> None:
-    """Read messages in a thread of its own (on every system, whatever kind of file standard input is)."""
+    """Read messages in a separate thread, which works on every system and for any kind of standard input."""
     framer = Framer()
     try:
         while data := os.read(source, CHUNK):
@@ -153,8 +154,7 @@ def _read(source: int, connection: Connection) -> None:
 
 
 def _take_stdio() -> tuple[int, BinaryIO]:
-    """Standard input as a descriptor and output as a file, for us alone: what anything else prints goes to standard
-    error."""
+    """Standard input as a descriptor and output as a file, reserved for us: whatever else is printed goes to standard error."""
     reading, writing = os.dup(0), os.dup(1)
     if sys.platform == "win32":
         import msvcrt
@@ -169,7 +169,7 @@ def _take_stdio() -> tuple[int, BinaryIO]:
 
 
 async def _watch_parent(pid: int, end: Callable[[int], None]) -> None:
-    """End when the process that started us is gone."""
+    """End when the process that started us has ended."""
     while _alive(pid):
         await asyncio.sleep(PARENT_CHECK_SECONDS)
     log.warning("the client's process %s is gone", pid)
@@ -198,7 +198,7 @@ def _alive(pid: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Where to listen, and for whom. `once`: end when the last client has left that said hello."""
+    """Where to listen, and for whom. `once`: end when the last client that sent `initialize` has left."""
 
     host: str = "127.0.0.1"
     port: int = 0
@@ -207,7 +207,7 @@ class Listening:
 
 
 def serve_tcp(make: MakeServer, listening: Listening) -> int:
-    """Listen for clients. Returns only with `once` or at a signal; raises OSError when the address cannot be had."""
+    """Listen for clients. Returns only with `once` or at a signal; raises OSError when the address is not available."""
     return asyncio.run(serve(make, listening, _listen_tcp))
 
 
@@ -219,7 +219,7 @@ def serve_ws(make: MakeServer, listening: Listening) -> int:
 
 
 async def serve(make: MakeServer, listening: Listening, listen: Callable[[Listening, Door], Awaitable[None]]) -> int:
-    """Let clients in that `listen`, on a thread and loop of its own, brings to the door."""
+    """Serve the clients that `listen` accepts; it runs on a thread and loop of its own."""
     loop = asyncio.get_running_loop()
     door = Door(loop, make, listening.once)
 
@@ -235,7 +235,7 @@ async def serve(make: MakeServer, listening: Listening, listen: Callable[[Listen
 
 
 class Door:
-    """Where clients come in: knows who is there, and when nobody is any more."""
+    """Manages the clients of a listening server: knows who is connected, and when the last one has left."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, make: MakeServer, once: bool) -> None:
         self._loop = loop
@@ -245,7 +245,7 @@ class Door:
         self.ended: asyncio.Future[int] = loop.create_future()
 
     def enter(self, send: Callable[[bytes], None], hang_up: Callable[[], None]) -> Connection:
-        """A client came. Called on the network's thread, as `send` and `hang_up` are going to be."""
+        """A client has connected. Called on the network's thread, on which `send` and `hang_up` will be called too."""
         network = asyncio.get_running_loop()
 
         def made() -> Server:
@@ -266,7 +266,7 @@ class Door:
                 self._end(code)
 
     def close(self, code: int) -> None:
-        """All have to go. Called by a signal."""
+        """Disconnect all clients. Called by a signal."""
         for connection in tuple(self._inside):
             connection.left(code)
         self._loop.call_soon_threadsafe(self._end, code)
@@ -276,7 +276,7 @@ class Door:
             self.ended.set_result(code)
 
     def fail(self, error: BaseException) -> None:
-        """Nobody can come in."""
+        """No client can connect."""
         if not self.ended.done():
             self.ended.set_exception(error)
 
@@ -311,7 +311,7 @@ async def _tcp_client(door: Door, reader: asyncio.StreamReader, writer: asyncio.
         while data := await reader.read(CHUNK):
             for came in framer.feed(data):
                 if isinstance(came, Fault) and came.foreign:
-                    writer.close()  # whoever that is (a browser, say) speaks another protocol
+                    writer.close()  # the client (a browser, say) speaks another protocol
                     return
                 connection.inbox.put(came)
                 if isinstance(came, Fault):
@@ -389,7 +389,7 @@ def _reached_only_from_here(sockets: Any) -> bool:
 
 
 def _announce(sockets: Any, more: str) -> None:
-    """Say where we listen, on standard error (with port 0 the system has chosen), and loudly if other machines reach it."""
+    """Print the address on standard error (with port 0 the system has chosen it), with a warning if other machines can reach it."""
     for socket in sockets:
         print("spec-lsp listens on {}:{}".format(*socket.getsockname()[:2]), file=sys.stderr, flush=True)
     if not _reached_only_from_here(sockets):

@@ -1,6 +1,6 @@
-"""Between the client's URIs and the names of documents: absolute paths for files, the URI itself for everything else.
+"""Converts between the client's URIs and document names: absolute paths for files, the URI itself for everything else.
 
-Clients write one file's URI in many ways (`c%3A`, `C:`, `%20`, `file://localhost/`), so URIs are never compared; names are.
+Clients write one file's URI in many ways (`c%3A`, `C:`, `%20`, `file://localhost/`), so only names are ever compared, not URIs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What makes the first keystroke as quick as the others: loaded after the client has its answer, in small steps between
+"""Makes the first keystroke as quick as the others: loads everything after the client has its first answer, in small steps between
 messages."""
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ _MESSAGES = (
     ),
 )
 MANY_RELEASES = 64
-"""More than are shipped: a number that is too high is passed over."""
+"""More than are shipped; numbers that are too high are skipped."""
 
 _SCRIPT = "# spec-lsp: gpu=h100\npython -m sglang.launch_server --model-path Qwen/Qwen3-8B --page-size 16\n"
 _TYPED = (_SCRIPT.index("--page"), len(_SCRIPT) - 1)
-"""Where something may be typed in it: a flag, a value."""
+"""A text with places at which something may be typed: a flag, a value."""
 
 
 async def warm_up(ls: Server) -> None:
@@ -55,7 +55,7 @@ async def warm_up(ls: Server) -> None:
 
 
 def _hover_steps() -> Iterator[Callable[[], object]]:
-    """The catalogs of all releases, one at a time: hover says since when a flag exists."""
+    """The catalogs of all releases, one at a time: a hover says since when a flag exists."""
 
     def load(number: int) -> object:
         from spec_lsp.catalog import store
