@@ -116,7 +116,7 @@ def cross_launch_findings(
 
 
 def tells_role(launch: Launch) -> bool:
-    """Whether a launch says that it is one of several."""
+    """Whether a launch has a flag that makes it one of several."""
     words = launch.variants[0].words
     return any(w.known_start.startswith(("--disagg", "--node-rank", "--node_rank")) for w in words)
 

@@ -20,8 +20,8 @@ Named = tuple[Kind, str]
 
 
 def files_left_out(document: Document, named: Iterable[frozenset[Named]], workspace: Workspace) -> list[Diagnostic]:
-    """What is said of sourced files, of other files that the document includes, and of `--config` files and models, where each is named.
-    `named` is what each launch names, in their order."""
+    """Diagnostics about sourced files, other included files, `--config` files and models, each where it is named. `named` is what each
+    launch names, in the order of the launches."""
     each = dict.fromkeys(chain.from_iterable(dict.fromkeys(named)))
     gone: dict[Named, str] = {n: why for n in each if (why := _left_out(n, document, workspace))}
     found: dict[tuple[str, Place], Diagnostic] = {}

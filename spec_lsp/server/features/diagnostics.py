@@ -131,11 +131,11 @@ class Reporter:
     def __init__(
         self, session: Session, withholds: Callable[[Diagnostic, str, Standing | None], bool] | None = None
     ) -> None:
-        """`withholds` says which findings in a document are not told yet."""
+        """`withholds` says which findings in a document are not shown yet."""
         self._session = session
         self._withholds = withholds or (lambda diagnostic, document, standing: False)
         self._pieces: dict[tuple[object, ...], list[str]] = {}
-        """What findings are written with but for where they stand: the pieces between their ranges."""
+        """The JSON of findings without their ranges: the pieces between the ranges."""
         self._same: dict[int, WrittenFinding] = {}
         """What was written, by the very diagnostic."""
 
@@ -209,7 +209,7 @@ class Reporter:
         return sorted(self._session.dependants(name))
 
     def _told(self, analysis: Analysis, index: int, name: str, lines: Lines) -> Finding:
-        """A finding of a document's own; one that lies in another file, told at the launch that uses the file."""
+        """A finding of the document itself; if it lies in another file, it is shown at the launch that uses the file."""
         told = analysis.diagnostics
         diagnostic = told.anchored[index]
         if diagnostic.place.document == name or not analysis.launches:
@@ -332,8 +332,8 @@ _SOMEWHERE_WRITTEN = written(_SOMEWHERE)
 
 
 def _told_span(finding: Finding) -> tuple[int, int]:
-    """The characters that are underlined: those at the flag, on one line, where its value stands on the next. What has no effect is shown
-    whole."""
+    """The characters to underline: only those on the flag's line if its value is on the next. What has no effect is underlined
+    completely."""
     diagnostic, (start, end), lines = finding.diagnostic, finding.span(finding.place), finding.lines
     if diagnostic.launch is None or diagnostic.unnecessary or lines.on_one_line(start, end):
         return start, end
