@@ -1,6 +1,6 @@
 """From the text of a file to the launches in it, each word with an exact map back to the file.
 
-`parse` is the door. It picks a reader by the language a client names, else by the file's name, else by what the text looks like.
+`parse` is the entry point. It chooses a reader by the language that a client names, else by the file's name, else by the content.
 """
 
 from __future__ import annotations
@@ -18,15 +18,16 @@ from spec_lsp.syntax.written import with_written_files
 __all__ = ["may_hold_launches", "may_launch", "parse"]
 
 MAX_LINE = 500_000
-"""Characters of a line beyond which a text is not read."""
+"""The longest line, in characters, of a text that is read."""
 MAX_STEPS = 400_000
-"""Steps (`interruption.checkpoint`) that reading a text may take: a second or two of CPU. Each reader keeps what it found by then."""
+"""How many steps (`interruption.checkpoint`) reading a text may take: one or two seconds of CPU. When they are used up, each reader returns
+what it has found."""
 
 LooksLikeConfig = Callable[[frozenset[str]], bool]
 
 
 def nothing(path: str) -> str | None:
-    """The `read` of a caller that has no other files."""
+    """The `read` of a caller without other files."""
     return None
 
 
@@ -37,11 +38,11 @@ def parse(
     language: str | None = None,
     looks_like_config: LooksLikeConfig | None = None,
 ) -> Document:
-    """All that can be read of a text. Never raises, whatever the text.
+    """Read a text completely. Never raises, whatever the text.
 
-    `name` is how the caller names the document; places carry it. `read` gives the text of another file, named by a path as the
-    document writes it (relative to the document), or None. `language` is a client's language id. `looks_like_config` says whether
-    a YAML mapping with these keys (kebab case) is a `--config` file of SGLang's.
+    `name` is the caller's name for the document, which places carry. `read` returns the text of another file, by its path as the document
+    writes it (relative to the document), or None. `language` is a client's language id. `looks_like_config` says whether a YAML mapping
+    with these keys (kebab case) is an SGLang `--config` file.
     """
     why = ""
     try:
@@ -62,13 +63,13 @@ def _read(
     nested = partial(parse, read=read, looks_like_config=looks_like_config)
     if kind == "yaml":
         from spec_lsp.syntax.yaml.reader import (
-            read_yaml,  # PyYAML and all that reads templates: other files start without
+            read_yaml,  # imports PyYAML and all that reads templates, which other files do not need
         )
 
         return read_yaml(name, text, looks_like_config, read, nested)
     if not kind or "sglang" not in text:
         return Document(name, text)
-    if kind != "notebook" and has_huge_line(text):  # pictures are long lines
+    if kind != "notebook" and has_huge_line(text):  # embedded pictures are long lines
         why = f"has a line of more than {MAX_LINE:,} characters"
         return Document(name, text, problems=(not_read_whole(name, why),))
     document = reader_of(kind)(name, text, read, *([nested] if BY_KIND[kind].nesting else []))
@@ -76,5 +77,5 @@ def _read(
 
 
 def has_huge_line(text: str) -> bool:
-    """Whether a line is longer than any person or program writes a command: data, which would take seconds to read as words."""
+    """Whether a line is longer than any person or program writes a command: then it is data, which would take seconds to read as words."""
     return len(text) > MAX_LINE and any(len(line) > MAX_LINE for line in text.split("\n"))

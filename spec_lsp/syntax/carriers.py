@@ -1,7 +1,7 @@
-"""The kinds of files that launches are written in, one row each.
+"""The kinds of files in which launches are written, one row each.
 
-A new kind of file is a reader in a module of its own and a row here. The tests of `tests/syntax/test_carriers.py` and of the editors' lists
-say what else it needs.
+A new kind of file needs a reader in a module of its own and a row here. The tests in `tests/syntax/test_carriers.py` and of the editors'
+lists say what else it needs.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from spec_lsp.records import dataclass
 from spec_lsp.syntax.launch import Document
 
 Read = Callable[[str], str | None]
-"""The text of another file, named by a path as the document writes it, or None."""
+"""Returns the text of another file, by its path as the document writes it, or None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
     """One kind of file.
 
-    `reader` is `module:function` in this package: `(name, text, read) -> Document`, and one more argument, which reads a text of any
-    kind, where it is `nesting`. It is imported with the first text of its kind: most runs see few kinds.
+    `reader` is `module:function` in this package: `(name, text, read) -> Document`; if it is `nesting`, it takes one more argument, which
+    reads a text of any kind. It is imported for the first text of its kind, as most runs see few kinds.
     """
 
     kind: str
@@ -36,11 +36,12 @@ class Carrier:
     languages: tuple[str, ...] = ()
     """Names that other clients have for it, in lower case."""
     names: str = ""
-    """A regular expression for the ends of paths, without regard to case."""
+    """A regular expression for the ends of paths, case-insensitive."""
     fences: tuple[str, ...] | None = None
-    """Other names on the fence of a code block in Markdown. None: such blocks are not read, or the Markdown reader does so itself."""
+    """Other names for it after the fence of a code block in Markdown. None: such blocks are not read, or the Markdown reader does so
+    itself."""
     in_here_documents: bool = False
-    """Whether what a script writes to such a file is read."""
+    """Whether such a file is also read if a script writes it in a here-document."""
     nesting: bool = False
 
 
@@ -123,7 +124,7 @@ CARRIERS = (
 
 BY_KIND = {carrier.kind: carrier for carrier in CARRIERS}
 INI = frozenset(("ini", "dosini", "conf", "properties"))
-"""What clients call any INI file: its sections tell whose it is."""
+"""What clients call any INI file: its sections show which program it is for."""
 LANGUAGES = {
     language.lower(): carrier.kind
     for carrier in CARRIERS
@@ -131,7 +132,7 @@ LANGUAGES = {
     if language not in INI
 }
 SETTINGS_LANGUAGE = "toml"
-"""Of files that hold no launch, but settings: what of them cannot be used is told in them."""
+"""The languages of settings files, which hold no launch; their unusable settings are reported."""
 NAMES = tuple((expression(carrier.names, re.I), carrier.kind) for carrier in CARRIERS if carrier.names)
 FENCES = {
     name: carrier.kind for carrier in CARRIERS if carrier.fences is not None for name in (carrier.kind, *carrier.fences)
@@ -140,7 +141,7 @@ FENCES = {
 
 @cache
 def reader_of(kind: str) -> Callable[..., Document]:
-    """The reader of a kind. `KeyError` for one that there is none of."""
+    """The reader of a kind. `KeyError` if there is none."""
     module, _, function = BY_KIND[kind].reader.partition(":")
     reader: Callable[..., Document] = getattr(import_module(f"{__package__}.{module}"), function)
     return reader

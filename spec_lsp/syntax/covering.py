@@ -1,9 +1,9 @@
-"""Which ways to look at where there are more than can be listed: a covering array, made row by row.
+"""Chooses which ways through a script to look at when there are too many to list: a covering array, built row by row.
 
-Twenty switches have a million ways, but few rows have each way of each switch, and each two ways of two switches, at least once: ten
-for a hundred on/off switches at best, some more as they are found here. The switches need not be known before: a row asks for the way
-at each that it meets (`Row.way`), and what it met first is wanted in its other ways next. So a switch that stands behind another, or
-is decided by one, only comes up in ways that there are.
+Twenty switches have a million ways, but a few rows suffice to contain each way of each switch, and each combination of ways of two
+switches, at least once: ten for a hundred on/off switches at best, slightly more as found here. The switches need not be known beforehand:
+a row asks for the way at each switch that it meets (`Row.way`), and the other ways of new switches are wanted in the next rows. So a switch
+behind another one, or decided by one, only occurs in combinations that exist.
 """
 
 from __future__ import annotations
@@ -17,30 +17,30 @@ Switch = TypeVar("Switch")
 T = TypeVar("T")
 
 Ways = Literal["all", "pairs", "some"]
-"""All ways; enough that any two ways of two switches come together; each way of each switch, as far as there was room."""
+"""All ways; enough of them that any two ways of two switches occur together; or each way of each switch, as far as there was room."""
 
 _ORDER: tuple[Ways, ...] = ("all", "pairs", "some")
 
 
 def fewest(found: Iterable[Ways]) -> Ways:
-    """What can be said of things together that have each been looked at in some ways."""
+    """The weakest of several coverages."""
     return max(found, key=_ORDER.index, default="all")
 
 
 RUNS_OF_A_ROW = 3
-"""How often a row may be tried for each row that is wanted: some ways turn out not to exist."""
+"""How many attempts a row may cost: some ways turn out not to exist."""
 
 
 MAX_TRIES = 12
-"""How often a row is tried another way when the one that it took turns out not to exist."""
+"""How often a row is tried with another way when the one that it took turns out not to exist."""
 
 
 class Refused(Exception):  # noqa: N818 - control flow
-    """A row that cannot be: the way it has taken does not exist."""
+    """The row is impossible: a way that it has taken does not exist."""
 
 
 class Again(Exception):  # noqa: N818 - control flow
-    """A row must be gone through once more, with these ways known from the start."""
+    """The row must be run once more, with these ways known from the start."""
 
     def __init__(self, ways: Mapping[Any, int]) -> None:
         self.ways = ways
@@ -48,7 +48,7 @@ class Again(Exception):  # noqa: N818 - control flow
 
 MIN_MET = 4
 MAX_NEEDS = 6
-"""Ways that a switch stands behind, as far as they are looked at when one of them may be taken."""
+"""The most ways leading to a switch that are considered when one of them may be taken."""
 
 
 def bits(mask: int) -> Iterator[int]:
@@ -60,7 +60,7 @@ def bits(mask: int) -> Iterator[int]:
 
 @dataclass(slots=True, eq=False)
 class Row(Generic[Switch]):
-    """One way through all switches, chosen as they are met. `taken` are those that were asked about."""
+    """One way through all switches, chosen as they are met. `taken` are the ways chosen so far."""
 
     cover: Cover[Switch]
     wanted: Mapping[Switch, int]
@@ -68,8 +68,7 @@ class Row(Generic[Switch]):
     mask: int = 0
 
     def way(self, switch: Switch, ways: Sequence[int], of: int = 0) -> int:
-        """The way to take at a switch, one of `ways` (`of` so many): the one that comes together with most that it has not been
-        together with."""
+        """The way to take at a switch, one of `ways` (out of `of`): the one that adds most combinations that no row has yet."""
         known = self.taken.get(switch)
         if known is None:
             known = self.wanted.get(switch, -1)
@@ -79,7 +78,7 @@ class Row(Generic[Switch]):
         return known
 
     def take(self, switch: Switch, way: int, ways: int = 0) -> None:
-        """Notes that a switch was asked about, and the way there; `ways` of its ways are wanted, if there are."""
+        """Record that a switch was met, and the way taken; if `ways` are given, those of its ways are wanted."""
         if switch not in self.taken:
             self.taken[switch] = way
             if switch not in self.cover.own:
@@ -90,24 +89,24 @@ class Row(Generic[Switch]):
 
 @dataclass(slots=True, eq=False)
 class Cover(Generic[Switch]):
-    """What the rows so far have looked at. `steps` counts the choices between ways."""
+    """What the rows so far have covered. `steps` counts the choices of ways."""
 
     numbers: dict[tuple[Switch, int], int] = field(default_factory=dict)
     ways: list[tuple[Switch, int]] = field(default_factory=list)
     """Each way of a switch, by its number."""
     seen: list[int] = field(default_factory=list)
-    """The ways that each has been together with, as bits."""
+    """The ways that each way has occurred with, as bits."""
     own: dict[Switch, int] = field(default_factory=dict)
     """The ways of a switch, as bits."""
     uses: list[int] = field(default_factory=list)
     needs: dict[Switch, int] = field(default_factory=dict)
-    """The ways that were taken whenever a switch was met, as bits: those that lead to it, and by chance others."""
+    """The ways that were taken each time a switch was met, as bits: those that lead to it, and some by chance."""
     met: dict[Switch, int] = field(default_factory=dict)
     """In how many rows a switch was met."""
     behind: dict[int, set[Switch]] = field(default_factory=dict)
-    """The switches that are met only behind a way, by its number."""
+    """The switches that are met only behind a way, by the way's number."""
     tried: set[tuple[int, int]] = field(default_factory=set)
-    """Ways that were wanted together, or alone, and did not come up."""
+    """Ways that were wanted together, or alone, and did not occur."""
     rows: list[int] = field(default_factory=list)
     """The ways of each row, as bits."""
     steps: int = 0
@@ -137,7 +136,7 @@ class Cover(Generic[Switch]):
         return best
 
     def done(self, row: Row[Switch]) -> bool:
-        """Notes a row that was found to exist, and whether there is anything new in it."""
+        """Record a row that turned out to exist; returns whether it added anything."""
         new = not self.ways
         self.rows.append(row.mask)
         for number in bits(row.mask):
@@ -149,7 +148,7 @@ class Cover(Generic[Switch]):
         return new
 
     def lead_to(self, switch: Switch, mask: int) -> None:
-        """Notes in what company a switch was met."""
+        """Record which ways had been taken when a switch was met."""
         known = self.needs.get(switch)
         needs = mask & ~self.own[switch] if known is None else known & mask
         self.needs[switch] = needs
@@ -161,11 +160,11 @@ class Cover(Generic[Switch]):
                 self.behind.setdefault(number, set()).add(switch)
 
     def is_sure(self, switch: Switch) -> bool:
-        """Whether the ways that lead to a switch are told apart from those that it came with by chance."""
+        """Whether the ways that lead to a switch are distinguished from those that occurred with it by chance."""
         return self.met.get(switch, 0) >= MIN_MET and self.needs[switch].bit_count() <= MAX_NEEDS
 
     def wanted(self) -> tuple[int, int] | None:
-        """Ways that no row has together, by their numbers (twice the same: a way that no row has); None where there are none left."""
+        """Two ways that no row has together, by their numbers (the same twice: a way that no row has); None if none are left."""
         for number, uses in enumerate(self.uses):
             if not uses and (number, number) not in self.tried:
                 return number, number
@@ -183,7 +182,7 @@ class Cover(Generic[Switch]):
         return None
 
     def apart(self, number: int, other: int) -> bool:
-        """Whether one of two ways is only come to by another way of the other's switch: it always was, and did not come up without."""
+        """Whether one of two ways is only reached by another way of the other's switch: it always was, and did not occur without."""
         for one, two in ((number, other), (other, number)):
             switch = self.ways[one][0]
             if self.is_sure(switch) and self.needs[switch] & self.own[self.ways[two][0]] & ~(1 << two):
@@ -191,20 +190,20 @@ class Cover(Generic[Switch]):
         return False
 
     def together(self, number: int, other: int) -> list[dict[Switch, int]]:
-        """What to ask for so that two ways come together: with the ways that led to them before, or just as they are."""
+        """What to ask for so that two ways occur together: with the ways that led to them before, or just these two."""
         found = dict((self.ways[number], self.ways[other]))
         needs = [self.needs.get(switch, 0) for switch in found]
         led = {**dict(self.ways[each] for need in needs for each in bits(need)), **found}
         return [led, found] if all(map(self.is_sure, found)) else [found, led]
 
     def complete(self) -> bool:
-        """Whether each two ways that can come together have done so, as far as was tried."""
+        """Whether every two ways that can occur together have done so, as far as was tried."""
         return self.wanted() is None
 
 
 def led(row: Row[Switch], go: Callable[[dict[Switch, int]], T], size: Callable[[Switch], int]) -> T:
-    """What `go` comes to on the way of a row, given the ways that are fixed. Where that way does not exist (Refused), the last choice
-    goes another way, of `size` many."""
+    """The result of `go` for a row, given the ways that are fixed. If that combination does not exist (Refused), the last choice takes
+    another way, of `size` ways."""
     fixed = dict(row.wanted)
     for _ in range(MAX_TRIES):
         row.taken, row.mask = {}, 0
@@ -226,9 +225,9 @@ def led(row: Row[Switch], go: Callable[[dict[Switch, int]], T], size: Callable[[
 def rows(
     run: Callable[[Row[Switch]], T], most: int, cover: Cover[Switch] | None = None
 ) -> tuple[list[tuple[dict[Switch, int], T]], bool]:
-    """What `run` comes to in rows that cover the ways of all switches it asks about, and whether each two ways have come together.
+    """The results of `run` in rows that cover the ways of all switches it asks about, and whether every two ways have occurred together.
 
-    `run` takes the ways that the row says, and raises Refused where these do not exist. At most `most` rows.
+    `run` takes the ways that the row chooses, and raises Refused if these do not exist. At most `most` rows.
     """
     cover = Cover() if cover is None else cover
     found: list[tuple[dict[Switch, int], T]] = []

@@ -12,7 +12,7 @@ DIRECTIVE = expression(r"#[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
 
 
 def directives_in(document: str, text: str, start: int, end: int) -> list[Directive]:
-    """The directives in [start, end) of a text, a stretch that holds nothing but comments and blanks."""
+    """The directives in [start, end) of a text, a range that contains only comments and blanks."""
     found = []
     for m in DIRECTIVE.finditer(text, start, end):
         own_line = begins_line(text, m.start(), " \t#")
@@ -21,13 +21,13 @@ def directives_in(document: str, text: str, start: int, end: int) -> list[Direct
 
 
 def begins_line(text: str, at: int, blanks: str = " \t") -> bool:
-    """Whether nothing stands before an offset on its line but blanks and, where the text begins, a byte order mark."""
+    """Whether an offset is preceded on its line only by blanks and, at the beginning of the text, a byte order mark."""
     line = text[text.rfind("\n", 0, at) + 1 : at]
     return not line.removeprefix(MARK).strip(blanks)
 
 
 def directives_of(document: str, text: str) -> tuple[Directive, ...]:
-    """The directives of a text in which `#` starts a comment at the start of a line or behind a blank."""
+    """The directives of a text in which `#` starts a comment at the start of a line or after a blank."""
     if "spec-lsp" not in text:
         return ()
     found: list[Directive] = []

@@ -1,7 +1,7 @@
-"""Dockerfiles: what their stages run, with what `ENV`, `ARG`, `FROM` and the files they write tell.
+"""Dockerfiles: the commands that their stages run, with the variables, images and files of `ENV`, `ARG`, `FROM` and `COPY`.
 
 Follows the Dockerfile reference: line continuation and comments in it, the parser directive `escape`, here-documents, the exec and shell
-forms, `ENTRYPOINT` before `CMD`, and that a stage starts from what another one left.
+forms, `ENTRYPOINT` before `CMD`, and stages that start from another one.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ MAX_DEPTH = 8
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """`name` in capitals; `body` is what follows it, lines joined; `documents` are the bodies of its here-documents, each with whether
+    """`name` in capitals; `body` is the rest, with its lines joined; `documents` are the bodies of its here-documents, each with whether
     Docker expands variables in it."""
 
     name: str
@@ -45,7 +45,7 @@ class Instruction:
 
 @dataclass(slots=True)
 class Stage:
-    """What a stage has said so far."""
+    """The state of a stage so far."""
 
     env: dict[str, Word] = field(default_factory=dict)
     args: dict[str, Word] = field(default_factory=dict)
@@ -54,12 +54,12 @@ class Stage:
     entrypoint: Instruction | None = None
     command: Instruction | None = None
     own: bool = False
-    """Whether this stage itself says what runs."""
+    """Whether this stage itself has a command to run."""
     own_command: bool = False
 
 
 def read_dockerfile(name: str, text: str, read: Read) -> Document:
-    """All launches of a Dockerfile: what its stages build with, and what each of them runs."""
+    """All launches of a Dockerfile: those that build its stages, and those that the stages run."""
     reader = _DockerfileReader(name, read)
     for instruction in instructions(name, text):
         reader.take(instruction)
@@ -98,7 +98,8 @@ def instructions(name: str, text: str) -> Iterator[Instruction]:
 
 
 def _logical_line(name: str, text: str, at: int, goes_on: re.Pattern[str]) -> tuple[list[Fragment], int, int]:
-    """The pieces of the instruction at an offset without what joins them, where the next one starts, and where this one does."""
+    """The pieces of the instruction at an offset without the continuations between them, where the next one starts, and where this one
+    does."""
     pieces: list[Fragment] = []
     start = at
     while at < len(text):
@@ -123,7 +124,7 @@ def _logical_line(name: str, text: str, at: int, goes_on: re.Pattern[str]) -> tu
 
 
 def _here_document(name: str, text: str, at: int, delimiter: str, strip: bool) -> tuple[Word, int]:
-    """The body that starts at an offset, and where the line behind its delimiter starts."""
+    """The body that starts at an offset, and where the line after its delimiter starts."""
     pieces: list[Fragment] = []
     start = at
     while at < len(text):
@@ -158,7 +159,7 @@ class _DockerfileReader:
             handler(self, instruction)
 
     def finish(self) -> None:
-        """What the stage that ends here runs; a stage that only takes another one over says nothing new."""
+        """The launches of the stage that ends here; a stage that only continues another one adds none."""
         if self.stage is not None and self.stage.own:
             self.note(self.run(self.stage))
 
@@ -171,7 +172,7 @@ class _DockerfileReader:
         env = {**stage.args, **stage.env} if building else stage.env
         return Around(env, stage.clues, tuple(stage.files.values()), self.read)
 
-    # What each instruction does.
+    # The instructions.
 
     def start_stage(self, instruction: Instruction) -> None:
         self.finish()
@@ -230,7 +231,7 @@ class _DockerfileReader:
                 self.stage.env[m.group()] = expanded(source, m.end() + 1, end, known, BASE_IMAGE)
 
     def build(self, instruction: Instruction) -> None:
-        """`RUN`: what it starts, the files it writes and the releases it pins."""
+        """`RUN`: the launches in it, the files that it writes and the releases that it installs."""
         if self.stage is None:
             return
         source = _without_options(instruction.body)
@@ -243,7 +244,7 @@ class _DockerfileReader:
         else:
             found = read_script(self.name, _with_documents(source, instruction), around)
         self.note(found)
-        if found.clues:  # what is installed later replaces what the image brought
+        if found.clues:  # what is installed later replaces the image's release
             kept = (c for c in self.stage.clues if c.kind != "image")
             self.stage.clues = tuple(dict.fromkeys((*kept, *found.clues)))
         self.stage.files.update((f.name, f) for f in found.files)
@@ -279,10 +280,10 @@ class _DockerfileReader:
             body = Word(source.fragments(head.end(), len(source.text)), instruction.body.place)
             self.take(replace(instruction, name=head.group(1).upper(), body=body))
 
-    # What runs.
+    # The command of a stage.
 
     def run(self, stage: Stage) -> CommandResult:
-        """`ENTRYPOINT` with `CMD` behind it, as the container starts them."""
+        """`ENTRYPOINT` followed by `CMD`, as the container runs them."""
         around = self.around(stage)
         entry, command = stage.entrypoint, stage.command
         if entry is None:
@@ -308,7 +309,7 @@ class _DockerfileReader:
         return self.arguments(words, around)
 
     def arguments(self, words: Sequence[Word], around: Around) -> CommandResult:
-        """An argument list; one that starts a script which the Dockerfile writes is that script with these arguments."""
+        """An argument list; if it starts a script that the Dockerfile writes, that script is run with these arguments."""
         written = {f.name: f for f in around.files}
         for i, word in enumerate(words[:2]):
             file = written.get(word.text or "")
@@ -337,7 +338,7 @@ def literal_at(text: str, place: Place) -> Word:
 
 
 def _without_options(body: Word) -> WordSource:
-    """The body behind `--platform=…`, `--mount=…`."""
+    """The body after `--platform=…`, `--mount=…`."""
     source = embedded(body)
     at = 0
     while m := OPTION.match(source.text, at):
@@ -346,7 +347,7 @@ def _without_options(body: Word) -> WordSource:
 
 
 def _with_documents(source: WordSource, instruction: Instruction) -> Word:
-    """The command line with its here-documents below, as the shell gets them."""
+    """The command line followed by its here-documents, as the shell gets them."""
     fragments = list(source.fragments(0, len(source.text)))
     end = Place(instruction.body.place.document, instruction.body.place.end, instruction.body.place.end)
     for m, (content, _) in zip(HEREDOC.finditer(source.text), instruction.documents, strict=False):
@@ -365,7 +366,7 @@ ITEM = expression(
 
 
 def list_for_a_shell(instruction: Instruction) -> tuple[Problem, ...]:
-    """What is wrong with a list of arguments that starts SGLang and is no JSON; nothing if it is meant for a shell."""
+    """What is wrong with a list of arguments that starts SGLang but is not JSON; None if it is meant for a shell."""
     source = embedded(instruction.body)
     text = source.text
     start = text.find("[")
@@ -382,7 +383,7 @@ def list_for_a_shell(instruction: Instruction) -> tuple[Problem, ...]:
 
 
 def _faults(source: WordSource, at: int) -> list[tuple[str, Place, Edit]]:
-    """What keeps the items from `at` on from being a JSON list, each with its repair; empty if that is more than a slip."""
+    """What keeps the items from `at` on from being a JSON list, each with its correction; empty if it is more than a typing mistake."""
     text = source.text
     found: list[tuple[str, Place, Edit]] = []
     last = at
@@ -415,7 +416,7 @@ def _faults(source: WordSource, at: int) -> list[tuple[str, Place, Edit]]:
 
 
 def words_in(text: str) -> Iterator[tuple[int, int]]:
-    """The words of `ENV` and `ARG`: quotes and backslashes keep blanks in a word."""
+    """The words of `ENV` and `ARG`; quotes and backslashes keep blanks in a word."""
     for m in re.finditer(r"(?:\\.|\"(?:\\.|[^\"\\])*\"?|'[^']*'?|[^\s\\\"']|\\\Z)+", text, re.S):
         yield m.span()
 
@@ -435,7 +436,7 @@ def expanded(
     quotes: bool = True,
     depth: int = 0,
 ) -> Word:
-    """The characters [start, end) as Docker expands them: variables, and unless it is a here-document also quotes.
+    """The characters [start, end) as Docker expands them: variables, and outside of here-documents also quotes.
 
     A variable that the file does not set may be set elsewhere; `reason` says where.
     """

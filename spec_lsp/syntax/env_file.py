@@ -1,4 +1,4 @@
-"""Files of `NAME=value` lines, which Compose, systemd, editors and process managers put in a command's environment."""
+"""Files of `NAME=value` lines, whose variables Compose, systemd, editors and process managers give to a command."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LINE = expression(r"^[ \t]*(?:export[ \t]+)?([A-Za-z_]\w*)=([^\r\n]*)", re.M)
 def file_variables(path: str, text: str, comments: bool = True, escaped: str = "") -> Iterator[tuple[str, Word]]:
     """The variables that the file at `path` sets, without the quotes around their values.
 
-    `comments`: whether ` #` ends a value. `escaped` is why a value with a backslash is unknown, where one stands for something else.
+    `comments`: whether ` #` ends a value. `escaped` is the reason why a value with a backslash is unknown, for formats in which it is an
+    escape.
     """
     for m in LINE.finditer(text):
         start = m.start(2)

@@ -1,7 +1,7 @@
-"""Jenkinsfiles: what the `sh` steps of a pipeline run, with the environment, image and agent around them.
+"""Jenkinsfiles: the commands of a pipeline's `sh` steps, with the environment, image and agent around them.
 
-Groovy is read as far as that takes: its four kinds of strings and their escapes, `environment { … }` and `withEnv([…])`, `agent`, `node`,
-`docker.image(…).inside(…)`. What an expression comes to is known where it is a variable that is set once, to a string.
+Only the needed part of Groovy is read: its four kinds of strings and their escapes, `environment { … }` and `withEnv([…])`, `agent`,
+`node`, `docker.image(…).inside(…)`. The value of an expression is known if it is a variable that is set once, to a string.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Token:
 
 @dataclass(slots=True)
 class Block:
-    """What is between braces; `name` is what stands before them (`environment`, `agent`, `stage`)."""
+    """A block in braces; `name` is what precedes it (`environment`, `agent`, `stage`)."""
 
     name: str = ""
     env: dict[str, Word] = field(default_factory=dict)
@@ -86,7 +86,7 @@ class _PipelineReader:
     def run(self) -> None:
         at = 0
         waiting = Block()
-        """What the block that opens next is given."""
+        """What the next block to open is given."""
         while at < len(self.tokens):
             token = self.tokens[at]
             at += 1
@@ -101,7 +101,7 @@ class _PipelineReader:
                 at = self.word(token, at, waiting)
 
     def close(self) -> None:
-        """What `environment { … }` and `agent { … }` say holds for the block around them."""
+        """Apply what `environment { … }` and `agent { … }` say to the block around them."""
         block = self.blocks.pop()
         if block.name == "environment":
             self.blocks[-1].env.update(block.env)
@@ -109,7 +109,7 @@ class _PipelineReader:
             self.blocks[-1].clues = tuple(dict.fromkeys((*block.clues, *self.blocks[-1].clues)))
 
     def word(self, token: Token, at: int, waiting: Block) -> int:
-        """What a name begins: a step, a block, an assignment; returns where to go on."""
+        """Read what begins with a name: a step, a block, an assignment; returns where to continue."""
         block = self.blocks[-1]
         if self.is_mark(at, "."):
             return self.image_of(at, waiting) if token.text == "docker" else at
@@ -168,7 +168,7 @@ class _PipelineReader:
             if self.tokens[at].text == "script":
                 at += 2
                 break
-            at += 3  # another parameter, whose value is one token
+            at += 3  # another parameter, with a value of one token
             at = self.lines(self.skip(at, ","))
         token = self.tokens[at] if self.kind(at) == "name" else None
         at, script = self.string(at)
@@ -214,7 +214,7 @@ class _PipelineReader:
         return at, found
 
     def string(self, at: int) -> tuple[int, Word | None]:
-        """The string that begins at a token, `+` between its parts; None where none does."""
+        """The string that begins at a token, with `+` between its parts; None if there is none."""
         fragments: list[Fragment] = []
         start = at
         while True:
@@ -237,7 +237,7 @@ class _PipelineReader:
         return at, Word(tuple(fragments), Place(self.name, first.start, last.end))
 
     def characters(self, token: Token) -> Iterator[Fragment]:
-        """What is between the quotes of a string: escapes made out, in double quotes also `$name` and `${…}`."""
+        """The text between the quotes of a string, with escapes and in double quotes also `$name` and `${…}` replaced."""
         quotes = 3 if token.kind in ("raw", "text") else 1
         closed = len(token.text) >= 2 * quotes and token.text.endswith(token.text[:quotes])
         start, end = token.start + quotes, token.end - (quotes if closed else 0)
@@ -267,7 +267,7 @@ class _PipelineReader:
             yield Fragment(self.text[at:end], Place(self.name, at, end))
 
     def value(self, code: str, place: Place) -> tuple[Fragment, ...]:
-        """What an expression comes to."""
+        """The value of an expression."""
         env: Mapping[str, Word] = self.blocks[-1].env
         found = self.values.get(code) or env.get(code.removeprefix("env."))
         if found is None:

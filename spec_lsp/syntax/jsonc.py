@@ -1,7 +1,8 @@
-"""JSON, with the comments and last commas that VS Code allows: manifests, `package.json`, `launch.json`, `tasks.json`, `devcontainer.json`.
+"""JSON, with the comments and trailing commas that VS Code allows: manifests, `package.json`, `launch.json`, `tasks.json`,
+`devcontainer.json`.
 
-JSON is YAML once comments are blanked, so nodes, words and places are the YAML reader's. A file that says what runs is told by its keys:
-a record of what once ran (the results of a benchmark) starts nothing.
+JSON without comments is YAML, so nodes, words and places are the YAML reader's. A file that runs something is recognized by its keys; a
+record of past runs (the results of a benchmark) starts nothing.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ TOKEN = expression(
     re.S,
 )
 MANIFESTS = ("apiVersion", "services", "containerDefinitions", "containerProperties")
-"""Keys at the top of Kubernetes' resources, of Compose files, and of the jobs of Amazon's ECS and Batch."""
+"""Top-level keys of Kubernetes resources, of Compose files, and of the jobs of Amazon's ECS and Batch."""
 GLANCE = expression(rf'"(?:{"|".join(MANIFESTS)}|scripts|configurations|tasks|\w+Command)"\s*:')
-"""What every file that says what runs has."""
+"""A file that runs something contains one of these."""
 SURROGATE = expression(r"\\u[dD][89abcdefABCDEF][0-9a-fA-F]{2}")
 LIFECYCLE = (
     "initializeCommand", "onCreateCommand", "updateContentCommand", "postCreateCommand", "postStartCommand", "postAttachCommand",
@@ -45,7 +46,7 @@ DIRECTIVE = expression(r"//[ \t]*spec-lsp:[ \t]*([^\r\n]*)")
 
 
 def read_json(name: str, text: str, read: Read) -> Document:
-    """All launches of a JSON file that says what runs; none in any other."""
+    """All launches of a JSON file that runs something; none in any other."""
     if not GLANCE.search(text):
         return Document(name, text)
     masked = as_yaml(text)
@@ -66,8 +67,8 @@ def read_json(name: str, text: str, read: Read) -> Document:
 
 
 def as_yaml(text: str) -> str:
-    """The text with comments, tabs and last commas blanked, and halves of surrogate pairs, which YAML refuses, replaced; each other
-    character keeps its place."""
+    """The text with comments, tabs and trailing commas blanked, and unpaired surrogates, which YAML refuses, replaced; each other character
+    keeps its place."""
     return TOKEN.sub(_accepted, text)
 
 
@@ -79,7 +80,7 @@ def _accepted(m: re.Match[str]) -> str:
 
 @dataclass(slots=True, eq=False)
 class _Part(Part):
-    """A JSON file's nodes, and its text as it is written, in which its strings are JSON's."""
+    """A JSON file's nodes, and its text as written, in which strings follow JSON's rules."""
 
     written: str = ""
 
@@ -108,7 +109,7 @@ def _directives(name: str, text: str) -> tuple[Directive, ...]:
 
 
 class _JsonReader:
-    """Reads what editors and package managers run."""
+    """Reads the commands that editors and package managers run."""
 
     def __init__(self, part: Part, read: Read) -> None:
         self.part = part
@@ -119,11 +120,11 @@ class _JsonReader:
 
     def root(self, node: Node) -> None:
         self.configurations(node)
-        self.configurations(self.part.get(node, "launch"))  # a workspace's
+        self.configurations(self.part.get(node, "launch"))  # of a workspace
         for tasks in (node, self.part.get(node, "tasks")):
             for task in items(self.part.get(tasks, "tasks")):
                 self.task(task, self.part.get(tasks, "options", "env"))
-        for key in ("scripts", "tasks"):  # of npm, Composer; of Deno
+        for key in ("scripts", "tasks"):  # npm and Composer; Deno
             for _, value in self.part.entries(self.part.get(node, key)).values():
                 if is_scalar(value):
                     self.script(self.part.word(value))
@@ -197,18 +198,18 @@ class _JsonReader:
         return self.word(node, variable) if is_scalar(node) else None
 
     def on_linux(self, node: Node) -> Mapping[str, Node]:
-        """The settings of a launch or task, where SGLang runs."""
+        """The settings of a launch or task for Linux, where SGLang runs."""
         own = {key: value for key, (_, value) in self.part.entries(node).items()}
         return {**own, **{key: value for key, (_, value) in self.part.entries(own.get("linux")).items()}}
 
     def listed(self, node: Node, variable: re.Pattern[str]) -> list[Word]:
-        """The arguments of a program: a list, or a text that a shell takes apart."""
+        """The arguments of a program: a list, or a text that a shell splits."""
         if is_scalar(node):
             return split(self.word(node, variable))
         return [self.word(item, variable) for item in items(node) if is_scalar(item)]
 
     def word(self, node: Node, variable: re.Pattern[str]) -> Word:
-        """A text with what VS Code or a shell puts in unknown."""
+        """A text in which the variables of VS Code or a shell are unknown."""
         word = self.part.word(node)
         return substituted(
             word, variable, lambda m: (Fragment(None, place_in(word, m.start(), m.end()), False, FROM_CODE),)

@@ -1,4 +1,5 @@
-"""Justfiles: the recipes, each line in a shell of its own or all of them in the one its first line names, with `{{…}}` made out.
+"""Justfiles: the recipes, each line in a shell of its own or all of them in the interpreter of a first line with `#!`, with `{{…}}`
+replaced.
 
 Follows the manual of just: assignments, parameters with defaults, `export`, string literals and their concatenation. Parameters without a
 default, functions and conditions are unknown.
@@ -74,7 +75,7 @@ class _JustfileReader:
         self.text = text
         self.assigned: dict[str, tuple[int, int]] = {}
         self.worked_out: dict[str, Word] = {}
-        """What assigned names hold."""
+        """The values of assigned names."""
         self.written: dict[str, str] = {}
         self.exported: set[str] = set()
         self.exports_all = re.search(r"^set[ \t]+export\b(?![ \t]*:=[ \t]*false)", text, re.M) is not None
@@ -122,7 +123,7 @@ class _JustfileReader:
     # Values.
 
     def values(self, recipe: Recipe) -> dict[str, Word]:
-        """What the parameters of a recipe hold: their defaults, else nobody knows."""
+        """The values of a recipe's parameters: their defaults, else unknown."""
         if not recipe.values:
             for m in recipe.parameters:
                 place = Place(self.name, *m.span("name"))
@@ -144,7 +145,7 @@ class _JustfileReader:
         return [m for m in recipe.parameters if m.group("export") or self.exports_all]
 
     def defaults(self, recipe: Recipe) -> tuple[Fragment, ...]:
-        """`$kind="small"` is to the recipe's shell what `kind=${kind:-small}` is: a value that may be another one."""
+        """`$kind="small"` has the same meaning for the recipe's shell as `kind=${kind:-small}`: a default that may be replaced."""
         fragments: list[Fragment] = []
         values = self.values(recipe)
         for m in self.exported_parameters(recipe):
@@ -162,13 +163,13 @@ class _JustfileReader:
         span = self.assigned.get(name)
         if span is None or depth > MAX_DEPTH:
             return unknown(Place(self.name, 0, 0), COMPUTED)
-        if name not in self.worked_out:  # once, however often it is named
+        if name not in self.worked_out:  # once, however often the name occurs
             self.worked_out[name] = unknown(Place(self.name, *span), COMPUTED)
             self.worked_out[name] = self.expression(*span, {}, depth + 1)
         return self.worked_out[name]
 
     def expression(self, start: int, end: int, own: Mapping[str, Word], depth: int = 0) -> Word:
-        """Strings and variables with `+` or `/` between them; anything else is unknown."""
+        """The value of strings and variables with `+` or `/` between them; anything else is unknown."""
         place = Place(self.name, start, end)
         gap = unknown(place, COMPUTED)
         fragments: list[Fragment] = []
@@ -219,7 +220,7 @@ class _JustfileReader:
     # Recipes.
 
     def scripts(self, recipe: Recipe) -> Iterator[Word]:
-        """What the shells of a recipe read; a recipe whose first line names another program than a shell is left alone."""
+        """The scripts that a recipe's shells read; a recipe whose first line names a program other than a shell is skipped."""
         lines = list(self.lines(recipe))
         first = next((line.text or "" for line in lines if (line.text or "").strip()), "")
         if first.startswith("#!"):
@@ -245,7 +246,7 @@ class _JustfileReader:
         return whole._replace(fragments=(*self.defaults(recipe), *whole.fragments))
 
     def lines(self, recipe: Recipe) -> Iterator[Word]:
-        """The lines of a recipe without the indentation of its first."""
+        """The lines of a recipe without the indentation of the first."""
         indent: int | None = None
         at = recipe.start
         while at < recipe.end:
@@ -261,7 +262,7 @@ class _JustfileReader:
             at = after
 
     def interpolated(self, script: Word, recipe: Recipe) -> Word:
-        """The text with `{{…}}` made out."""
+        """The text with `{{…}}` replaced."""
         source = embedded(script)
         text = source.whole
         if "{{" not in text:
@@ -287,7 +288,7 @@ class _JustfileReader:
 
 
 def _is_simple(word: Word) -> bool:
-    """Whether a shell reads the text as itself."""
+    """Whether a shell reads the text literally."""
     return word.text is not None and re.fullmatch(r"[\w./:=@%+,-]*", word.text) is not None
 
 

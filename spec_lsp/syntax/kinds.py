@@ -1,4 +1,4 @@
-"""Which reader a text is for: by the language that a client names, else by the file's name, else by what the text looks like."""
+"""Chooses the reader of a text: by the language that a client names, else by the file's name, else by the content."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ OTHERS = frozenset((
     "rust", "go", "c", "cpp", "java", "javascript", "typescript", "javascriptreact", "typescriptreact", "lua", "perl", "ruby", "html",
     "css", "fish", "powershell", "bat", "toml", "log", "diff", "sql", "csharp", "swift", "kotlin", "nix", "xml", "latex", "tex",
 ))  # fmt: skip
-"""Languages that no reader here is for, whatever the file's name."""
+"""Languages that we have no reader for, whatever the file's name."""
 SHEBANG = expression(
     r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?(bash|sh|zsh|dash|ksh|python[\d.]*|just|make|fish|perl|node)\b"
 )
 SHELLS = frozenset(("bash", "sh", "zsh", "dash", "ksh"))
 TEMPLATE_NAMES = expression(r"\.(?:j2|jinja2?|tpl|tmpl|gotmpl)$", re.I)
 SUPERVISED = expression(r"^[ \t]*\[(?:program|fcgi-program|eventlistener):[^\]\n]+\]", re.M)
-"""A section of supervisord's, in whatever file: it includes files of any name."""
+"""A section of supervisord's, which may be in a file of any name."""
 STARTS_LIKE_SHELL = expression(
     r"^[^#\n]*(?:-m[ \t]+(?:sglang|dynamo\.sglang|sglang_router)[.\w]*|\bsglang[ \t]+serve\b)", re.M
 )
 
 
 def kind_of(name: str, text: str, language: str | None) -> Kind:
-    """Which reader a text is for, "" for none. A language that nobody here knows tells nothing: the name does."""
-    lowered = (language or "").lower().removesuffix("-ts")  # Emacs' modes on tree-sitter
+    """The kind of reader for a text, "" for none. For an unknown language the file's name decides."""
+    lowered = (language or "").lower().removesuffix("-ts")  # Emacs' modes based on tree-sitter
     found = LANGUAGES.get(lowered)
     if found == "shell":
         return "shell" if _interpreter(text) in ("", "shell") else ""
@@ -66,12 +66,12 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
 
 
 def _by_name(name: str) -> Kind | None:
-    end = max(name.rfind("/", 0, name.rfind("/")), 0)  # a name and its folder tell
+    end = max(name.rfind("/", 0, name.rfind("/")), 0)  # the name and folder decide
     return next((kind for pattern, kind in NAMES if pattern.search(name, end)), None)
 
 
 def _interpreter(text: str) -> Kind:
-    """What a shebang names: a reader, "other", or "" without one."""
+    """What a shebang names: a kind of reader, "other", or "" if there is no shebang."""
     shebang = SHEBANG.match(text)
     if shebang is None:
         return ""
@@ -82,21 +82,21 @@ def _interpreter(text: str) -> Kind:
 
 
 def may_hold_launches(name: str) -> bool:
-    """Whether a file of this name is one that some reader reads, as far as the name tells: one without a telling name may be."""
+    """Whether a file of this name may be for one of our readers; one without a telling name may be."""
     return _by_name(name) is not None or not OTHER_NAMES.search(name)
 
 
 SIGNS = (b"sglang", b"sgl-dev", b"srt-slurm")
-"""In lower case. Looked for one by one: that is a hundred times faster than an expression without regard to case."""
+"""In lower case. They are searched one by one, which is a hundred times faster than a case-insensitive expression."""
 CONFIG_SIGNS = expression(
     rb"\n[\"']?(?:attention-backend|chunked-prefill|context-length|cuda-graph|disable-|disaggregation-|enable-|max-running-requests"
     rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)"
 )  # fmt: skip
-"""Keys at the top of a `--config` file of SGLang's, which need not name it. The line feed before a key is found fast."""
+"""Top-level keys of an SGLang `--config` file, which need not mention SGLang. The line feed before each key makes the search fast."""
 
 
 def may_launch(name: str, data: bytes) -> bool:
-    """Whether a file with this content may launch SGLang, as a glance at its bytes tells; no file that does is missed, but in UTF-16."""
+    """Whether a file with this content may launch SGLang, by a quick look at its bytes; no file that does is missed, except in UTF-16."""
     kind = _by_name(name)
     if kind is None and OTHER_NAMES.search(name):
         return False

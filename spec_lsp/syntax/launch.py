@@ -1,4 +1,4 @@
-"""What a document says will be run: launches, in each of the ways the document can run them."""
+"""What a document will run: launches, in each of the ways in which the document can run them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ NOTHING: Mapping[str, Word] = MappingProxyType({})
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A point where a script goes one way of several: the arm of an `if` or `case`, the value of a loop variable."""
+    """A point where a script goes one of several ways: the arm of an `if` or `case`, the value of a loop variable."""
 
     place: Place
     taken: str
-    """What is taken, in words that continue "when ": `$1 is big`, `the test at line 12 fails`."""
+    """The way taken, in words that continue "when ": `$1 is big`, `the test at line 12 fails`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +49,9 @@ ClueKind = Literal["image", "pin", "gpu", "runner", "gpu-count", "platform", "no
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A text that tells which release or hardware a launch will meet: `lmsysorg/sglang:v0.5.9-cu130`, `sglang==0.5.9`, `gpu:h100:8`.
+    """A text that shows on which release or hardware a launch will run: `lmsysorg/sglang:v0.5.9-cu130`, `sglang==0.5.9`, `gpu:h100:8`.
 
-    `text` is as written; facts/ reads it. `place` is where. A `build` is what SGLang is installed from where that is no release:
+    `text` is as written; facts/ reads it. `place` is where. A `build` is what SGLang is installed from if that is not a release:
     `git+https://github.com/me/sglang`.
     """
 
@@ -65,7 +65,7 @@ Program = Literal["launch_server", "serve", "bench", "router", "dynamo", "traine
 `sglang.bench_one_batch` and its like; `trainer`: a program that starts SGLang itself and passes on the flags that begin with
 `--sglang-` (slime, miles); `engine`: keyword arguments; `config`: a `--config` file that no launch names."""
 FLAG_PREFIXES: Mapping[Program, str] = {"trainer": "--sglang-"}
-"""What stands in place of the dashes of SGLang's flags in a program's own; a launch's words are without it."""
+"""What a program writes in place of the dashes of SGLang's flags; a launch's words are without it."""
 
 
 Syntax = Literal["shell", "yaml-words", "yaml-mapping", "list-words", "keywords"]
@@ -88,20 +88,20 @@ class Launch:
     syntax: Syntax = "shell"
     clues: tuple[Clue, ...] = ()
     role: str = ""
-    """What the document calls the part this launch has beside others: `prefill`, `decode`, `leader`, `worker`; empty when it does not."""
+    """The launch's part in a deployment, as the document names it: `prefill`, `decode`, `leader`, `worker`; empty if it does not."""
     group: Place | None = None
-    """The document of a file, or the recipe, in which launches belong together; None where nothing says so."""
+    """The YAML document or recipe within which launches belong together; None if nothing says so."""
     ways: Ways = "all"
-    """Whether the variants are all ways to run it, or some of too many: in `pairs`, any two ways of two switches come together."""
+    """Whether the variants are all ways to run it, or a selection: in `pairs`, any two ways of two switches occur together."""
 
     def written_flag(self, flag: str) -> str:
-        """How the document writes a flag of SGLang's: `--sglang-tp-size` for a trainer's `--tp-size`."""
+        """How the document writes one of SGLang's flags: `--sglang-tp-size` for a trainer's `--tp-size`."""
         prefix = FLAG_PREFIXES.get(self.program)
         return prefix + flag[2:] if prefix and flag.startswith("--") else flag
 
     @property
     def in_part(self) -> bool:
-        """Whether the program decides flags itself that the document does not tell."""
+        """Whether the program itself sets further flags that the document does not show."""
         return self.program in ("config", "trainer")
 
 
@@ -115,9 +115,9 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something the syntax itself shows, before any flag is understood: flags lost behind a broken continuation.
+    """A mistake that the syntax itself shows, before any flag is understood: flags lost after a broken continuation.
 
-    `rule` is the name of the rule in `analysis.syntax_rules` that explains it.
+    `rule` is the name of the rule in `analysis.rules` that explains it.
     """
 
     rule: str
@@ -132,9 +132,9 @@ class Problem:
 class Directive:
     """A comment to spec-lsp: `# spec-lsp: ignore[rule-name] reason`, `# spec-lsp: sglang=0.5.19 gpu=b200`.
 
-    `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the
-    comment stands on its line. `scope` is what an ignore speaks for, where that is more than its line and the next command.
-    `within` is the part of the document beyond which the comment says nothing (a code block of a page); None for all of it.
+    `text` is what follows `spec-lsp:`, stripped; `place` covers the comment from its `#`; `own_line` if nothing but the comment is on its
+    line. `scope` is what an ignore comment applies to, if that is more than its line and the next command. `within` is the part of the
+    document that the comment applies to (a code block of a page); None for all of it.
     """
 
     text: str
@@ -146,7 +146,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """All that can be read of one text. Parsers return this, whatever the text; they do not raise."""
+    """Everything read from one text. Parsers return this, whatever the text; they do not raise."""
 
     name: str
     text: str
@@ -154,11 +154,11 @@ class Document:
     problems: tuple[Problem, ...] = ()
     directives: tuple[Directive, ...] = ()
     depends_on: frozenset[str] = field(default_factory=frozenset)
-    """Files of the workspace whose change may change the above (sourced scripts), as the document names them."""
+    """Files of the workspace whose change may change the launches (sourced scripts), by their names in the document."""
     language: str | None = None
     """The language id the text was read with, so that a changed text can be read the same way."""
     files: Sequence[EmbeddedFile] = ()
-    """What a script has written to files when it ends, as far as it is known; a file may be there once for each way to that."""
+    """The known contents of files that a script has written when it ends; a file may be listed once for each way through the script."""
 
 
 TOO_DEEP = "is nested too deeply"
@@ -166,6 +166,6 @@ TOO_MUCH = "takes more work to read than any file should"
 
 
 def not_read_whole(document: str, why: str) -> Problem:
-    """The one line that tells of a bound that a text met. `why` is said of the file: "has a line of …"."""
+    """The problem of a text that exceeds a limit, at one line. `why` is said of the file: "has a line of …"."""
     message = f"This file {why}, so spec-lsp did not read all of it and may miss launches in it."
     return Problem("not-read-whole", Place(document, 0, 0), message)

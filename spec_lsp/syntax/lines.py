@@ -1,7 +1,7 @@
-"""Line ends as the Language Server Protocol has them, and columns in the units that clients count in.
+"""Line ends as in the Language Server Protocol, and columns in the units that clients count in.
 
-A line ends with LF, CRLF or CR, and with nothing else: form feeds and U+2028 are characters of a line. Offsets are code
-points of the text; lines and columns count from 0. Built once for a text; each conversion is a bisection.
+A line ends with LF, CRLF or CR only: form feeds and U+2028 are characters of a line. Offsets are code points of the text; lines and columns
+count from 0. Built once for a text; each conversion is a binary search.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LineIndex:
         self.ascii = text.isascii()
 
     def after(self, start: int, end: int, new: str) -> LineIndex:
-        """The lines of the text in which `new` stands in place of the characters [start, end), without a look at the others."""
+        """The lines of the text with `new` in place of the characters [start, end); other lines are not looked at again."""
         text = f"{self.text[:start]}{new}{self.text[end:]}"
         if "\r" in text:
             return LineIndex(text)
@@ -75,7 +75,7 @@ class LineIndex:
         return line, units(self.text[start:offset], encoding)
 
     def span(self, start: int, end: int) -> tuple[int, int, int, int]:
-        """Line and column of two offsets of a text in ASCII, in whatever units."""
+        """Line and column of two offsets of a text in ASCII, in any units."""
         starts = self.starts
         start, end = min(start, len(self.text)), min(end, len(self.text))
         one = bisect_right(starts, start) - 1

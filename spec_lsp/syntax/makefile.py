@@ -1,8 +1,8 @@
 """Makefiles: the recipes of rules, each line in a shell of its own, with the variables of make expanded (the manual of GNU make).
 
-A variable may always be set on the command line instead; what the file says is taken, as `${X:-default}` is in a script. Where a launch
-hangs on conditionals that compare a variable (`ifeq ($(GPU),h100)`, `ifdef DEBUG`), the file is read once for each value that they tell
-apart. What depends on other conditions, or on a function of make, is unknown.
+A variable may always be set on the command line instead; the file's value is used, like the default of `${X:-default}` in a script. If a
+launch depends on conditionals that compare a variable (`ifeq ($(GPU),h100)`, `ifdef DEBUG`), the file is read once for each value that they
+distinguish. What depends on other conditions, or on a function of make, is unknown.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ CALLS = expression(
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A variable: what is written, and whether it is expanded when it is used (`=`) or was when it was set (`:=`)."""
+    """A variable: its text, and whether it is expanded when it is used (`=`) or was when it was set (`:=`)."""
 
     value: Word
     expanded: bool = False
@@ -64,7 +64,7 @@ class Variable:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A logical line: its text with line ends in it where a backslash goes on, and its place."""
+    """A logical line: its text, with the line ends of continuations, and its place."""
 
     start: int
     end: int
@@ -92,14 +92,14 @@ class Test:
 
 @dataclass(slots=True)
 class Turn:
-    """A variable that conditionals compare, with the texts that they tell apart, and where the first of them stands."""
+    """A variable that conditionals compare, with the texts that they distinguish, and the place of the first conditional."""
 
     name: str
     texts: dict[str, None]
     place: Place
 
     def ways(self, own: str | None) -> list[tuple[str | None, Choice]]:
-        """The values to look at, None for any other, each with its label; `own` is what the file sets it to."""
+        """The values to try, None for any other, each with its label; `own` is the file's own value."""
         first = own if own is not None else ""
         texts = [t for t in self.texts if t != first and (t or own is None)]
         values = [first, *texts] if first in self.texts else texts
@@ -132,7 +132,8 @@ def read_makefile(name: str, text: str, read: Read) -> Document:
 
 
 class _MakefileReader:
-    """Reads a makefile in a world: the values of variables that conditionals compare, None for one that is none of those compared."""
+    """Reads a makefile for given values of the variables that conditionals compare; None for a value that equals none of the compared
+    texts."""
 
     def __init__(self, name: str, text: str, world: World) -> None:
         self.name = name
@@ -140,22 +141,22 @@ class _MakefileReader:
         self.world = world
         self.turns: dict[str, Turn] = {}
         self.asking: list[frozenset[str]] = []
-        """The variables that the conditionals ask of which the present line is in."""
+        """The variables that the conditionals around the current line compare."""
         self.holds_flags: dict[str, bool] = {}
-        """The variables that the file sets somewhere, with whether all it sets them to are flags."""
+        """The variables that the file sets, with whether all their values are flags."""
         self.gaps: dict[Place, frozenset[str]] = {}
-        """Values that hang on conditionals, with the variables these compare."""
+        """Values that depend on conditionals, with the variables that these compare."""
         self.variables: dict[str, Variable] = {}
         self.by_target: dict[str, dict[str, Variable]] = {}
         self.exports_all = False
         self.one_shell = ".ONESHELL" in text and re.search(r"^\.ONESHELL[ \t]*:", text, re.M) is not None
         self.rules: list[Rule] = []
         self.conditions: list[bool | None] = []
-        """The conditionals that the present line is in: taken, not taken, or nobody knows."""
+        """The conditionals around the current line: taken, not taken, or unknown."""
         self.done: list[bool] = []
 
     def started(self, read: Read) -> tuple[list[Launch], list[Problem], set[str]]:
-        """The launches of all recipes, what is wrong with them, and the files asked for."""
+        """The launches of all recipes, their problems, and the files asked for."""
         self.read()
         pins = Pins(self.name, self.text, self.recipes(), CALLS)
         launches: list[Launch] = []
@@ -172,7 +173,7 @@ class _MakefileReader:
         return launches, problems, asked
 
     def turns_of(self, launches: list[Launch]) -> dict[str, list[tuple[str | None, Choice]]]:
-        """The variables that the launches hang on by conditionals, with the ways of each, as many as are looked at."""
+        """The variables on which launches depend through conditionals, with the ways of each, as many as are looked at."""
         words = [word for one in launches for v in one.variants for word in (*v.words, *v.env.values())]
         gaps = {f.place for word in words for f in word.fragments if f.text is None and f.reason == CONDITIONAL}
         names = {name for gap in gaps for name in self.gaps.get(gap, ())}
@@ -271,7 +272,7 @@ class _MakefileReader:
         return new
 
     def note(self, content: str) -> None:
-        """Notes what kind of text an assignment gives, whether it is taken or not."""
+        """Record what kind of text an assignment gives, whether it is taken or not."""
         m = ASSIGNMENT.match(content)
         if m is not None:
             flags = content[m.end() :].lstrip().startswith("-")
@@ -285,7 +286,7 @@ class _MakefileReader:
         return None if any(c is None for c in self.conditions) else True
 
     def conditional(self, line: Line) -> bool:
-        """Whether the line is one of a conditional; follows it."""
+        """Whether the line belongs to a conditional, which is then followed."""
         content = line.text.lstrip("\t")
         opening = CONDITION.match(content)
         if opening:
@@ -317,7 +318,7 @@ class _MakefileReader:
         return False
 
     def asked_by(self, m: re.Match[str], line: Line) -> frozenset[str]:
-        """The variable that a conditional compares, noted with what it is compared with."""
+        """The variable that a conditional compares; the comparison is recorded."""
         test = _test(m)
         if test is None:
             return frozenset()
@@ -326,7 +327,7 @@ class _MakefileReader:
         return frozenset((test.name,))
 
     def holds(self, m: re.Match[str], line: Line) -> bool | None:
-        """Whether a condition holds; nobody knows what the command line may set, or where make looks at its surroundings."""
+        """Whether a condition holds; unknown if it depends on the command line or make's environment."""
         test = _test(m)
         if test is not None:
             return (self.world[test.name] == test.text) is test.same if test.name in self.world else None
@@ -370,7 +371,7 @@ class _MakefileReader:
             scope[name] = Variable(value, False, exported)
 
     def environment(self, rule: Rule) -> dict[str, Word]:
-        """What make hands to the shells of a rule."""
+        """The variables that make gives to the shells of a rule."""
         own = self.own(rule)
         known = {**self.variables, **own}
         return {
@@ -396,7 +397,7 @@ class _MakefileReader:
         return found
 
     def scripts(self, rule: Rule) -> Iterator[Word]:
-        """What the shells of a rule read: each line by itself, or all of them where `.ONESHELL` says so."""
+        """The scripts that a rule's shells read: each line by itself, or all of them with `.ONESHELL`."""
         own = self.own(rule)
         parts = [self.expand(_without_prefix(line), own) for line in rule.lines]
         if not self.one_shell:
@@ -412,7 +413,7 @@ class _MakefileReader:
     def expand(
         self, word: Word, own: Mapping[str, Variable], depth: int = 0, seen: frozenset[str] = frozenset()
     ) -> Word:
-        """The text with `$(VAR)`, `${VAR}` and `$$` made out."""
+        """The text with `$(VAR)`, `${VAR}` and `$$` replaced."""
         source = embedded(word)
         text = source.whole
         if "$" not in text:
@@ -457,8 +458,8 @@ class _MakefileReader:
         return tuple(f._replace(via=(place, *f.via)) for f in value.fragments)
 
     def called(self, function: str, arguments: list[Word], text: str, place: Place) -> tuple[Fragment, ...]:
-        """`$(or A,B)` is its first argument that is not empty, `$(if C,A,B)` A where C is not empty. A variable that only the command
-        line can set is taken to be empty, but for `$(if $(X),A)`, which may be A: the shell is asked as for `${X:+A}`."""
+        """`$(or A,B)` is its first argument that is not empty, `$(if C,A,B)` is A if C is not empty. A variable that only the command line
+        can set is taken to be empty, except in `$(if $(X),A)`, which may be A, like `${X:+A}` in a shell."""
         if function == "or":
             told = [a for a in arguments if a.text != "" and (a.text is not None or not _from_command_line(a))]
             return (told or arguments[-1:])[0].fragments if arguments else ()
@@ -481,12 +482,12 @@ class _MakefileReader:
 
 
 def _from_command_line(word: Word) -> bool:
-    """Whether a text is nothing but variables that the file does not set."""
+    """Whether a text consists only of variables that the file does not set."""
     return bool(word.fragments) and all(f.text is None and f.reason == FROM_COMMAND_LINE for f in word.fragments)
 
 
 def _arguments(source: Source, start: int, end: int) -> Iterator[Word]:
-    """The arguments of a function of make, between commas that stand in no brackets; blanks around them do not count."""
+    """The arguments of a function of make, separated by commas outside of brackets; blanks around them do not count."""
     depth, at = 0, start
     for i in range(start, end + 1):
         char = source.text[i] if i < end else ","
@@ -502,12 +503,12 @@ def _arguments(source: Source, start: int, end: int) -> Iterator[Word]:
 
 
 def _sides(parts: re.Match[str]) -> tuple[str, str]:
-    """What `ifeq` compares, in either way of writing it."""
+    """The two texts that `ifeq` compares, in either notation."""
     return (parts.group("a") or parts.group("c") or "").strip(), (parts.group("b") or parts.group("d") or "").strip()
 
 
 def _test(m: re.Match[str]) -> Test | None:
-    """A conditional as a test of one variable; None for any other."""
+    """A conditional as a test of one variable; None for any other conditional."""
     word, rest = m.group("word"), m.group("rest").split("#")[0]
     if word in ("ifdef", "ifndef"):
         name = rest.strip()
@@ -534,7 +535,7 @@ def _without_comment(text: str) -> str:
 
 
 def _without_prefix(line: Word) -> Word:
-    """A recipe line without what tells make how to run it (`@`, `-`, `+`), and without the tabs of the lines that go on."""
+    """A recipe line without the prefixes that tell make how to run it (`@`, `-`, `+`), and without the tabs of continuation lines."""
     text = line.text or ""
     m = re.match(r"[ \t]*[@\-+ \t]*", text)
     source = embedded(line)
@@ -548,7 +549,7 @@ def _without_prefix(line: Word) -> Word:
 
 
 def _joined_lines(word: Word) -> Word:
-    """The value of a variable: a backslash at the end of a line and the blanks around it are one blank."""
+    """The value of a variable: a backslash at the end of a line and the blanks around it become one blank."""
     text = word.text or ""
     source = embedded(word)
     fragments: list[Fragment] = []
@@ -562,7 +563,7 @@ def _joined_lines(word: Word) -> Word:
 
 
 def _closing(text: str, start: int) -> int:
-    """Behind the bracket that closes the one at `start`."""
+    """The offset after the bracket that closes the one at `start`."""
     opening, closing = text[start], {"(": ")", "{": "}"}[text[start]]
     depth = 0
     for at in range(start, len(text)):

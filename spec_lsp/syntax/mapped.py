@@ -1,4 +1,4 @@
-"""What was read of a text, with each place turned into another one."""
+"""Maps every place in what was read from a text to another place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 
 
 class Mapped:
-    """Turns places by `place`; what is shared stays shared. A verbatim fragment has to stay in one piece, unless a subclass makes several
+    """Maps places by `place`; shared objects stay shared. A verbatim fragment must stay in one piece, unless a subclass makes several
     `fragments` of it."""
 
     def __init__(self, place: Callable[[Place], Place]) -> None:

@@ -1,8 +1,7 @@
 """Markdown, MDX and reStructuredText: the commands and files in their code blocks.
 
-A block is read alone: what one exports, or a comment to spec-lsp in it says, is not known to the next, for a reader may type them into
-different shells. What stands in an HTML comment is not on the page. What people put where
-a reader must put something of his own (`<your-model>`, `{path}`, `...`) is unknown.
+Each block is read alone: exports and spec-lsp comments of one do not apply to the next, since a reader may type them into different shells.
+HTML comments are not part of the page. Placeholders that a reader must replace (`<your-model>`, `{path}`, `...`) are unknown.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ STARTS = expression(
 THEN = expression(r"&&|\|\||;")
 SHEBANG = expression(r"\s*#![ \t]*/\S*(?:/|env[ \t]+)(?:bash|sh|zsh|ksh|dash)\b")
 CELL = expression(r"^[ \t]*!!?[\w./]", re.M)
-"""A line that a notebook hands to the shell."""
+"""A line of a notebook's cell that is run by the shell."""
 PLACEHOLDER = expression(
     r"(?<![<$\w])<[A-Za-z](?:[^<>\n|;&]*[^<>\s|;&])?>(?!>)"  # <your-model>
     r"|\{\{[^{}\n]*\}\}"  # {{ model }}
@@ -77,7 +76,7 @@ MAX_BLOCKS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A code block: its language in lower case, what is in it without indentation and quote marks, and where it stands with its fences."""
+    """A code block: its language in lower case, its content without indentation and quote marks, and its place including the fences."""
 
     language: str
     body: Word
@@ -110,7 +109,7 @@ def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
 
 
 def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document | None:
-    """The launches of a block, those of the `!` lines of a notebook's cell among them."""
+    """The launches of a block, including those of the `!` lines of a notebook's cell."""
     is_cell = block.language in PLAIN | SHELLS or FENCES.get(block.language) == "python"
     if not is_cell or not CELL.search(block.body.text or ""):
         return _read_as_document(name, block, read, nested)
@@ -153,7 +152,7 @@ def _read_as_document(name: str, block: Block, read: Read, nested: Nested) -> Do
 
 
 def starts_sglang(text: str) -> bool:
-    """Whether a line of a block that says no language is a command that starts SGLang; a log names it, too."""
+    """Whether a line of a block without a language is a command that starts SGLang; a log may mention it, too."""
     lines = (line for line in text.splitlines() if "sglang" in line)
     return any(STARTS.match(command) for line in lines for command in THEN.split(line))
 
@@ -192,7 +191,7 @@ def blocks(name: str, text: str) -> Iterator[Block]:
 
 
 def _fenced(text: str, m: re.Match[str]) -> tuple[str, int, int, int]:
-    """Language, where the body starts and ends, and where the closing fence ends; a fence that is not closed goes on to the end."""
+    """Language, start and end of the body, and the end of the closing fence; an unclosed fence extends to the end of the text."""
     fence = m.group("fence")
     info = INFO.match(m.group("info"))
     newline = text.find("\n", m.end())
@@ -216,7 +215,7 @@ def _directive_body(text: str, m: re.Match[str]) -> tuple[str, int, int, str]:
 
 
 def _indented(name: str, text: str, start: int, end: int) -> Iterator[Block]:
-    """Indented blocks of a stretch between fences; only those that plainly start SGLang, for indentation means other things too."""
+    """Indented blocks between fences, but only those that clearly start SGLang, as indentation has other meanings too."""
     if "sglang" not in text[start:end]:
         return
     for m in INDENTED.finditer(text, start, end):
@@ -229,7 +228,7 @@ def _indented(name: str, text: str, start: int, end: int) -> Iterator[Block]:
 
 
 def _dedented(name: str, text: str, start: int, end: int, quotes: int, indent: int) -> Word:
-    """The lines of [start, end) without quote marks and indentation; what stands together is one fragment."""
+    """The lines of [start, end) without quote marks and indentation; adjacent characters form one fragment."""
     if not quotes and not indent:
         whole = Place(name, start, end)
         return Word((Fragment(text[start:end], whole),) if start < end else (), whole)
@@ -251,7 +250,7 @@ def _dedented(name: str, text: str, start: int, end: int, quotes: int, indent: i
 
 
 def _commands(body: Word, console: bool) -> tuple[Word, list[Directive]]:
-    """What a reader types, and the comments to spec-lsp in it: behind the prompts where there are any, else all lines."""
+    """What a reader types, and the spec-lsp comments in it: the text after prompts if there are any, else all lines."""
     lines = list(_lines(body))
     prompts = [PROMPT.match(line) for _, _, line in lines]
     marks = {m.group("mark") for m in prompts if m}
@@ -316,7 +315,7 @@ def _with_holes(body: Word, pattern: re.Pattern[str]) -> Word:
 
 
 def _comments(name: str, text: str, every: Sequence[Block]) -> Iterator[Directive]:
-    """`<!-- spec-lsp: … -->` outside of code; one above a block speaks for all of it."""
+    """`<!-- spec-lsp: … -->` outside of code; one above a block applies to all of it."""
     if "spec-lsp" not in text:
         return
     for m in COMMENT.finditer(text):
@@ -336,7 +335,7 @@ def _names_release(launch: Launch) -> bool:
 
 
 def _pin(name: str, text: str, every: Sequence[Block]) -> Clue | None:
-    """The release that the page has its readers install, if it is one and the same throughout."""
+    """The release that the page tells its readers to install, if it is the same throughout."""
     found: dict[str, Clue] = {}
     for block in every:
         start, end = block.extent.start, block.extent.end

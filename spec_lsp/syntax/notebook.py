@@ -27,7 +27,7 @@ FROM_PYTHON = "from the notebook's Python"
 
 
 def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
-    """All launches of a notebook's cells: of its program, and of the pages between."""
+    """All launches of a notebook's cells: those of its program, and of the Markdown between."""
     launches: list[Launch] = []
     problems: list[Problem] = []
     asked: set[str] = set()
@@ -67,14 +67,14 @@ def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
 
 
 def code_cells(name: str, text: str) -> Iterator[tuple[Word, Word]]:
-    """The cells with Python in order: each as it is, and as a program."""
+    """The cells with Python in order: each as written, and as a program."""
     for kind, cell in cells(name, text):
         if kind == "code" and not (cell.text or "").startswith("%%"):
             yield cell, without_magic(cell)
 
 
 def commands(source: Word) -> Iterator[Word]:
-    """The commands of `!` lines that name SGLang; what Python fills in is unknown."""
+    """The commands of `!` lines that mention SGLang; what Python fills in is unknown."""
     text = source.text or ""
     inner = embedded(source)
     for m in MAGIC.finditer(text):
@@ -90,7 +90,7 @@ def commands(source: Word) -> Iterator[Word]:
 
 
 def without_magic(source: Word) -> Word:
-    """The cell as Python: lines of IPython's own are statements that do nothing."""
+    """The cell as Python: IPython's own lines become statements without effect."""
     return Word(tuple(_without_magic(source)), source.place)
 
 

@@ -1,4 +1,4 @@
-"""What lies in what, for editors: words in flags with their values, these in launches and in commands; and what can be folded."""
+"""The nesting of a document for editors: words in flags with their values, these in launches and in commands; and what can be folded."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ Span = tuple[int, int]
 
 
 def enclosing(name: str, text: str, launches: Iterable[Launch], offset: int, *, shell: bool) -> list[Span]:
-    """What lies around a character of a document, each [start, end) within the next; the smallest first.
+    """The ranges around a character of a document, each [start, end) within the next; the smallest first.
 
-    `shell`: the text is a shell script, whose commands and words are known beside those of its launches.
+    `shell`: the text is a shell script, whose other commands and words are known as well.
     """
     spans = {span for launch in launches for span in _of_launch(name, launch)}
     if shell:
@@ -36,7 +36,7 @@ def enclosing(name: str, text: str, launches: Iterable[Launch], offset: int, *, 
 
 
 def _of_launch(name: str, launch: Launch) -> Iterator[Span]:
-    """A launch's words, flags with their values, entry point and whole."""
+    """A launch's words, flags with their values, entry point and whole extent."""
     for variant in launch.variants:
         for group in (*_options(variant.words), *((word,) for word in variant.words)):
             places = [word.place for word in group]
@@ -75,7 +75,7 @@ CLOSING = frozenset({"fi", "done", "esac", "}", ")"})
 
 
 def folds(text: str) -> list[Span]:
-    """The first and last line of what can be folded in a shell script, by first line; a word that closes it stays in view."""
+    """The first and last line of each foldable part of a shell script, by first line; a closing word stays visible."""
     lines = LineIndex(text)
     found: dict[int, int] = {}
     for one in statements(text):

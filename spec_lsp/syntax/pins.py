@@ -1,4 +1,5 @@
-"""The releases that recipes install which a launch's recipe needs or calls: `uvx --with sglang==0.5.9`, `pip install sglang==0.5.9`."""
+"""The releases that a launch's recipe installs, or those that it needs or calls: `uvx --with sglang==0.5.9`, `pip install
+sglang==0.5.9`."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ MAX_DEPTH = 8
 
 
 class Called(NamedTuple):
-    """A recipe: its first line, where what it needs stands behind the colon, and its body [start, end)."""
+    """A recipe: its first line, the place of its dependencies after the colon, and its body [start, end)."""
 
     head: tuple[int, int]
     start: int
@@ -35,14 +36,15 @@ class Pins:
         self.calls = calls
 
     def told(self, recipe: str, launches: Sequence[Launch]) -> Iterator[Launch]:
-        """The launches of a recipe with the pins of those that it needs or calls; each that names a release itself as it is."""
+        """The launches of a recipe with the pins of the recipes that it needs or calls; a launch that names a release itself is
+        unchanged."""
         pins = tuple(dict.fromkeys(self.reached(recipe, set()))) if launches else ()
         for launch in launches:
             own = any(clue.kind == "pin" for clue in launch.clues)
             yield launch if own or not pins else replace(launch, clues=(*launch.clues, *pins))
 
     def reached(self, recipe: str, seen: set[str]) -> Iterator[Clue]:
-        """The pins of a recipe and of those it needs or calls."""
+        """The pins of a recipe and of those that it needs or calls."""
         found = self.recipes.get(recipe)
         if found is None or recipe in seen or len(seen) > MAX_DEPTH:
             return

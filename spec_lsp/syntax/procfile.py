@@ -1,4 +1,4 @@
-"""Procfiles (Heroku, foreman, honcho): a shell's command line behind each name, with the variables of the `.env` file beside."""
+"""Procfiles (Heroku, foreman, honcho): a shell's command line after each name, with the variables of the `.env` file in the same folder."""
 
 from __future__ import annotations
 

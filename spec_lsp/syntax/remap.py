@@ -1,7 +1,7 @@
-"""A document read from a text that another document holds: every place in it turned into the place in the outer one.
+"""Moves a document that was read from a text inside another document to its places there.
 
-A Markdown fence, a cell of a notebook, a ConfigMap's entry: its own reader reads the text as a file of its own, and what it found is
-moved to where the characters stand. Only the map knows about indentation, escapes and quote marks.
+A Markdown fence, a cell of a notebook, a ConfigMap's entry: the text is read as a file of its own, and the results are moved to where its
+characters are written. Only the map knows about indentation, escapes and quote marks.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from spec_lsp.syntax.word import Fragment
 
 
 def remap(inner: Document, source: Source) -> Document:
-    """`inner` as read from `source.text`, with its places where `source` says; places in other documents stay.
+    """`inner` as read from `source.text`, with its places mapped by `source`; places in other documents stay.
 
-    A verbatim fragment becomes one for each stretch that stands in one piece. The name and text stay those of `inner`.
+    A verbatim fragment becomes one for each contiguous range. The name and text stay those of `inner`.
     """
     moved = _Moved(inner.name, source)
     return replace(

@@ -1,7 +1,7 @@
-"""Where the nodes of a parsed text stand: in a file, or in a word that another script passed on as text.
+"""Where the nodes of a parsed text are written: in a file, or in a word that another script passed on as text.
 
-Nodes carry offsets into the text they were parsed from. A source turns these into places in documents; it is what makes
-maps compose: the text of `bash -c "…"` is a word, whose characters stand in the document, or in yet another word.
+Nodes carry offsets into the text that they were parsed from. A source maps these to places in documents, and sources nest: the text of
+`bash -c "…"` is a word, whose characters are written in the document, or in yet another word.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from spec_lsp.records import dataclass
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
 
 HOLE = "\uf8f0"
-"""Stands in an embedded text for a part that nobody knows. A document may hold this character too: fragments decide."""
+"""The character for an unknown part of an embedded text. A document may contain it too: the fragments decide."""
 
 
 class Source(Protocol):
     text: str
 
     def place(self, start: int, end: int) -> Place:
-        """Where [start, end) of the text stands."""
+        """Where [start, end) of the text is written."""
 
     def fragments(self, start: int, end: int) -> tuple[Fragment, ...]:
         """The characters [start, end) with their places."""
@@ -61,7 +61,7 @@ class WordSource:
         self.text = whole if text is None else text
         self.starts = _starts(word) if starts is None else starts
         self.level = _level(word) if level is None else level
-        """Through how many expansions the text comes as a whole: 0 for what is written out where it is passed on."""
+        """How many expansions the whole text came through: 0 if it is written out where it is passed on."""
 
     def statement(self, base: int, text: str) -> WordSource:
         """A statement of the same text that starts at character `base`."""
@@ -104,7 +104,7 @@ def _level(word: Word) -> int:
 
 
 def _starts(word: Word) -> list[int]:
-    """Where in the text each fragment starts, an unknown one counting as one character."""
+    """Where in the text each fragment starts; an unknown one counts as one character."""
     starts = []
     position = 0
     for fragment in word.fragments:
@@ -114,5 +114,5 @@ def _starts(word: Word) -> list[int]:
 
 
 def embedded(word: Word) -> WordSource:
-    """The text of a word, with a hole for each part that is unknown."""
+    """The text of a word, with HOLE for each unknown part."""
     return WordSource(word, "".join(HOLE if f.text is None else f.text for f in word.fragments))

@@ -1,13 +1,13 @@
-"""Where what was read of a text stands in it, whatever is typed elsewhere.
+"""Places that stay the same while other parts of a text are edited.
 
 What is read as a unit (a statement, a document of a YAML file) is a *part*. A place within it is *anchored*: it counts characters from the
-part's base, a number that stays the same however the text around the part changes. Bases rise in the order of the parts and lie far
-apart, so anchored places come before, cover and contain each other just as the places in the text do; only distances between parts mean
-nothing. Blanks and comments above a part count backwards from its base, those behind the last part on from its end.
+part's base, a number that stays the same however the text around the part changes. Bases rise in the order of the parts and are far apart,
+so anchored places come before, cover and contain each other exactly as the places in the text do; only distances between parts mean
+nothing. Blanks and comments above a part count backwards from its base, those after the last part on from its end.
 
-A `Standing` is the one table of where the parts of a text begin now. An edit makes another table and leaves alone all that was read of
-other parts: the very same objects stand elsewhere then. Readers and `analysis.check` work with anchored places; everybody else is given
-places in the text, which `Launches` makes of the launches that are asked for.
+A `Standing` is the one table of where the parts of a text begin now. An edit creates another table and leaves everything read from other
+parts unchanged: the same objects are then in other places of the text. Readers and `analysis.check` work with anchored places; everybody
+else gets places in the text, which `Launches` computes for the launches that are asked for.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from spec_lsp.syntax.word import Place
 T = TypeVar("T")
 
 GAP = 1 << 60
-"""Between the bases of parts that are read together."""
+"""The distance between the bases of parts that are read together."""
 STEP = 1 << 40
-"""Between a part that is written between others and the one above it, where there is room."""
+"""The distance between the base of an inserted part and the one above it, if there is room."""
 ROOM = 1 << 25
-"""Characters that there are at least between two parts, more than any text has that is read."""
+"""The least distance between two bases: more characters than any text that is read has."""
 
 
 def first_bases(count: int) -> list[int]:
@@ -36,7 +36,7 @@ def first_bases(count: int) -> list[int]:
 
 
 def bases_between(above: int, count: int, below: int | None) -> list[int] | None:
-    """The bases of parts that come between one with base `above` and one with base `below` (None: the last); None without room."""
+    """The bases of parts inserted between one with base `above` and one with base `below` (None: at the end); None without room."""
     found: list[int] = []
     for left in range(count, 0, -1):
         step = GAP if below is None else min((below - above) // (left + 1), STEP)
@@ -48,7 +48,7 @@ def bases_between(above: int, count: int, below: int | None) -> list[int] | None
 
 
 class Standing:
-    """Where the parts of `document` stand: part i has base `bases[i]`, reads `texts[i]` and begins at `starts[i]`."""
+    """The positions of the parts of `document`: part i has base `bases[i]`, text `texts[i]` and begins at `starts[i]`."""
 
     __slots__ = ("_high", "_low", "_shift", "bases", "document", "size", "starts", "texts")
 
@@ -62,10 +62,10 @@ class Standing:
         self.starts = starts
         self.size = size
         self._low, self._high, self._shift = 1, 0, 0
-        """The part that was asked for last: most questions are of one."""
+        """The part that was asked for last, as most questions repeat it."""
 
     def offset(self, anchored: int) -> int:
-        """Where an anchored offset stands in the text."""
+        """The offset in the text of an anchored offset."""
         if not self._low <= anchored <= self._high:
             self._turn_to(anchored)
         return min(max(anchored - self._shift, 0), self.size)
@@ -85,7 +85,7 @@ class Standing:
         self._shift = bases[at] - self.starts[at]
 
     def parts(self, places: Iterable[Place]) -> tuple[int, ...] | None:
-        """The bases of the parts that anchored places of the document lie in; None where one lies between parts."""
+        """The bases of the parts that contain anchored places of the document; None for a place between parts."""
         found: dict[int, None] = {}
         for place in places:
             for at in place[1:] if place.document == self.document else ():
@@ -97,14 +97,14 @@ class Standing:
         return tuple(found)
 
     def part(self, base: int) -> tuple[int, str] | None:
-        """Where the part with this base begins, and what it reads; None where there is none any more."""
+        """Where the part with this base begins, and its text; None if it no longer exists."""
         at = bisect_left(self.bases, base)
         if at == len(self.bases) or self.bases[at] != base:
             return None
         return self.starts[at], self.texts[at]
 
     def anchored(self, offset: int) -> int:
-        """An offset of the text, anchored: in a part by that, in what stands between two by the part below."""
+        """The anchored form of an offset of the text: relative to its part, or between two parts to the one below."""
         if not self.bases:
             return offset
         at = max(bisect_right(self.starts, offset) - 1, 0)
@@ -113,7 +113,7 @@ class Standing:
         return self.bases[at] + offset - self.starts[at]
 
     def place(self, place: Place) -> Place:
-        """An anchored place as one in the text; places in other documents stay."""
+        """The place in the text of an anchored place; places in other documents stay."""
         document, start, end = place
         if document != self.document:
             return place
@@ -123,17 +123,17 @@ class Standing:
         return Place(document, start, max(start, self.offset(end)))
 
     def anchor(self, place: Place) -> Place:
-        """A place in the text, anchored."""
+        """The anchored form of a place in the text."""
         return Place(place.document, self.anchored(place.start), self.anchored(place.end))
 
 
 class Launches(Sequence[Launch]):
-    """The launches of a text, each with its places in the text made when it is asked for; `anchored` are those that edits leave alone."""
+    """The launches of a text with their places in the text, computed on demand; `anchored` are those with anchored places."""
 
     __slots__ = ("_made", "_mapped", "anchored", "directives", "of", "standing")
 
     def __init__(self, anchored: Sequence[Launch], standing: Standing, of: tuple[Directive, ...]) -> None:
-        """`of` are the directives of the text, whose places lie in no part."""
+        """`of` are the directives of the text, whose places are in no part."""
         self.anchored = anchored
         self.standing = standing
         self.of = of
@@ -174,7 +174,7 @@ class Launches(Sequence[Launch]):
 
 
 class WhenAsked(Sequence[T]):
-    """What `make` makes when it is first asked for."""
+    """The result of `make`, computed at first use."""
 
     __slots__ = ("_made", "_make")
 
@@ -207,5 +207,5 @@ class WhenAsked(Sequence[T]):
 
 
 def anchored_clues(clues: Sequence[Clue], standing: Standing) -> list[Clue]:
-    """Clues that were found in the text itself, anchored."""
+    """Clues that were found in the text itself, with anchored places."""
     return list(map(Mapped(standing.anchor).clue, clues))

@@ -1,4 +1,4 @@
-"""JSON string literals, and where each of their characters stands."""
+"""JSON string literals, and where each of their characters is written."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _BLANKS = expression(r"[ \t\r\n]*")
 
 
 def json_string(source: Source, start: int, end: int) -> Word | None:
-    """The word that the literal in [start, end) of the source stands for, quotes and all; None if JSON refuses it."""
+    """The word for the literal in [start, end) of the source, including its quotes; None if JSON refuses it."""
     fragments: list[Fragment] = []
     at = start + 1
     for escape in _ESCAPE.finditer(source.text, start + 1, end - 1):
@@ -32,9 +32,9 @@ def json_string(source: Source, start: int, end: int) -> Word | None:
 
 
 def json_strings(source: Source, start: int = 0) -> tuple[Word, ...] | None:
-    """The items of the JSON list of strings that the source holds from `start` on; None if it is none.
+    """The items of the JSON list of strings that begins at `start` of the source; None if there is none.
 
-    A list or string that is not closed, as it is while somebody types, gives the items before its end.
+    An unclosed list or string, as while somebody types, gives the items before its end.
     """
     text = source.text
     at = _skip(text, start)

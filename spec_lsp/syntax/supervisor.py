@@ -1,7 +1,7 @@
 """supervisord's configuration: the commands of `[program:x]` sections, as supervisord reads them (its options.py and datatypes.py, 4.3).
 
-It is an INI file of Python's `configparser`; a command is cut into words as `shlex.split` does it (a backslash
-before a line end keeps that as a character of the next word), and no shell expands anything.
+It is an INI file for Python's `configparser`. A command is split into words as by `shlex.split` (a backslash before a line end makes that a
+character of the next word), and no shell expands anything.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FROM_SUPERVISOR = "supervisord fills it in"
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """`name = value` of a section; lines that go on are joined by line ends."""
+    """`name = value` of a section; continuation lines are joined by line ends."""
 
     section: str
     name: str
@@ -96,7 +96,7 @@ def options(name: str, text: str) -> Iterator[Option]:
 
 
 def _expanded(value: Word, known: Mapping[str, str]) -> Word:
-    """The value with `%(name)s` filled in; what only supervisord knows is unknown."""
+    """The value with `%(name)s` replaced; what only supervisord knows is unknown."""
     source = embedded(value)
     fragments: list[Fragment] = []
     at = 0

@@ -1,5 +1,5 @@
-"""systemd units: the commands of `Exec…=` with the unit's environment, as systemd itself splits and expands them (systemd.service(5),
-systemd.exec(5), systemd.syntax(7)); Podman's units of containers too (podman-systemd.unit(5))."""
+"""systemd units: the commands of `Exec…=` with the unit's environment, split and expanded as systemd does (systemd.service(5),
+systemd.exec(5), systemd.syntax(7)); Podman's container units too (podman-systemd.unit(5))."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPECIFIER = "a specifier of the unit"
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """`key=value` of a section; lines that go on are joined by a blank."""
+    """`key=value` of a section; continuation lines are joined by a blank."""
 
     section: str
     key: str
@@ -48,7 +48,7 @@ def read_systemd(name: str, text: str, read: Read) -> Document:
 
 
 def read_unit(name: str, unit: Word, read: Read) -> CommandResult:
-    """The launches of a unit that a word holds; unknown parts of it (what a template prints) are unknown in the commands."""
+    """The launches of a unit that a word holds; its unknown parts (output of a template) are unknown in the commands."""
     env: dict[str, dict[str, Word]] = {"Service": {}, "Container": {}}
     commands: list[Word] = []
     contained: list[Word] = []
@@ -114,7 +114,7 @@ def entries(name: str, source: WordSource) -> Iterator[Entry]:
 
 
 def _logical_line(source: WordSource, at: int) -> tuple[list[Fragment], int]:
-    """The pieces of the line at an offset with those that continue it, and where the next one starts."""
+    """The pieces of the line at an offset with its continuations, and where the next line starts."""
     text = source.whole
     pieces: list[Fragment] = []
     while at < len(text):
@@ -160,13 +160,13 @@ def argument_lists(command: Word, env: Mapping[str, Word]) -> Iterator[list[Word
 
 
 def spans(text: str, at: int) -> Iterator[tuple[int, int]]:
-    """The words of a value: blanks part them but for those in quotes."""
+    """The words of a value, separated by blanks outside of quotes."""
     for m in re.compile(r"(?:\"(?:\\.|[^\"\\])*\"?|'(?:\\.|[^'\\])*'?|\\.|[^\s\"'\\]|\\\Z)+", re.S).finditer(text, at):
         yield m.span()
 
 
 def expanded(source: WordSource, start: int, end: int, env: Mapping[str, Word] | None) -> list[Word]:
-    """What one word becomes: `$VAR` alone the words of its value, anything else one word. `env` is None where nothing is expanded."""
+    """What one word becomes: `$VAR` alone becomes the words of its value, anything else one word. `env` is None if nothing is expanded."""
     whole = WHOLE_VARIABLE.match(source.whole[start:end])
     place = source.place(start, end)
     if source.whole[start:end] == HOLE and all(f.text is None for f in source.fragments(start, end)):
@@ -184,7 +184,7 @@ def expanded(source: WordSource, start: int, end: int, env: Mapping[str, Word] |
 
 
 def unquoted(source: WordSource, start: int, end: int, env: Mapping[str, Word] | None) -> Word:
-    """A word without its quotes, escapes and variables made out."""
+    """A word with its quotes removed and its escapes and variables replaced."""
     text = source.whole
     fragments: list[Fragment] = []
     quote = ""

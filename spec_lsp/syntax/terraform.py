@@ -1,7 +1,7 @@
 """Terraform and OpenTofu: scripts in here-documents (`user_data = <<-EOT`), strings and lists, and the arguments of containers.
 
-HCL is read as far as that takes: blocks, attributes, objects, strings with `${…}`, here-documents and lists. `var.x` with a default and
-`local.x` are what the file gives them; anything else that Terraform computes is unknown.
+Only the needed part of HCL is read: blocks, attributes, objects, strings with `${…}`, here-documents and lists. `var.x` with a default and
+`local.x` have the file's values; anything else that Terraform computes is unknown.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ SAME_TEXT = frozenset(
         "sensitive",
     )
 )
-"""Functions whose argument is what counts."""
+"""Functions that stand for their first argument."""
 FROM_TERRAFORM = "computed by Terraform"
 MAX_DEPTH = 60
 
@@ -87,7 +87,7 @@ class Token:
 
 @dataclass(slots=True)
 class Block:
-    """A block or an object: what its attributes are, as the words of a list or the one word of any other value."""
+    """A block or an object: the values of its attributes, each as the words of a list or as one word."""
 
     name: str
     outer: Block | None = None
@@ -102,7 +102,7 @@ class Block:
         return found[0].text if len(found) == 1 else None
 
     def around(self, read: Read) -> Around:
-        """What this block and those around it say; what stands further in comes first."""
+        """The settings of this block and those around it; inner ones come first."""
         env: dict[str, Word] = {}
         clues: list[Clue] = []
         block: Block | None = self
@@ -149,7 +149,7 @@ def _started(name: str, block: Block, read: Read, nested: Nested) -> Iterator[Co
 
 
 def _text(name: str, word: Word, around: Around, nested: Nested) -> CommandResult | Document:
-    """What a text starts: a script, unless it is plainly another kind of file."""
+    """The launches of a text: it is read as a script unless it is clearly another kind of file."""
     source = embedded(word)
     start = source.whole.lstrip()
     kind = "yaml" if start.startswith("#cloud-config") or MANIFEST.search(start) else kind_of("", start, None)
@@ -181,7 +181,7 @@ class _TerraformReader:
         self.blocks: list[Block] = []
 
     def given(self) -> Iterator[tuple[str, Word]]:
-        """What `var.x` and `local.x` are, where the file says it in so many words."""
+        """The values of `var.x` and `local.x`, if the file states them literally."""
         for variable in VARIABLE.finditer(self.text):
             default = DEFAULT.search(self.text, *variable.span("body"))
             if default is not None:
@@ -223,7 +223,7 @@ class _TerraformReader:
             own_line = False
 
     def string(self, start: int) -> tuple[Word, int]:
-        """The string whose first character is at `start`, and where what follows it starts."""
+        """The string whose first character is at `start`, and where the text after it starts."""
         fragments: list[Fragment] = []
         at = start
         for m in IN_STRING.finditer(self.text, start):
@@ -247,7 +247,7 @@ class _TerraformReader:
             yield Fragment(self.text[at:end], Place(self.name, at, end))
 
     def replaced(self, m: re.Match[str], escape: str) -> Iterator[Fragment]:
-        """What stands in place of `$${`, `${…}`, `%{…}` (nothing) and an escape."""
+        """The replacement of `$${`, `${…}`, `%{…}` (empty) and an escape."""
         place = Place(self.name, *m.span())
         if m["kept"]:
             yield Fragment(m["kept"][1:], place, False)
@@ -264,7 +264,7 @@ class _TerraformReader:
         return tuple(f._replace(via=(place, *f.via)) for f in value.fragments)
 
     def lines(self, start: int, end: int, *, strip: bool) -> list[tuple[int, int]]:
-        """The lines of a here-document; `<<-` takes from each the blanks that all of them begin with."""
+        """The lines of a here-document; `<<-` removes from each the indentation that all share."""
         text = self.text[start:end]
         lines = text.splitlines(keepends=True)
         indents = [len(line) - len(line.lstrip(" \t")) for line in lines if line.strip()]
@@ -278,7 +278,7 @@ class _TerraformReader:
             start += len(line)
         return found
 
-    # Structure. Each function takes the index of a token and returns that of the one behind what it read.
+    # Structure. Each function takes the index of a token and returns that of the token after what it read.
 
     def kind(self, at: int) -> str:
         return self.tokens[at].kind if at < len(self.tokens) else ""
@@ -352,14 +352,14 @@ class _TerraformReader:
                 return at, words  # it is not closed
             start = at
             at, found = self.value(block, key, at, depth + 1)
-            if not self.is_mark(at, f",{closing}"):  # HCL refuses it: no list of arguments
+            if not self.is_mark(at, f",{closing}"):  # HCL refuses it, so it is not a list of arguments
                 found = [self.computed(start, at)]
             words += found
             at += self.is_mark(at, ",")
         return at + 1, words
 
     def called(self, block: Block, key: str, at: int, depth: int) -> tuple[int, list[Word]]:
-        """A function's value: what `concat` puts together, a text that is only encoded; unknown of any other."""
+        """A function's value: the items joined by `concat`, a text that is only encoded; unknown for any other function."""
         behind, words = self.listed(block, key, at + 1, depth)
         function = self.tokens[at].text
         if function in SAME_TEXT or function == "concat":
@@ -378,10 +378,10 @@ class _TerraformReader:
         last = self.tokens[min(max(end - 1, start), len(self.tokens) - 1)]
         return unknown(Place(self.name, self.tokens[start].start, last.end), FROM_TERRAFORM)
 
-    # What blocks say.
+    # The settings of blocks.
 
     def close(self, block: Block) -> None:
-        """Hands on what a block says of the one around it."""
+        """Pass the settings of a block to the one around it."""
         outer = block.outer
         for key, words in block.attributes.items():
             for word in words if key in CLUES else ():

@@ -1,6 +1,6 @@
-"""Where in a TOML text a cursor stands: in which key or value of which table, however much of it is typed by now.
+"""Where in a TOML text a cursor is: in which key or value of which table, however much of it is typed so far.
 
-The readers of TOML take whole files only. This one reads up to the cursor and forgives: a line that is broken is left behind.
+TOML parsers need complete files. This one reads up to the cursor and skips broken lines.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ Keys = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class TomlSpot:
-    """`keys` lead to the value, or to the table that the key is of, or that the header names so far. `start` and `end` are the
-    characters to replace: in `quote`, where they stand in quotes that are `closed` or not. `given`: the keys that the table has before.
-    """
+    """`keys` lead to the value, or to the table of the key, or are the header's parts so far. `start` and `end` are the characters to
+    replace: inside `quote`, if they are in quotes, which are `closed` or not. `given`: the keys that the table already has."""
 
     kind: Literal["header", "key", "value"]
     keys: Keys
@@ -31,7 +30,7 @@ class TomlSpot:
 
 
 def toml_spot(text: str, offset: int) -> TomlSpot | None:
-    """What stands at a character; None in comments and behind what is whole."""
+    """What is at a character; None in comments and after a complete entry."""
     try:
         _Scanner(text, offset).file()
     except _Found as found:
@@ -61,7 +60,7 @@ class _Scanner:
         return self.text[self.at : self.at + 1]
 
     def skip(self, blanks: re.Pattern[str]) -> None:
-        """Pass over blanks; a cursor in a comment among them is at nothing."""
+        """Skip blanks; a cursor in a comment among them is at nothing."""
         found = blanks.match(self.text, self.at)
         assert found is not None
         comment = found[0].rfind("#", 0, max(self.offset - self.at, 0))
@@ -88,7 +87,7 @@ class _Scanner:
                 return
 
     def _blank_lines(self) -> None:
-        """To the next entry, but not past the cursor's own line."""
+        """Skip to the next entry, but not past the cursor's own line."""
         while True:
             self.skip(_BLANKS)
             if self.peek() not in ("\r", "\n") or self.at >= self.offset or not self.peek():
@@ -164,7 +163,7 @@ class _Scanner:
             self.at = found.end()
 
     def several(self, close: str, keys: Keys, depth: int) -> None:
-        """An array's values, or the entries of a table in one line, to their end."""
+        """An array's values, or the entries of an inline table, to the end."""
         self.at += 1
         while True:
             checkpoint()
@@ -174,7 +173,7 @@ class _Scanner:
                 self.at += 1
                 return
             if self.peek() in (close, ""):
-                self.at = self.offset  # the cursor stands before the end: in what is not typed yet
+                self.at = self.offset  # the cursor is before the end, in what is not typed yet
             self.value(keys, depth + 1) if close == "]" else self.entry(keys, depth + 1)
             self.skip(_SPACE)
             if self.peek() == ",":
@@ -201,5 +200,5 @@ class _Scanner:
 
 
 def _parts(written: str) -> Keys:
-    """The parts of a key, however they are quoted."""
+    """The parts of a key, with or without quotes."""
     return tuple(part[0] or part[1] or part[2] for part in re.findall(r"\"([^\"]*)\"|'([^']*)'|([\w-]+)", written))

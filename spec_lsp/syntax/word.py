@@ -33,17 +33,17 @@ def hull(places: Iterable[Place]) -> Place:
 
 
 class Fragment(NamedTuple):
-    """A run of a word and where it is written.
+    """A run of characters of a word, and where it is written.
 
-    A verbatim fragment's text is the document's own characters, one to one (`len(text) == place.end - place.start`), so
-    character `i` of it stands at `place.start + i`. Any other fragment (an escape, a default, a computed value) maps as a whole.
+    A verbatim fragment's text is the document's own characters, one to one (`len(text) == place.end - place.start`), so its character `i`
+    is at `place.start + i`. Any other fragment (an escape, a default, a computed value) maps as a whole.
 
-    `text` is None where the document cannot tell the value; `reason` then says why, in words that continue
-    "unknown: " ("from the environment", "command substitution"). `via` holds the expansions through which the text came,
-    outermost first: for `TOPK=4; … --topk $TOPK` the fragment's place is the `4` and `via` is the place of `$TOPK`.
+    `text` is None if the document does not determine the value; `reason` then says why, in words that continue "unknown: " ("from the
+    environment", "command substitution"). `via` holds the expansions through which the text came, outermost first: for `TOPK=4; … --topk
+    $TOPK` the fragment's place is the `4` and `via` is the place of `$TOPK`.
 
-    `fixed` text is not written to be a value: the pattern of the `case` arm that is taken, a computed number. It can be shown
-    but not rewritten.
+    `fixed` text is not written as a value: the pattern of the `case` arm that is taken, a computed number. It can be shown but not
+    rewritten.
     """
 
     text: str | None
@@ -55,7 +55,7 @@ class Fragment(NamedTuple):
 
 
 class OneOf(str):
-    """The reason of a value that is not known but for what it may be: a `case` arm with several patterns was taken."""
+    """The reason of an unknown value that is one of a few: a `case` arm with several patterns was taken."""
 
     __slots__ = ("values",)
     values: tuple[str, ...]
@@ -72,13 +72,13 @@ def one_of(values: Sequence[str]) -> OneOf:
 
 
 def possible(fragments: Sequence[Fragment]) -> tuple[str, ...]:
-    """The texts that a value may be, where these are all that is known of it; else none."""
+    """The texts that a value may be, if that is all that is known of it; else none."""
     reason = fragments[0].reason if len(fragments) == 1 and fragments[0].text is None else ""
     return reason.values if isinstance(reason, OneOf) else ()
 
 
 def cut(fragment: Fragment, start: int, end: int) -> Fragment:
-    """The characters [start, end) of a known fragment; a verbatim one keeps their exact place, any other the whole."""
+    """The characters [start, end) of a known fragment; of a verbatim one with their exact place, of any other with the whole."""
     if fragment.text is None:
         return fragment
     place = fragment.place
@@ -125,11 +125,11 @@ class Word(NamedTuple):
 
     @property
     def reason(self) -> str:
-        """Why the word's value is unknown; empty when it is known."""
+        """Why the word's value is unknown; empty if it is known."""
         return next((f.reason for f in self.fragments if f.text is None), "")
 
     def place_of(self, start: int, end: int) -> Place | None:
-        """Where the characters [start, end) of the known text are written; None if they lie in several documents or nowhere.
+        """Where the characters [start, end) of the known text are written; None if they are in several documents or in none.
 
         Fragments that are not verbatim are covered whole.
         """
@@ -163,7 +163,7 @@ class Word(NamedTuple):
         return tuple(found)
 
     def split(self, at: int) -> tuple[Word, Word]:
-        """The word cut before character `at` of its known start (`--tp=8` into `--tp=` and `8`); both keep their places."""
+        """The word split before character `at` of its known start (`--tp=8` into `--tp=` and `8`); both keep their places."""
         left: list[Fragment] = []
         right: list[Fragment] = []
         position = 0
@@ -184,7 +184,7 @@ class Word(NamedTuple):
         )
 
     def _seen(self, fragments: list[Fragment]) -> Place:
-        """Where a reader sees some of this word's fragments: their expansion in the word, or their own place."""
+        """Where a reader sees some of this word's fragments: at their expansion in the word, or at their own place."""
         places = [next((v for v in f.via if self.place.contains(v)), f.place) for f in fragments]
         return hull(places) if places else Place(self.place.document, self.place.end, self.place.end)
 
@@ -195,26 +195,27 @@ def literal(text: str, place: Place) -> Word:
 
 
 def unknown(place: Place, reason: str, *, splat: bool = False) -> Word:
-    """A word the document cannot tell; `splat` if it may stand for any number of words."""
+    """An unknown word; `splat` if it may be any number of words."""
     return Word((Fragment(None, place, False, reason),), place, splat)
 
 
 def told(word: Word) -> object:
-    """What a word is, known or not, apart from where it stands: words of which this is equal run the same."""
+    """What a word holds, known or not, regardless of where it is written: words that are equal in this run the same."""
     text = word.text
     return text if text is not None else (word.splat, tuple(f.text for f in word.fragments), word.reason)
 
 
 MAX_FRAGMENTS = 2_000
 MAX_CHARACTERS = 300_000
-"""Of a text that is put together, beyond which it is unknown: no system takes a longer command."""
+"""The longest composed text, in characters; a longer one is unknown, as no system accepts such a command."""
 MAX_VIA = 12
-"""Names that a text came through, of which the outermost are kept."""
+"""How many of the names that a text came through are kept, from the outermost."""
 TOO_LONG = "it is too long to be worked out"
 
 
 def brought_in(value: Word, here: Place) -> tuple[Fragment, ...]:
-    """What a name at `here` brings in; unknown where that is longer than any command: names that hold each other twice grow fast."""
+    """The fragments that a name at `here` expands to; unknown if they are longer than any command: names that contain each other twice grow
+    fast."""
     if len(value.fragments) > MAX_FRAGMENTS // 4 or sum(len(f.text or "") for f in value.fragments) > MAX_CHARACTERS:
         return (Fragment(None, here, False, TOO_LONG),)
     return tuple(f._replace(via=(here, *f.via[: MAX_VIA - 1])) for f in value.fragments)

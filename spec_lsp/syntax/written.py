@@ -1,7 +1,7 @@
-"""Files that a script writes in here-documents for others to run: a manifest (`kubectl apply -f - <<EOF`, `cat > compose.yaml <<EOF`), a
+"""Files that a script writes in here-documents for other programs: a manifest (`kubectl apply -f - <<EOF`, `cat > compose.yaml <<EOF`), a
 Dockerfile, a unit, a Makefile, another script.
 
-What the script itself runs of them, the shell's reader tells; this one reads the others, each by the name it is written to.
+The files that the script itself runs are read by the shell's reader; this one reads the others, each by the name that it is written to.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ EXPANDED = "the shell fills it in"
 
 
 class Nested(Protocol):
-    """Reads a text that a document holds as a document of its own, in a language."""
+    """Reads a text inside a document as a document of its own, in a language."""
 
     def __call__(self, name: str, text: str, *, language: str) -> Document: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A here-document: the kind of file it is (as `kind_of` has it), and its text without what the shell fills in."""
+    """A here-document: the kind of its file (as by `kind_of`), and its text with what the shell fills in unknown."""
 
     kind: str
     body: Word
 
 
 def with_written_files(document: Document, source: Source, nested: Nested) -> Document:
-    """The document with what the files start that its script writes and does not run; `source` is the script's text."""
+    """The document together with the launches of files that its script writes but does not run; `source` is the script's text."""
     if "<<" not in source.text:
         return document
     launches = list(document.launches)
@@ -72,7 +72,7 @@ def _read(name: str, kind: str, body: Word, nested: Nested) -> CommandResult | D
 
 
 def _filled(document: Document, body: Word) -> list[Word]:
-    """A here-document as the script fills it in, in each way to that; without what the shell fills in where nobody knows."""
+    """A here-document as the script fills it in, in each way through the script; with unknown values if that is not known."""
     known = [f for f in document.files if any(body.place.contains(part.place) for part in f.content.fragments)]
     in_files = [f for f in known if not f.name.startswith(READ)]
     texts = dict.fromkeys(f.content.fragments for f in in_files or known)
@@ -80,7 +80,7 @@ def _filled(document: Document, body: Word) -> list[Word]:
 
 
 def _told(launches: Sequence[Launch], place: Place) -> bool:
-    """Whether a launch is known that stands there: the script runs what it writes."""
+    """Whether a launch at this place is already known, because the script runs what it writes."""
     return any(place.contains(launch.place) for launch in launches)
 
 
@@ -101,7 +101,7 @@ def _written(name: str, source: Source) -> Iterator[Written]:
 
 
 def _kind(opening: re.Match[str], body: str) -> str:
-    """What kind of file a here-document is written to, "" for one that nothing is known to start."""
+    """The kind of file that a here-document is written to, "" if it is not known to start anything."""
     path = WRITTEN_TO.search(opening.group("rest")) or WRITTEN_TO.search(opening.group("line"))
     kind = kind_of(path.group("path").strip("\"'"), body, None) if path else ""
     return kind if kind and BY_KIND[kind].in_here_documents else ""

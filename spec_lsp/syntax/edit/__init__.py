@@ -1,8 +1,8 @@
-"""The editors: what a change of settings looks like in the text, in the style of what stands around it.
+"""The editors: they write a change of settings into the text, in the style of its surroundings.
 
 `WordEditor` edits launches made of words (shell), `ConfigEditor` a `--config` mapping. Each operation returns a `WordChange`, or None when
-it cannot be written: the value is unknown, or comes from several places. A change is checked before it is returned: the changed text
-reads as exactly the words that were meant.
+it cannot be written: the value is unknown, or comes from several places. A change is checked before it is returned: the changed text must
+read as exactly the intended words.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What an editor gives back."""
+"""The result of an editor's operation."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from spec_lsp.syntax.word import Word
 
 @dataclass(frozen=True, slots=True)
 class WordChange:
-    """Edits that do what was asked, and the other words that change with them.
+    """The edits of an operation, and the other words that they change.
 
-    `also` holds (index of the launch in its document, the word as it was) for each word elsewhere that reads the edited
-    text: a variable that two flags or two launches use. Empty when nothing else changes.
+    `also` holds (index of the launch in its document, the old word) for each other word that reads the edited text: a variable that two
+    flags or two launches use. Empty when nothing else changes.
     """
 
     edits: tuple[Edit, ...]
@@ -40,8 +40,8 @@ UNREADABLE = 1_000_000
 
 
 def flaws(kind: str, text: str) -> int:
-    """How many pieces of a text (of a page or notebook the Python in it) cannot be read without mending: no edit may add to them, for
-    only our readers take such files. UNREADABLE where the whole cannot."""
+    """How many parts of a text (for a page or notebook: of the Python in it) only our tolerant readers can read: no edit may increase this
+    number. UNREADABLE if the whole text cannot be read."""
     try:
         if kind == "notebook":
             json.loads(text)
@@ -74,7 +74,7 @@ def _is_python(program: str) -> bool:
 
 
 def _programs(kind: str, text: str) -> Iterator[str]:
-    """The Python in a text: the whole of it, its fences, its cells. Their readers are imported where there is such a text."""
+    """The Python in a text: the whole of it, its fences, or its cells. Their readers are imported when needed."""
     if kind == "python":
         from spec_lsp.syntax.python.parsing import MARK
 

@@ -1,4 +1,4 @@
-"""Edits of what stands between brackets and commas: the argument lists of JSON and Python, the arguments of a Python call."""
+"""Edits of items between brackets and commas: the argument lists of JSON and Python, the arguments of a Python call."""
 
 from __future__ import annotations
 
@@ -17,29 +17,29 @@ COMMA_BEFORE = expression(r",[ \t\r\n]*\Z")
 OPENING = expression(
     r"(?P<indent>[ \t]*)(?P<list>\w[\w.]*)(?:\.append\(|\.extend\([\[(]|[ \t]*\+=[ \t]*[\[(])[ \t]*(?=[\w\"'])"
 )
-"""How a statement begins that adds items to a list."""
+"""The beginnings of statements that add items to a list."""
 CLOSING = expression(rf"[ \t]*,?[ \t]*[\])]+{COMMENT}(?:\r?\n|\Z)")
 CALL = expression(r"\.append\(\s*\Z")
 BREAK = expression(r"[\])][ \t]*(?:;|#[^\n]*\n|\r?\n)")
-"""Where one statement ends and another begins."""
+"""Between two statements."""
 NO_SIBLING = expression(r"(?:el(?:se|if)|except|finally)\b")
 
 
 def quoted(text: str, quote: str) -> str:
-    """The text between quotes of a kind, with the escapes that JSON and Python share."""
+    """A text to write inside quotes of a kind, with the escapes that JSON and Python share."""
     if quote != "'":
         return json.dumps(text, ensure_ascii=False)
     return "'" + json.dumps(text, ensure_ascii=False)[1:-1].replace('\\"', '"').replace("'", "\\'") + "'"
 
 
 def quote_of(text: str, place: Place) -> str:
-    """The quote that an item stands in; a double one where it stands in none."""
+    """The quote that encloses an item; a double one if none does."""
     found = re.match(r"[rRbBuUfF]*([\"'])", text[place.start : place.end])
     return found.group(1) if found else '"'
 
 
 def value_edits(text: str, place: Place, written: Place, value: str) -> Iterator[tuple[Edit, ...]]:
-    """Ways to give an item another text: between its quotes, or the item whole."""
+    """Ways to replace an item's text: inside its quotes, or together with them."""
     quote = text[written.start - 1 : written.start]
     if quote in ("'", '"'):
         yield (Edit(written, quoted(value, quote)[1:-1]),)
@@ -48,7 +48,7 @@ def value_edits(text: str, place: Place, written: Place, value: str) -> Iterator
 
 
 def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
-    """Ways to take out the items from `first` to `last`: with their lines where they fill these, with a comma else."""
+    """Ways to remove the items from `first` to `last`: with their lines if nothing else is on them, else with a comma."""
     document = first.document
     start, end = first.start, last.end
     line = max(text.rfind("\n", 0, start), text.rfind("\r", 0, start)) + 1
@@ -56,7 +56,7 @@ def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, 
     if statements is not None:
         yield (statements,)
     if CALL.search(text, line, start) or BREAK.search(text, first.end, last.start):
-        return  # Python refuses `append()`; what stands between is another's
+        return  # Python refuses `append()`; the rest of the statement belongs to something else
     whole = ONE_LINE.match(text, end)
     if not text[line:start].strip() and whole:
         yield (Edit(Place(document, line, whole.end()), ""),)
@@ -70,7 +70,7 @@ def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, 
 
 
 def statements_around(text: str, line: int, first: Place, last: Place) -> Edit | None:
-    """Takes out the statements, from the one that begins at `line`, that only add the items from `first` to `last` to a list."""
+    """Ways to remove the statements, from the one that begins at `line`, that only add the items from `first` to `last` to a list."""
     opening, closing = OPENING.match(text, line), CLOSING.match(text, last.end)
     if opening is None or closing is None or opening.end() != first.start:
         return None
@@ -90,7 +90,7 @@ def lines_end(text: str) -> str:
 
 
 def insertion_edits(text: str, after: Place, items: Sequence[str]) -> Iterator[tuple[Edit, ...]]:
-    """Ways to add items behind one: on a line of their own where that one begins its line, else behind its comma."""
+    """Ways to add items after another one: on a line of their own if that one begins its line, else after its comma."""
     document, at = after.document, after.end
     line = max(text.rfind("\n", 0, after.start), text.rfind("\r", 0, after.start)) + 1
     lead = text[line : after.start]
@@ -106,7 +106,7 @@ def insertion_edits(text: str, after: Place, items: Sequence[str]) -> Iterator[t
 
 
 def keyword_edits(text: str, after: Place, argument: str, *, first: bool) -> Iterator[tuple[Edit, ...]]:
-    """Ways to add an argument to a call behind one of its arguments, or behind its bracket (`first`; `after` is the function's name)."""
+    """Ways to add an argument to a call, after another argument, or after the bracket (`first`; `after` is the function's name)."""
     if not first:
         yield from insertion_edits(text, after, [argument])
         return

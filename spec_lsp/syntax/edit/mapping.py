@@ -1,4 +1,4 @@
-"""Edits SGLang's `--config` files: one line a key, in the key style and list style of the file."""
+"""Edits SGLang's `--config` files: one line for each key, in the key style and list style of the file."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PLAIN = expression(r"[A-Za-z0-9_/.][A-Za-z0-9_./:@%+ -]*\Z")
 
 @dataclass(frozen=True, slots=True)
 class ConfigEditor:
-    """Edits the configuration that stands in [start, end) of a document's text: the whole file, or a here-document's body.
+    """Edits the configuration in [start, end) of a document's text: the whole file, or a here-document's body.
 
     Entries are those of `self.config`; their places are offsets of the document.
     """
@@ -41,13 +41,13 @@ class ConfigEditor:
         return _read(self.document, self.body)
 
     def entry(self, name: Any) -> ConfigEntry | None:
-        """The entry that counts for a key: the last one."""
+        """The effective entry of a key: the last one."""
         return next((e for e in reversed(self.config.entries) if e.name == name), None)
 
     # Operations.
 
     def set_value(self, name: Any, value: Any) -> WordChange | None:
-        """Gives a key another value, keeping its quotes and comments."""
+        """Give a key another value, keeping its quotes and comments."""
         entry = self.entry(name)
         if entry is None or self.is_elsewhere(entry):
             return None
@@ -62,7 +62,7 @@ class ConfigEditor:
         return self.checked([(colon + 1, entry.extent.end, " " + scalar(value, ""))], expected)
 
     def rename(self, name: Any, new: str) -> WordChange | None:
-        """Gives a key another name."""
+        """Give a key another name."""
         entry = self.entry(name)
         if entry is None or self.is_elsewhere(entry):
             return None
@@ -70,7 +70,7 @@ class ConfigEditor:
         return self.checked([(entry.key.place.start, entry.key.place.end, new)], expected)
 
     def replace(self, name: Any, pairs: Mapping[str, Any]) -> WordChange | None:
-        """Writes other keys with their values in the place of an entry. Keys are in kebab case, and written as the file writes its own."""
+        """Replace an entry by other keys with their values. Keys are in kebab case, and written in the style of the file."""
         entry = self.entry(name)
         if entry is None or self.is_elsewhere(entry):
             return None
@@ -88,7 +88,7 @@ class ConfigEditor:
         return self.checked([(entry.key.place.start, max(entry.extent.end, entry.value.place.end), text)], expected)
 
     def remove(self, name: Any) -> WordChange | None:
-        """Takes out a key with its lines, each time it is given."""
+        """Remove a key with its lines, each time it is given."""
         entries = [e for e in self.config.entries if e.name == name]
         if not entries or any(self.is_elsewhere(e) for e in entries):
             return None
@@ -96,7 +96,7 @@ class ConfigEditor:
         return self.checked([self.whole(e) for e in entries], expected)
 
     def insert(self, key: str, value: Any, after: Any = None) -> WordChange | None:
-        """Adds a key behind the entry `after`, or at the end. `key` in kebab case; it is written as the file writes its keys."""
+        """Add a key after the entry `after`, or at the end. `key` is in kebab case and is written in the style of the file."""
         entries = self.config.entries
         if key in self.config.values:
             return None
@@ -137,7 +137,7 @@ class ConfigEditor:
         return bool(self.body[line : entry.key.place.start].strip(" \t\"'"))
 
     def is_elsewhere(self, entry: ConfigEntry) -> bool:
-        """Whether an entry comes from an anchor's text by a merge key."""
+        """Whether an entry is included from an anchor by a merge key."""
         return entry.extent.end < entry.key.place.end or entry.value.place.start < entry.key.place.start
 
     def whole(self, entry: ConfigEntry) -> tuple[int, int, str]:
@@ -176,7 +176,7 @@ def _types(items: Any) -> dict[Any, type]:
 
 
 def scalar(value: Any, quote: str) -> str:
-    """A value on one line; a text keeps the quote it had."""
+    """A value on one line; text keeps its kind of quote."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if value is None:
@@ -196,7 +196,7 @@ def scalar(value: Any, quote: str) -> str:
 
 
 def _read(document: str, text: str) -> ConfigFile:
-    from spec_lsp.syntax.yaml.config import read_config  # PyYAML: few launches name a file
+    from spec_lsp.syntax.yaml.config import read_config  # imports PyYAML, and few launches name a file
 
     return read_config(document, text)
 

@@ -1,7 +1,7 @@
 """Edits launches that are written as words of a shell.
 
-Each operation makes candidates, the likeliest first, and takes the first whose changed text reads as the intended words. So quoting
-and nesting (`bash -c '…'` in a here-document) need no case of their own: what does not read back is not offered.
+Each operation makes candidates, the most likely first, and takes the first whose changed text reads as the intended words. So quoting and
+nesting (`bash -c '…'` in a here-document) need no special cases: a candidate that does not read back is not offered.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ BARE = expression(r"[A-Za-z0-9_./:=,@%+^-]+\Z")
 FLAG = expression(r"--?[A-Za-z]")
 MAX_CANDIDATES = 16
 HOLDERS = frozenset(("yaml", "markdown", "json", "jenkinsfile", "terraform"))
-"""Kinds of documents that hold scripts in quotes of their own."""
+"""Kinds of documents that hold scripts inside quotes."""
 
 
 @dataclass(slots=True)
 class WordEditor:
     """Edits one variant of one launch of a document.
 
-    `texts` holds the text of other documents that the launch's words stand in (sourced scripts), by the name their places carry; `read`
-    and `parse` are what the document was parsed with.
+    `texts` holds the text of other documents that contain words of the launch (sourced scripts), by the name in their places; `read` and
+    `parse` are those that the document was parsed with.
     """
 
     document: Document
@@ -63,7 +63,7 @@ class WordEditor:
     # Operations.
 
     def set_value(self, index: int, value: str, start: int = 0) -> WordChange | None:
-        """Rewrites the text of a word, from character `start` on, where it is written."""
+        """Rewrite the text of a word, from character `start` on, where it is written."""
         word = self.words[index]
         if word.text is None or start > len(word.text):
             return None
@@ -72,7 +72,7 @@ class WordEditor:
         return self.first_good(self.value_candidates(word, value, start), expected, index)
 
     def rename(self, index: int, flag: str) -> WordChange | None:
-        """Gives a flag another name, keeping a value behind `=`."""
+        """Give a flag another name, keeping a value after `=`."""
         word = self.words[index]
         old = word.known_start.partition("=")[0]
         if self.syntax == "yaml-mapping":
@@ -95,7 +95,7 @@ class WordEditor:
         return self.first_good([(Edit(place, own.written_flag(flag)),)], expected, index)
 
     def remove(self, first: int, count: int = 1) -> WordChange | None:
-        """Takes out words that follow each other: a flag and its values."""
+        """Remove words that follow each other: a flag and its values."""
         going = self.words[first : first + count]
         if not going or len({w.place.document for w in going}) != 1:
             return None
@@ -103,7 +103,7 @@ class WordEditor:
         return self.first_good(self.removal_candidates(going), expected, first, removed=count)
 
     def insert(self, after: int, flag: str, values: Sequence[str] = ()) -> WordChange | None:
-        """Adds a flag behind the word `after` (-1: behind the entry point), in the style of its neighbours."""
+        """Add a flag after the word `after` (-1: after the entry point), in the style of its neighbours."""
         joined = len(values) == 1 and self.joins_values() and self.syntax not in ("keywords", "yaml-mapping")
         new = [f"{flag}={values[0]}"] if joined else [flag, *values]
         expected = [*map(_told, self.words[: after + 1]), *new, *map(_told, self.words[after + 1 :])]
@@ -111,7 +111,7 @@ class WordEditor:
         return self.first_good(self.insertion_candidates(after, written), expected, after + 1, added=len(new))
 
     def replace(self, first: int, count: int, flags: Sequence[tuple[str, Sequence[str]]]) -> WordChange | None:
-        """Writes flags with their values in the place of words that follow each other: a flag with its values."""
+        """Replace words that follow each other (a flag with its values) by flags with their values."""
         going = self.words[first : first + count]
         if not going or len({w.place.document for w in going}) != 1 or not all(map(is_written, going)):
             return None
@@ -124,7 +124,7 @@ class WordEditor:
         return self.first_good(self.replacements(going, new, flags), expected, first, removed=count, added=len(new))
 
     def split(self, index: int) -> WordChange | None:
-        """Writes a flag and the value behind its `=` as two words."""
+        """Write a flag and the value after its `=` as two words."""
         word = self.words[index]
         flag, equals, value = (word.text or "").partition("=")
         place = word.place_of(0, len(flag) + 1) if equals else None
@@ -162,7 +162,7 @@ class WordEditor:
                 and self.text_at(word.place) == word.text
                 and BARE.match(value)
             ):
-                yield (Edit(word.place, value),)  # a number stays one
+                yield (Edit(word.place, value),)  # a number must stay a number
             yield from yaml_text.value_edits(text, word.place, place, value, word.text[:start] + value)
             return
         if self.syntax == "list-words" and place is not None:
@@ -186,7 +186,7 @@ class WordEditor:
         text = self.text_of(place.document)
         before, behind = text[place.start - 1 : place.start], text[place.end : place.end + 1]
         if behind == "\\" and text[place.start - 2 : place.start] == text[place.end : place.end + 2]:
-            behind = before  # \"…\" in a string of the document around the script
+            behind = before  # \"…\" in a string of the document that contains the script
         return before if before == behind and before in ("'", '"') else ""
 
     def split_candidates(self, word: Word, flag: str, value: str, place: Place) -> Iterator[tuple[Edit, ...]]:
@@ -205,7 +205,7 @@ class WordEditor:
     def replacements(
         self, going: Sequence[Word], new: Sequence[str], flags: Sequence[tuple[str, Sequence[str]]]
     ) -> Iterator[tuple[Edit, ...]]:
-        """Ways to write the words `new` (those of `flags`) in the place of others."""
+        """Ways to replace words by the words `new` (those of `flags`)."""
         place = hull(w.place for w in going)
         document, text = place.document, self.text_of(place.document)
         own = self.document.launches[self.launch]
@@ -386,7 +386,7 @@ class WordEditor:
         return indent, continued, apart
 
     def first_on_line(self, text: str, place: Place) -> tuple[str, bool] | None:
-        """The indentation of a word that is the first on its line, and whether the line above goes on with a backslash."""
+        """The indentation of a word that is the first on its line, and whether the line above continues with a backslash."""
         line = max(text.rfind("\n", 0, place.start), text.rfind("\r", 0, place.start)) + 1
         indent = text[line : place.start]
         if line == 0 or indent.strip(" \t\"'"):
@@ -431,7 +431,7 @@ class WordEditor:
         return None
 
     def with_escapes(self, candidates: Iterable[tuple[Edit, ...]]) -> Iterator[tuple[Edit, ...]]:
-        """The candidates, each also as it would be written inside quotes of the document around the script."""
+        """The candidates, each also in the form for a script inside quotes of the surrounding document."""
         for edits in candidates:
             yield edits
             for edit in edits if len(edits) == 1 else ():
@@ -496,17 +496,17 @@ ANYTHING = object()
 
 
 def is_written(word: Word) -> bool:
-    """Whether a part of a word stands in a file; a tool may add words of its own."""
+    """Whether a part of a word is written in a file; some tools add words of their own."""
     return any(not f.fixed and f.place.end > f.place.start for f in word.fragments)
 
 
 def _told(word: Word) -> object:
-    """What a word is, apart from where it stands."""
+    """What a word holds, regardless of where it is written."""
     return word.text if word.text is not None else (word.splat, tuple(f.text for f in word.fragments))
 
 
 def _variant_like(launch: Launch, variant: Variant, index: int) -> Variant | None:
-    """The variant of a launch read again that is reached in the same way."""
+    """The variant, of the launch read from the edited text, that is reached by the same choices."""
     if len(launch.variants) == 1:
         return launch.variants[0]
     taken = [c.taken for c in variant.choices]
@@ -517,7 +517,7 @@ def _variant_like(launch: Launch, variant: Variant, index: int) -> Variant | Non
 
 
 def quotings(value: str, around: str) -> Iterator[str]:
-    """Ways to write a text, the plainest first; `around` is the quote it stands in already."""
+    """Ways to quote a text, the plainest first; `around` is the quote that already encloses it."""
     if BARE.match(value):
         yield value
         return
@@ -533,7 +533,7 @@ def quotings(value: str, around: str) -> Iterator[str]:
 
 
 def written_words(words: Sequence[str]) -> Iterator[list[str]]:
-    """Ways to write words one after the other."""
+    """Ways to write several words."""
     for kind in range(3):
         pieces = []
         for word in words:

@@ -1,4 +1,4 @@
-"""Edits of YAML: items of lists of arguments, and keys that become flags. What reads back as meant is for the caller to see."""
+"""Candidate edits of YAML: items of argument lists, and keys that become flags. The caller checks which of them read back as intended."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REST = expression(r"[ \t]*(?:#[^\r\n]*)?(?=\r?\n|\Z)")
 
 
 def scalar(text: str, quote: str = "", otherwise: str = '"') -> str:
-    """A text as a YAML scalar that is read as this text: in quotes of a kind, or plain where it can be, `otherwise` in those quotes."""
+    """A text as a YAML scalar that reads as this string: in quotes of a kind, or plain if possible and else in the quotes `otherwise`."""
     if not quote and not (PLAIN.match(text) and _is_text(text)):
         quote = otherwise
     if quote == "'" and text.isprintable():
@@ -46,7 +46,7 @@ def quote_at(text: str, place: Place) -> str:
 
 
 def escaped(text: str) -> Iterator[str]:
-    """A text as it is written inside double and inside single quotes, where that differs."""
+    """A text as it is written inside double and inside single quotes, if that differs."""
     if '"' in text or "\\" in text:
         yield text.replace("\\", "\\\\").replace('"', '\\"')
     if "'" in text:
@@ -54,8 +54,8 @@ def escaped(text: str) -> Iterator[str]:
 
 
 def value_edits(text: str, whole: Place, written: Place | None, value: str, full: str) -> Iterator[tuple[Edit, ...]]:
-    """Ways to give a scalar another text: `whole` is the scalar, which is to read `full`; `written` where the changed part stands, which
-    may be another scalar (a variable's)."""
+    """Ways to give a scalar another text: `whole` is the scalar, which is to read `full`; `written` is where the changed part is written,
+    which may be another scalar (a variable's)."""
     if written is not None and not whole.contains(written):
         before, behind = text[written.start - 1 : written.start], text[written.end : written.end + 1]
         if before == behind and before in ("'", '"'):
@@ -77,7 +77,7 @@ def line_start(text: str, at: int) -> int:
 
 
 def block_item(text: str, place: Place) -> str | None:
-    """What stands before an item that has its line (or lines) for itself: indentation, dash and blanks; None if it has not."""
+    """What precedes an item that has its lines to itself: indentation, dash and blanks; None if it does not."""
     start = line_start(text, place.start)
     prefix = text[start : place.start]
     if not re.fullmatch(r"(?:[ \t]|>(?=[ \t]))*-[ \t]+", prefix) or REST.match(text, place.end) is None:
@@ -86,7 +86,7 @@ def block_item(text: str, place: Place) -> str | None:
 
 
 def is_item(text: str, place: Place) -> bool:
-    """Whether a scalar is an item of a list, in lines or in brackets."""
+    """Whether a scalar is an item of a list, on lines or in brackets."""
     if block_item(text, place) is not None:
         return True
     behind = re.compile(r"[ \t\r\n]*(?:#[^\r\n]*[ \t\r\n]*)*").match(text, place.end)
@@ -96,7 +96,7 @@ def is_item(text: str, place: Place) -> bool:
 
 
 def _begins_item(text: str, at: int) -> bool:
-    """Whether a bracket or a comma stands before a place, with comments and empty lines between at most."""
+    """Whether a place is preceded by a bracket or a comma, with only comments and empty lines between."""
     start = end = line_start(text, at)
     line = before = text[start:at].rstrip()
     while start and not before and at - start < 4_000:
@@ -107,7 +107,7 @@ def _begins_item(text: str, at: int) -> bool:
 
 
 def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
-    """Ways to take out the items from `first` to `last`: with their lines and the comments on them, or with a comma."""
+    """Ways to remove the items from `first` to `last`: with their lines and the comments on them, or with a comma."""
     if block_item(text, first) is not None and block_item(text, last) is not None:
         rest = REST.match(text, last.end)
         end = rest.end() if rest else last.end
@@ -118,7 +118,7 @@ def removal_edits(text: str, first: Place, last: Place) -> Iterator[tuple[Edit, 
 
 
 def insertion_edits(text: str, anchor: Place, new: Sequence[str], *, before: bool) -> Iterator[tuple[Edit, ...]]:
-    """Ways to add items behind the item that ends where `anchor` ends, or before the one that starts there."""
+    """Ways to add items after the item that ends where `anchor` ends, or before the one that starts there."""
     document = anchor.document
     eol = "\r\n" if "\r\n" in text else "\n"
     start = line_start(text, anchor.start if before else anchor.end - 1)
@@ -135,7 +135,7 @@ def insertion_edits(text: str, anchor: Place, new: Sequence[str], *, before: boo
 
 
 def split_edits(text: str, place: Place, first: str, second: str) -> Iterator[tuple[Edit, ...]]:
-    """Ways to make two items of one."""
+    """Ways to split one item into two."""
     prefix = block_item(text, place)
     eol = "\r\n" if "\r\n" in text else "\n"
     yield (Edit(place, f"{first}{eol}{prefix}{second}" if prefix is not None else f"{first}, {second}"),)
@@ -145,7 +145,7 @@ def split_edits(text: str, place: Place, first: str, second: str) -> Iterator[tu
 
 
 def entry_end(text: str, key: Place, end: int) -> int:
-    """Where the lines of a block entry end whose key and last known value are given: those indented further belong to it."""
+    """The end of the lines of a block entry with this key and last known value: lines that are indented further belong to it."""
     start = line_start(text, key.start)
     indent = key.start - start
     position = text.find("\n", max(end - 1, key.start)) + 1 or len(text)
@@ -160,7 +160,7 @@ def entry_end(text: str, key: Place, end: int) -> int:
 
 
 def value_end(text: str, key: Place, last: Place) -> Place:
-    """The last place of an entry: its last word, or what stands behind the colon of a key that is a word alone (`flag: true`)."""
+    """The last place of an entry: its last word, or what follows the colon of a key that is a word alone (`flag: true`)."""
     if last != key:
         return last
     found = re.compile(r"[\"']?[ \t]*:[ \t]*[^\s,}\]#]*").match(text, key.end)
@@ -168,12 +168,12 @@ def value_end(text: str, key: Place, last: Place) -> Place:
 
 
 def is_flow_entry(text: str, key: Place) -> bool:
-    """Whether a key stands between braces."""
+    """Whether a key is written between braces."""
     return bool(text[line_start(text, key.start) : key.start].strip(" \t\"'-"))
 
 
 def entry_removals(text: str, key: Place, last: Place) -> Iterator[tuple[Edit, ...]]:
-    """Ways to take out an entry, from its key to its last value."""
+    """Ways to remove an entry, from its key to its last value."""
     document, start = key.document, line_start(text, key.start)
     last = value_end(text, key, last)
     if is_flow_entry(text, key):
@@ -186,7 +186,7 @@ def entry_removals(text: str, key: Place, last: Place) -> Iterator[tuple[Edit, .
 
 
 def entry_insertions(text: str, key: Place, last: Place, entry: str) -> Iterator[tuple[Edit, ...]]:
-    """Ways to add an entry behind the one from `key` to `last`."""
+    """Ways to add an entry after the one from `key` to `last`."""
     document, start = key.document, line_start(text, key.start)
     last = value_end(text, key, last)
     if is_flow_entry(text, key):
@@ -203,7 +203,7 @@ def entry_insertions(text: str, key: Place, last: Place, entry: str) -> Iterator
 
 
 def switched_on(text: str, extent: Place, key: str, value: str) -> Iterator[tuple[Edit, ...]]:
-    """Ways to give a value to a key that is there with `false` or nothing."""
+    """Ways to give a value to a key that has `false` or none."""
     for name in (key, key.replace("-", "_")):
         pattern = re.compile(
             rf"(?<![\w-])[\"']?{re.escape(name)}[\"']?[ \t]*:(?P<blank>[ \t]*)(?P<value>false|null|~|no|off)?(?=[ \t\r\n,}}]|\Z)"
