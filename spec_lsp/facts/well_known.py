@@ -10,13 +10,13 @@ model's own config.json as its publisher shows it. `python -m tests.sources.mode
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
 from spec_lsp.expressions import expression
-from spec_lsp.facts.model import ModelFacts
+from spec_lsp.facts.model import ANY_OTHER, ModelFacts
 
 _CACHE_FOLDER = "models--"
 """What a model's folder in the Hugging Face cache is called: models--<org>--<name>."""
@@ -27,7 +27,9 @@ def find_model(name: str) -> ModelFacts | None:
     """Facts of the model that someone calls `name`: its id in any case, or its name under another organisation or in a folder, also
     with what says that its weights were quantized behind it (`Qwen3-32B-AWQ`, `GLM-4.7-NVFP4`).
 
-    Only the id itself says how the weights are quantized: a copy of the same name may be quantized otherwise.
+    Only the id itself says how the weights are quantized: a copy of the same name may be quantized otherwise. For a name that the
+    table does not have, its siblings answer: another training of the same size (`-Base`, `-it`) has the same layers, another size
+    of a series has the architecture of those that are known.
     """
     wanted = name.strip().rstrip("/").lower()
     exact = _by_id().get(wanted)
@@ -42,20 +44,39 @@ def find_model(name: str) -> ModelFacts | None:
         named = _by_name().get(last)
         if named is not None:
             return _facts(named, exact=False, unsure=QUANTIZING_CHANGES)
-    return None
+    return _sibling(last) or _in_series(last)
 
 
 QUANTIZING_CHANGES = frozenset(("dtype", "torch_dtype", "num_nextn_predict_layers", "mtp_num_hidden_layers"))
 """Keys that quantizing a model may change, beside the quantization itself: AWQ copies compute in float16, many leave the MTP layers out."""
 
+QUANTIZATION = frozenset(("quantization_config", "hf_quant_config"))
+"""Where a checkpoint says how it is quantized."""
+
+TRAINING_CHANGES = QUANTIZING_CHANGES | QUANTIZATION | {
+    "max_position_embeddings", "model_max_length", "max_sequence_length", "seq_length",
+    "max_seq_len", "rope_scaling", "rope_parameters", "rope_theta", "sliding_window", "sliding_window_size", "use_sliding_window",
+    "vocab_size", "tie_word_embeddings", "use_bidirectional_attention",
+}  # fmt: skip
+"""Keys that may differ between a base model and what was trained from it: those, the length of its texts, its vocabulary."""
 
 _QUANTIZED = expression(
-    r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48](?:[-_.]preview)?|fp[48]|int[48]|w[48]a(?:4|8|16)(?:fp8)?|[48]bits?|bnb|bf16|modelopt|"
-    r"marlin|modelslim|"
-    r"quantized|dynamic|block|channel|static|kv|mix(?:ed)?|g(?:32|64|128)|sym|hf|v[12]|unsloth|uncensored|abliterated)$"
+    r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48](?:[-_.]preview)?|fp(?:4|8|16)|int[2-8]|w-mxfp4-a-fp8|"
+    r"w\d+a\d+(?:fp8|s?c8)?(?:[-_.](?:float)?mtp)?|[2-8]bits?|bnb|bf16|modelopt|marlin|modelslim|quarot|mlx|dwq|qat|ct|q4_0|unquantized|"
+    r"quantized|dynamic|static|pertensor|block|channel|kv|mix(?:ed)?|g(?:32|64|128)|sym|unsloth|ud|uncensored|abliterated|heretic)"
+    r"(?:[-_.]v[12])?$"
 )
 """Ends of names that say how a copy of a model was quantized or trained on, which leaves its architecture as it is. A GGUF file is none:
 it brings a configuration of its own."""
+
+_TRAINED = expression(r"[-_.](?:instruct|chat|base|it|pt|thinking|reasoning|preview)$")
+"""Ends of names that say what a model was trained for."""
+
+_DATED = expression(r"[-_.](?:\d{4}|\d{2}-\d{4}|\d{6,8})$")
+"""The date of a checkpoint (`-2507`, `-08-2024`)."""
+
+_SIZE = expression(r"(?<![a-z0-9.])(a?)\d+(?:\.\d+)?[bmt](?![a-z0-9])")
+"""A number of parameters: all (`30b`), or those at work (`a3b`)."""
 
 
 def ids() -> tuple[str, ...]:
@@ -98,13 +119,81 @@ def _by_name() -> Mapping[str, Mapping[str, Any] | None]:
     return found
 
 
+def _stem(name: str) -> str:
+    """What a model and its siblings are called: the series with its version, and the size."""
+    while (shorter := _TRAINED.sub("", _QUANTIZED.sub("", name))) != name:
+        name = shorter
+    return name.removeprefix("meta-")
+
+
+def _undated(name: str) -> str:
+    return _stem(_DATED.sub("", _stem(name)))
+
+
+def _series(name: str) -> str:
+    return _SIZE.sub(r"\1#", _undated(name))
+
+
+@cache
+def _called(shortened: Callable[[str], str]) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
+    """The table's models by what is left of their names: the rest to the name to the entry."""
+    found: dict[str, dict[str, Mapping[str, Any]]] = {}
+    for name, entry in _lines():
+        last = _last_part(name)
+        found.setdefault(shortened(last), {})[last] = entry
+    return found
+
+
+def _sibling(name: str) -> ModelFacts | None:
+    """What all known trainings of a model share, less what training changes; None where none is known or they are of different classes."""
+    known = [_config(entry) for entry in _called(_stem).get(_stem(name), {}).values()]
+    if len({_architecture(config) for config, _ in known}) != 1:
+        return None
+    left_open = set(TRAINING_CHANGES).union(*(unsure for _, unsure in known))
+    return ModelFacts(_shared([config for config, _ in known], left_open), complete=False, unsure=frozenset(left_open))
+
+
+def _in_series(name: str) -> ModelFacts | None:
+    """The architecture of a series, of which at least two sizes are known and all have it; that of the same size at another date."""
+    dated = _called(_undated).get(_undated(name), {}) if _undated(name) != _stem(name) else {}
+    sizes = _called(_series).get(_series(name), {})
+    known = dated or (sizes if len({_undated(size) for size in sizes}) > 1 else {})
+    found = {_architecture(_config(entry)[0]) for entry in known.values()}
+    if len(found) != 1 or not (architecture := found.pop()):
+        return None
+    return ModelFacts({"architectures": [architecture]}, complete=False, unsure=frozenset((ANY_OTHER,)))
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    return next(iter(config.get("architectures") or ()), "")
+
+
+def _shared(configs: Sequence[Mapping[str, Any]], left_open: set[str]) -> dict[str, Any]:
+    """The keys on which all agree; the others, and those of their parts, are added to what is left open."""
+    shared: dict[str, Any] = {}
+    for key in dict.fromkeys(key for config in configs for key in config):
+        values = [config.get(key, ANY_OTHER) for config in configs]
+        if key in left_open:
+            continue
+        if all(isinstance(value, Mapping) for value in values):
+            shared[key] = _shared(values, left_open)
+        elif all(value == values[0] for value in values):
+            shared[key] = values[0]
+        else:
+            left_open.add(ANY_OTHER if any(isinstance(value, Mapping) for value in values) else key)
+    return shared
+
+
 def _facts(entry: Mapping[str, Any], *, exact: bool = True, unsure: frozenset[str] = frozenset()) -> ModelFacts:
     config, left_open = _config(entry)
     if not exact:
-        config.pop("quantization_config", None)
-    for key in unsure:
-        config.pop(key, None)
-    return ModelFacts(config, complete=False, unsure=frozenset(left_open) | unsure)
+        unsure = unsure | QUANTIZATION
+    return ModelFacts(_without(config, unsure), complete=False, unsure=unsure.union(left_open))
+
+
+def _without(config: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
+    """A config less some keys, in its parts too."""
+    return {k: _without(v, keys) if isinstance(v, Mapping) else v for k, v in config.items() if k not in keys}
 
 
 def _config(entry: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:

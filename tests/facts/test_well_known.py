@@ -124,7 +124,9 @@ def test_finds_what_people_write(written: str, model_id: str) -> None:
     assert known(written).hidden_size == known(model_id).hidden_size
 
 
-@pytest.mark.parametrize("written", ["", "/", "Qwen/Qwen9-8B", "Qwen3-8B-GGUF", "my/model", "llama"])
+@pytest.mark.parametrize(
+    "written", ["", "/", "Qwen/Qwen9-8B", "Qwen3-8B-GGUF", "my/model", "llama", "OpenGVLab/InternVL3-8B-hf"]
+)
 def test_does_not_guess(written: str) -> None:
     assert find_model(written) is None
 
@@ -145,8 +147,8 @@ def test_what_a_line_leaves_open_is_not_known() -> None:
 
 
 def test_what_a_line_does_not_state_is_not_known_where_it_says_so() -> None:
-    vision = known("zai-org/GLM-4.5V")
-    assert (vision.architecture, vision.model_type) == ("Glm4vMoeForConditionalGeneration", "glm4v_moe")
+    vision = known("Qwen/Qwen3-ASR-0.6B")
+    assert vision.architecture == "Qwen3ASRForConditionalGeneration"
     for read in ("num_experts", "hidden_size", "uses_kda_attention", "sliding_window_size", "quantization_config"):
         with pytest.raises(NotKnown):
             getattr(vision, read)
@@ -168,6 +170,12 @@ def test_null_takes_an_inherited_key_back() -> None:
         ("/models/Qwen3-8B-FP8-dynamic", "Qwen/Qwen3-8B"),
         ("TheBloke/Llama-2-70B-Chat-AWQ", "meta-llama/Llama-2-70b-chat-hf"),
         ("cognitivecomputations/DeepSeek-R1-AWQ", "deepseek-ai/DeepSeek-R1"),
+        ("Eco-Tech/Qwen3.5-122B-A10B-w8a8-mtp", "Qwen/Qwen3.5-122B-A10B"),
+        ("Eco-Tech/Qwen3-235B-A22B-w8a8-QuaRot", "Qwen/Qwen3-235B-A22B"),
+        ("Eco-Tech/GLM-5.2-W8A8C8", "zai-org/GLM-5.2"),
+        ("google/gemma-3-4b-it-qat-w4a16-ct", "google/gemma-3-4b-it"),
+        ("mlx-community/Qwen3-8B-MLX-4bit-DWQ", "Qwen/Qwen3-8B"),
+        ("nvidia/DeepSeek-R1-0528-FP4-v2", "deepseek-ai/DeepSeek-R1-0528"),
     ],
 )
 def test_a_quantized_copy_is_built_like_its_model(copy: str, model: str) -> None:
@@ -180,7 +188,53 @@ def test_a_quantized_copy_is_built_like_its_model(copy: str, model: str) -> None
             found.hf(key)
 
 
-@pytest.mark.parametrize("name", ["unsloth/Qwen3-8B-GGUF", "Qwen3-8B-draft", "me/AWQ", "-awq", "Qwen3-80B-AWQ"])
+SIBLINGS = [
+    ("microsoft/Phi-4-reasoning", "microsoft/phi-4"),
+    ("meta-llama/Llama-4-Maverick-17B-128E", "meta-llama/Llama-4-Maverick-17B-128E-Instruct"),
+    ("nvidia/NVIDIA-Nemotron-Nano-9B-v2-Base-FP8", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"),
+    ("me/Meta-Llama-3.1-8B-Chat", "meta-llama/Llama-3.1-8B"),
+    ("AEON-7/Gemma-4-26B-A4B-it-Uncensored-NVFP4", "google/gemma-4-26B-A4B"),
+]
+
+
+@pytest.mark.parametrize(("name", "model"), SIBLINGS)
+def test_a_model_trained_on_has_the_layers_of_its_siblings(name: str, model: str) -> None:
+    """Training changes the vocabulary and how long texts are: that is not known of it."""
+    found, original = known(name), known(model)
+    assert found.architecture == original.architecture
+    for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "num_key_value_heads"):
+        assert found.config.get(key, original.config.get(key)) == original.config.get(key)
+    for key in ("vocab_size", "max_position_embeddings", "quantization_config", "dtype"):
+        with pytest.raises(NotKnown):
+            found.text_hf(key)
+
+
+@pytest.mark.parametrize(
+    ("name", "architecture"),
+    [
+        ("Qwen/Qwen2.5-VL-32B-Instruct", "Qwen2_5_VLForConditionalGeneration"),
+        ("Qwen/Qwen2-1.5B-Instruct", "Qwen2ForCausalLM"),
+        ("deepseek-ai/DeepSeek-V4-Pro-0813", "DeepseekV4ForCausalLM"),
+    ],
+)
+def test_another_size_or_date_of_a_series_has_its_architecture_and_nothing_else_is_known_of_it(
+    name: str, architecture: str
+) -> None:
+    found = known(name)
+    assert found.config == {"architectures": [architecture]}
+    with pytest.raises(NotKnown):
+        _ = found.hidden_size
+
+
+@pytest.mark.parametrize(
+    "name", ["google/gemma-3-2b-it", "zai-org/glm-4-9b-chat-1m", "Qwen/Qwen3-Coder-8B", "acme/Phi-4-9B"]
+)
+def test_a_series_whose_models_differ_says_nothing(name: str) -> None:
+    """gemma-3-1b is text alone, larger ones see; of the others one size is known, or none."""
+    assert find_model(name) is None
+
+
+@pytest.mark.parametrize("name", ["unsloth/Qwen3-8B-GGUF", "Qwen3-8B-draft", "me/AWQ", "-awq", "Qwen9-80B-AWQ"])
 def test_what_is_no_quantized_copy(name: str) -> None:
     assert find_model(name) is None
 
