@@ -32,7 +32,7 @@ _readings: dict[str, Reading] = {}
 
 
 def _keep(name: str, reading: Reading) -> None:
-    """Keeps a reading for the next one of the same document, for the documents seen last."""
+    """Keep a reading for the next one of the same document, for the most recently read documents."""
     _readings.pop(name, None)
     _readings[name] = reading
     while len(_readings) > MAX_REMEMBERED:
@@ -40,7 +40,7 @@ def _keep(name: str, reading: Reading) -> None:
 
 
 def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Document:
-    """All launches of a script, with those of files it sources where these start one."""
+    """All launches of a script, with those of files that it sources and that start one."""
     files = SourcedFiles(read)
     last = _readings.get(name)
     found = restate(text, last.text, last.stated) if last is not None else None
@@ -76,7 +76,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
 def _broken(
     reading: Reading, unbroken: Mapping[int, Told], texts: Mapping[str, str], standing: Standing
 ) -> list[Problem]:
-    """The broken continuations; commands that were found unbroken are looked at again where lines below them changed."""
+    """The broken continuations; commands that were found unbroken are checked again if lines below them changed."""
     found: dict[Place, Problem] = {}
     memory, text, stated = reading.run.memory_left, reading.text, reading.stated
     low = standing.anchored(reach(text, stated.starts[stated.first - 1] if stated.first else 0))
@@ -99,12 +99,12 @@ def _broken(
 
 
 def _directives(name: str, text: str, found: Restated) -> tuple[Directive, ...]:
-    """The directives in comments, which stand between statements or inside them."""
+    """The directives in comments, which are between statements or inside them."""
     if "spec-lsp" not in text:
         return ()
     directives: list[Directive] = []
     position = 0
-    if text.startswith(f"{MARK}#"):  # which to a shell is no comment
+    if text.startswith(f"{MARK}#"):  # which a shell does not take as a comment
         directives.extend(directives_in(name, text, 1, text.find("\n") + 1 or len(text)))
     for part, begin in zip(found.parts, found.starts, strict=True):
         if position < begin:

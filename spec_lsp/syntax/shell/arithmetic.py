@@ -25,7 +25,7 @@ MAX_LOOKUPS = 500
 
 
 class NotKnown(Exception):  # noqa: N818 - control flow
-    """The expression has a value only at run time, or none."""
+    """The expression has no value, or one that is only known when the script runs."""
 
 
 def evaluate(expression: str, lookup: Callable[[str], str | None]) -> int | None:
@@ -37,7 +37,7 @@ def evaluate(expression: str, lookup: Callable[[str], str | None]) -> int | None
 
 
 def _counted(lookup: Callable[[str], str | None]) -> Callable[[str], str | None]:
-    """The same, for so many variables: each may be an expression of others."""
+    """The same, but stopping after this many variables: each may be an expression of others."""
     left = MAX_LOOKUPS
 
     def counted(name: str) -> str | None:
@@ -173,5 +173,5 @@ def _apply(op: str, a: int, b: int) -> int:
 
 
 def truth(value: int | None) -> bool | None:
-    """Whether `(( … ))` succeeds; None where the value is not known."""
+    """Whether `(( … ))` succeeds; None if the value is unknown."""
     return None if value is None else value != 0

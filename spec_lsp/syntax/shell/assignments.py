@@ -1,4 +1,4 @@
-"""What sets variables: assignments to strings, arrays and tables, arithmetic, and what a test that holds tells of them."""
+"""Assignments: strings, arrays and tables, arithmetic, and the values that a successful test implies."""
 
 from __future__ import annotations
 
@@ -88,16 +88,16 @@ class Assignments(Machine):
         return self.grown_text(node.name, front, back, source.place(place.start, place.end))
 
     def is_wide(self, name: str) -> bool:
-        """Whether a variable has more ways than are listed: then what is added to it is kept apart."""
+        """Whether a variable has more possible values than are listed: then what is appended to it is kept separately."""
         return paths(self.lookup(name), MAX_ASSIGNED_WAYS // 2) > MAX_ASSIGNED_WAYS // 2
 
     def text_value(self, parts: Sequence[ast.Part], word: ast.WordNode, source: Source) -> Any:
-        """What parts of a word come to, as one text."""
+        """Parts of a word, expanded into one text."""
         some = ast.WordNode(word.start, word.end, tuple(parts))
         return self.value_of(lambda x: Scalar(x.scalar(some, source))) if parts else Scalar(())
 
     def grown_text(self, name: str, front: Any, back: Any, here: Place) -> Any:
-        """A text with something before and behind it; `here` is where it is expanded."""
+        """A text with others before and after it; `here` is where it is expanded."""
 
         def add(front: Any, value: Any, back: Any) -> Value:
             value = first_of(value) if isinstance(value, Array) else value
@@ -114,7 +114,7 @@ class Assignments(Machine):
         return Grown(front, self.lookup(name), back, add)
 
     def words_value(self, nodes: Sequence[ast.WordNode], source: Source) -> Any:
-        """The words that some come to."""
+        """The words that these written words become."""
 
         def build(x: Expander) -> Value:
             x.generous = True
@@ -126,7 +126,7 @@ class Assignments(Machine):
         self, name: str, front: Sequence[ast.WordNode], back: Sequence[ast.WordNode], source: Source, here: Place,
         via: Place | None,
     ) -> Any:  # fmt: skip
-        """An array with words before and behind it; `via` is where it is expanded, if it is."""
+        """An array with words before and after it; `via` is where it is expanded, if it is."""
 
         def add(front: Any, value: Any, back: Any) -> Value:
             many = (unknown(here, DEPENDS, splat=True),)
@@ -270,7 +270,7 @@ class Assignments(Machine):
             self.state.vars[name] = value
         self.set_status(None)
 
-    # What is not known, and what a way taken tells.
+    # Unknown values, and what a chosen way implies.
 
     def forget(self, body: ast.Script, source: Source, name: str, reason: str) -> None:
         place = source.place(body.start, body.end)
@@ -304,7 +304,7 @@ class Assignments(Machine):
         self.refine(name, Scalar(fragments))
 
     def refine(self, name: str, value: Scalar) -> None:
-        """Gives an unknown variable the value that the way taken implies."""
+        """Give an unknown variable the value that the way taken implies."""
         if not re.fullmatch(r"[A-Za-z_]\w*|[1-9]", name):
             return
         present, origin = self.lookup(name), origin_in(self.state, name)
@@ -318,7 +318,7 @@ class Assignments(Machine):
 
 
 def present(name: str, x: Expander) -> Any:
-    """What a variable holds before it is assigned to; None where nobody knows."""
+    """A variable's value before it is assigned to; None if unknown."""
     tree = x.variables.lookup(name)
     return UNSET if tree is None else x.world.follow(tree)
 
@@ -333,7 +333,7 @@ def table(before: Any, elements: Sequence[ast.Element], x: Expander, source: Sou
 
 
 def _is_whole(part: ast.Part, name: str) -> bool:
-    """`$X`, `${X}`, `${X:-}`: all of a variable."""
+    """`$X`, `${X}`, `${X:-}`: the whole variable."""
     return (
         isinstance(part, ast.Param)
         and part.name == name
@@ -363,7 +363,7 @@ def _as_words(value: Any, place: Place) -> tuple[Word, ...]:
 
 
 def arithmetic_parts(expression: ast.WordNode) -> list[ast.WordNode]:
-    """The expressions between the commas of a list; one with parentheses or expansions stays whole."""
+    """The expressions between the commas of a list; one with parentheses or expansions is kept whole."""
     text = expression.literal
     if text is None or "," not in text or "(" in text or len(expression.parts) != 1:
         return [expression]

@@ -1,7 +1,7 @@
-"""The shell, as far as launches need it: plain nodes, whose offsets are characters of the text they were parsed from.
+"""The syntax tree of shell commands, as far as launches need it. Offsets are characters of the text that was parsed.
 
-A node never changes after the parser made it, so nodes are shared between documents: the same statement in another
-place (or in another version of a file) is the same node, read through another `Source`.
+Nodes never change after parsing, so documents share them: the same statement in another place (or in another version of a file) is the same
+node, read through another `Source`.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ class Param(Node):
     op: str = ""
     arg: WordNode | None = None
     second: WordNode | None = None
-    """What `${X/pattern/second}` puts in, or the length in `${X:1:2}`."""
+    """The replacement in `${X/pattern/second}`, or the length in `${X:1:2}`."""
     index: WordNode | Literal["@", "*"] | None = None
     length: bool = False
     indirect: bool = False
     split: bool = False
-    """zsh's `${=X}`: split into words, as every other shell does by itself."""
+    """zsh's `${=X}`: the value is split into words, as in other shells without `=`."""
 
 
 @dataclass(slots=True, eq=False)
 class Substitution(Node):
-    """`$(…)` or backticks; `body` is None where it cannot be read."""
+    """`$(…)` or backticks; `body` is None if it cannot be read."""
 
     quoted: bool
     body: Script | None
@@ -61,7 +61,7 @@ class Arithmetic(Node):
 
 @dataclass(slots=True, eq=False)
 class Opaque(Node):
-    """An expansion whose value nobody can tell: `<(…)`, `${X@Q}`."""
+    """An expansion whose value cannot be known: `<(…)`, `${X@Q}`."""
 
     quoted: bool
     reason: str
@@ -72,7 +72,7 @@ Part = Lit | Param | Substitution | Arithmetic | Opaque
 
 @dataclass(slots=True, eq=False)
 class WordNode(Node):
-    """A word as written, [start, end) with its quotes. `literal` is its text when no expansion is in it."""
+    """A word as written, [start, end) with its quotes. `literal` is its text if it contains no expansion."""
 
     parts: tuple[Part, ...]
     literal: str | None = None
@@ -81,7 +81,7 @@ class WordNode(Node):
 
 @dataclass(slots=True, eq=False)
 class Element:
-    """One element of an array literal, `[key]=` included."""
+    """One element of an array literal, including `[key]=`."""
 
     value: WordNode
     key: WordNode | None = None
@@ -114,7 +114,7 @@ class Simple(Node):
     words: tuple[WordNode, ...]
     redirects: tuple[Redirect, ...]
     assigning: bool = False
-    """Some word holds `${X:=…}`."""
+    """Whether some word contains `${X:=…}`."""
 
 
 @dataclass(slots=True, eq=False)
@@ -134,7 +134,7 @@ class AndOr(Node):
 
 @dataclass(slots=True, eq=False)
 class Script(Node):
-    """Commands one after the other."""
+    """Commands that follow each other."""
 
     items: tuple[Command, ...]
 
@@ -148,8 +148,8 @@ class If(Node):
 
 @dataclass(slots=True, eq=False)
 class For(Node):
-    """`for name in words`; `words` is None for the positional parameters. `for ((…))` has a `header` of three expressions and
-    the variable that the first sets as its name, or "". `select` runs once for one of the words."""
+    """`for name in words`; `words` is None for the positional parameters. `for ((…))` has a `header` of three expressions and the variable
+    that the first one sets as its name, or "". `select` runs once for one of the words."""
 
     name: str
     words: tuple[WordNode, ...] | None

@@ -1,4 +1,4 @@
-"""Brace expansion: `{1,3,5}`, `{1..4}`. It is lexical, so it happens while reading, before any variable is looked at."""
+"""Brace expansion: `{1,3,5}`, `{1..4}`. It depends only on the text, so it is done while reading, before any variable is known."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Atom = Part
 
 
 def expand_braces(word: WordNode) -> list[WordNode]:
-    """The words that the braces of a word make; the word itself where there is nothing to expand."""
+    """The words that a word with braces expands to; the word itself if there is nothing to expand."""
     if not any(isinstance(p, Lit) and not p.quoted and "{" in p.text for p in word.parts):
         return [word]
     if sum(p.text.count("{") for p in word.parts if isinstance(p, Lit)) > MAX_BRACES:
@@ -63,7 +63,7 @@ def _expand(atoms: list[Atom], depth: int) -> list[list[Atom]] | None:
 
 
 def _group(atoms: list[Atom], start: int) -> tuple[list[list[Atom]], int] | None:
-    """The alternatives of the brace at `start` and the index behind it, None if it is no expansion."""
+    """The alternatives of the brace at `start` and the index after it, None if it is not an expansion."""
     depth = 0
     pieces: list[list[Atom]] = [[]]
     for i in range(start + 1, len(atoms)):
@@ -101,7 +101,7 @@ def _range(atoms: list[Atom]) -> list[list[Atom]] | None:
 
 
 def _joined(word: WordNode, atoms: list[Atom]) -> WordNode:
-    """Atoms as a word, neighbouring characters joined again."""
+    """Atoms as a word; adjacent characters become one literal."""
     parts: list[Part] = []
     for atom in atoms:
         last = parts[-1] if parts else None

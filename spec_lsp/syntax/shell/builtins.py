@@ -1,4 +1,4 @@
-"""Commands of the shell itself: what they do to variables, files and what is printed."""
+"""Builtin commands: their effect on variables, files and output."""
 
 from __future__ import annotations
 
@@ -161,7 +161,7 @@ def run_continue(run: Interpreter, node: ast.Simple, source: Source) -> None:
 
 
 def escape(run: Interpreter, frame_kind: str, how: str) -> None:
-    """Leaves a loop or function here. A loop that waits may be left in each of its rounds: past some, it is as if it went on."""
+    """Leave a loop or function here. A loop that waits for something may be left in each of its rounds; beyond a limit this is ignored."""
     for frame in reversed(run.frames):
         if frame.kind == frame_kind:
             surely = len(run.state.constraints) <= frame.depth
@@ -188,7 +188,7 @@ def run_test(run: Interpreter, node: ast.Simple, source: Source) -> None:
 
 
 def run_read(run: Interpreter, node: ast.Simple, source: Source) -> None:
-    """`read` from a text that the script holds (`<<EOF`, `<<< "$X"`, a loop over lines); any other gives what nobody knows."""
+    """`read` from a text that the script holds (`<<EOF`, `<<< "$X"`, a loop over lines); any other `read` gives unknown values."""
     place = source.place(node.start, node.end)
     options, names = read_options(node)
     text = run.standard_input(node.redirects, source)
@@ -253,7 +253,7 @@ def read_options(node: ast.Simple) -> tuple[dict[str, str | None], list[str]]:
 
 
 def separators(run: Interpreter, node: ast.Simple) -> str:
-    """What `read` splits at."""
+    """The separators at which `read` splits."""
     given = next((a.value for a in node.assigns if a.name == "IFS" and a.value is not None), None)
     if given is not None:
         return given.literal if given.literal is not None else BLANKS

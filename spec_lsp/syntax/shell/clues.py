@@ -1,4 +1,4 @@
-"""What a script says about the machine: `#SBATCH --gres=gpu:h100:8` in its header, `nvidia-smi` anywhere."""
+"""What a script shows about its machine: `#SBATCH --gres=gpu:h100:8` in its header, `nvidia-smi` anywhere."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPTION = expression(r"(?<!\S)--?([A-Za-z][\w-]*)(?:=|[ \t]+)([^\s#]+)")
 
 
 def script_clues(document: str, text: str) -> list[Clue]:
-    """The clues of a Slurm header, whose places are the values', and of the tool that asks for the machine's devices."""
+    """The clues of a Slurm header, with the places of its values, and of a maker's tool that lists the devices."""
     found = maker_clues(document, text)
     if "#SBATCH" not in text:
         return found
@@ -37,7 +37,7 @@ def script_clues(document: str, text: str) -> list[Clue]:
 
 
 def maker_clues(document: str, text: str) -> list[Clue]:
-    """The tool of a device's maker that a script runs; nothing of one that runs several, or speaks of other makers."""
+    """The tool of a device maker that a script runs; none if it runs several, or mentions other makers."""
     if "-smi" not in text:
         return []
     tools = MAKERS_TOOL.finditer(text)
@@ -48,7 +48,7 @@ def maker_clues(document: str, text: str) -> list[Clue]:
 
 
 def text_clues(source: WordSource) -> list[Clue]:
-    """The clues of a text that a script carries."""
+    """The clues of a text inside a script."""
     found = script_clues("", source.whole)
     whole = source.statement(0, source.whole)
     return [Clue(c.kind, c.text, whole.place(c.place.start, c.place.end)) for c in found]

@@ -1,7 +1,7 @@
-"""What an argv starts: SGLang, a wrapper that starts SGLang, or a text that a shell will read.
+"""What a command line starts: SGLang, a wrapper that starts SGLang, or a text that a shell will read.
 
-`recognise` takes the words of one command as the shell made them and looks through wrappers. It knows entry points and
-wrappers, and no flag of SGLang's.
+`recognise` takes the words of one command as the shell made them and looks through wrappers. It knows entry points and wrappers, but none
+of SGLang's flags.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spec_lsp.syntax.launch import FLAG_PREFIXES, Clue, Program
 from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE
 from spec_lsp.syntax.word import Fragment, Place, Word, hull, possible
 
-# Every module of SGLang's whose own parser takes SGLang's flags, in any release since 0.2.
+# Every SGLang module that parses SGLang's flags itself, in any release since 0.2.
 MODULES: dict[str, Program] = {
     "sglang.launch_server": "launch_server",
     "sglang.launch_server_llavavid": "launch_server",  # until 0.3.6
@@ -41,7 +41,7 @@ SCRIPTS: dict[str, Program] = {
 
 
 def typed_entry(blank: str) -> str:
-    """An expression for an entry point as people type it; `blank` is one for what stands between its words."""
+    """An expression for an entry point as people type it; `blank` is an expression for what separates its words."""
     module = r"(?:sglang\.(?:launch_server|bench_\w+|benchmark\.\w+)|dynamo\.sglang)\b"
     return rf"(?:\S*python[\d.]*{blank}-m{blank}{module}|sglang{blank}serve\b)"
 
@@ -58,7 +58,7 @@ SGLANG_IMAGE = expression(r"sglang|lmsys", re.I)
 
 
 def is_build(text: str) -> bool:
-    """Whether what `pip install` is given are sources of SGLang's that are no release: a repository's branch, a folder."""
+    """Whether `pip install` is given SGLang sources that are not a release: a repository's branch, a folder."""
     return _SOURCES.match(text) is not None and _AT_RELEASE.search(text) is None
 
 
@@ -69,7 +69,7 @@ TEXT_COMMANDS = frozenset({
     "mv", "ln", "ls", "cd", "pushd", "popd", "curl", "wget", "jq", "git", "date", "tr", "cut", "sort", "uniq", "wc",
     "chmod", "chown", "touch", "basename", "dirname", "realpath", "readlink",
 })  # fmt: skip
-"""Commands whose words are text: a launch in them is not started."""
+"""Commands whose words are only text: a launch in them is not started."""
 
 SPEAKS = frozenset((
     "write", "print", "echo", "log", "show", "dump", "save", "record", "add", "append", "note", "describe", "say", "check", "get", "set",
@@ -77,7 +77,7 @@ SPEAKS = frozenset((
 RUNS = frozenset(
     ("run", "exec", "execute", "start", "launch", "spawn", "retry", "serve", "with", "bg", "background", "nohup")
 )
-"""Parts of names of functions that only look at what they are given, and of those that start it."""
+"""Parts of function names: of functions that only inspect their arguments, and of functions that run them."""
 
 PREFIXES = frozenset({
     "nohup", "exec", "setsid", "command", "builtin", "time", "nice", "ionice", "taskset", "numactl", "chrt",
@@ -113,27 +113,27 @@ SBATCH_SWITCHES = frozenset({
 ENTER_KEYS = frozenset({"enter", "c-m", "kpenter", "c-j"})
 PARALLEL_MARK = r"\{(?:\d*[/.]{0,2}|#|%)\}"
 NOT_PASSED_ON = expression(r"(?:router|server|config|gateway|mode)(?![A-Za-z0-9])")
-"""Flags of trainers that begin with `--sglang-` and are their own."""
+"""Flags of trainers that begin with `--sglang-` but are the trainer's own."""
 OF_CLIENTS = expression(
     r"(?:url|base-url|host|port|ip|addr|address|endpoint|model|api-key|timeout|path|dir|image|version|log)(?:[=_-]|\Z)"
 )
-"""What a client of a server has under such names: alone, these make no launch."""
+"""What a client of a server has under such names: with these alone it is not a launch."""
 FROM_INPUT = "from what the command reads"
 PRINTS = ("--help", "-h", "--version")
-"""Flags with which SGLang prints something and ends."""
+"""Flags with which SGLang prints something and exits."""
 
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What wrappers say about the process they start."""
+    """What wrappers say about the process that they start."""
 
     env: tuple[tuple[str, Word | None], ...] = ()
-    """Variables given, in order; None passes the caller's own on."""
+    """Variables given, in order; None passes on the caller's own."""
     fresh: bool = False
     """The process does not inherit the caller's environment (a container, another host)."""
     clues: tuple[Clue, ...] = ()
     guessed: bool = False
-    """Whether a command that nobody knows is taken for one that starts what it is given."""
+    """Whether an unknown command is assumed to start its arguments."""
 
     def add_env(self, word: Word) -> Surroundings:
         name, separator, _ = word.known_start.partition("=")
@@ -148,7 +148,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """SGLang is started with `args`; `entry` are the words that start it."""
+    """SGLang is started with `args`; `entry` are the words of its entry point."""
 
     program: Program
     entry: tuple[Word, ...]
@@ -158,7 +158,7 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class Embedded:
-    """A shell reads `script`. `same` shell (eval), or one of its own whose positional parameters are `args`."""
+    """A shell reads `script`, the `same` one (eval) or a new one whose positional parameters are `args`."""
 
     script: Word
     args: tuple[Word, ...]
@@ -173,7 +173,7 @@ class StandardInput:
     around: Surroundings
     args: tuple[Word, ...] = ()
     text: Word | None = None
-    """The script, where it is known."""
+    """The script, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ class ScriptFile:
     args: tuple[Word, ...]
     around: Surroundings
     text: Word | None = None
-    """The script, where it is known."""
+    """The script, if it is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,7 +212,7 @@ class _CommandReader:
     written: Callable[[Word], bool]
     """Whether a word is the path of a file that the script has written."""
     foreign: bool = False
-    """Whether there may be functions that nobody can read."""
+    """Whether there may be functions that cannot be read."""
     steps: int = field(default=0)
 
     def read(self, words: Sequence[Word], around: Surroundings, certain: bool = True) -> Action | None:
@@ -244,7 +244,7 @@ class _CommandReader:
         return self.scan(words, 1, replace(around, guessed=True), False)
 
     def only_looks(self, name: str) -> bool:
-        """Whether an unknown name is that of a function of another file which does not say that it starts what it is given."""
+        """Whether an unknown name is that of a function in another file that does not indicate that it starts its arguments."""
         parts = set(re.findall(r"[a-z]+", name.lower()))
         is_function = re.fullmatch(r"[A-Za-z_]\w*", name) is not None and (self.foreign or "_" in name)
         return is_function and (not parts & RUNS or bool(parts & SPEAKS))
@@ -259,7 +259,7 @@ class _CommandReader:
         return self.scan(words, 1, around, True) if len(words) > 1 else None
 
     def called_by_part(self, words: Sequence[Word]) -> Action | None:
-        """`preset_$1` calls one of the functions whose names fit; `"$1"` any, if the command line says it."""
+        """`preset_$1` calls one of the functions whose names fit; `"$1"` any function that the command line names."""
         first = words[0]
         may_be = possible(first.fragments)
         if not any(f.text for f in first.fragments) and first.reason != FROM_COMMAND_LINE and not may_be:
@@ -305,7 +305,7 @@ class _CommandReader:
         return None
 
     def scan(self, words: Sequence[Word], start: int, around: Surroundings, wrapper: bool) -> Action | None:
-        """The command that an unknown command starts, found by its looks; behind a known wrapper more is believed."""
+        """The command that an unknown command starts, recognized by its form; after a known wrapper more forms are accepted."""
         for i in range(start, len(words)):
             name = command_name(words[i])
             if wrapper and _is_path(words[i]) and self.written(words[i]):
@@ -438,7 +438,7 @@ class _CommandReader:
         return self.read([program, *words[dashes + 1 :]], around) or self.scan(words, start + 1, around, True)
 
     def last_text(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        """A wrapper that takes a command, or the text of one as its last word."""
+        """A wrapper that takes a command, or a command's text as its last word."""
         found = self.scan(words, 1, around, True)
         if found is not None or len(words) < 2 or not any("sglang" in (f.text or "") for f in words[-1].fragments):
             return found
@@ -449,7 +449,7 @@ class _CommandReader:
         return self.last_text(words, replace(around, fresh=True))
 
     def xargs(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        """`xargs -I{} command {}`: what it puts in comes from what it reads."""
+        """`xargs -I{} command {}`: the replacement comes from its input."""
         i = 1
         mark: str | None = None
         while i < len(words) and words[i].known_start.startswith("-"):
@@ -535,7 +535,7 @@ class _CommandReader:
         return self.dash_c(words, _slurm_around(words, around))
 
     def make(self, words: Sequence[Word], around: Surroundings) -> Action | None:
-        """`make run ARGS='command'`: the recipe runs what it is given."""
+        """`make run ARGS='command'`: the recipe runs the command that it is given."""
         for word in words[1:]:
             if ASSIGNMENT.match(word.known_start) and "sglang" in "".join(f.text or "" for f in word.fragments):
                 return Embedded(word.split(word.known_start.index("=") + 1)[1], (), False, around)
@@ -605,7 +605,7 @@ def recognise(
     written: Callable[[Word], bool] = lambda path: False,
     foreign: bool = False,
 ) -> Action | None:
-    """What a command starts, None if nothing that matters here.
+    """What a command starts, None if nothing relevant.
 
     `written`: whether the script has written a file of that path; `foreign`: whether it sources files that cannot be read.
     """
@@ -615,16 +615,16 @@ def recognise(
 def started(
     program: Program, words: Sequence[Word], count: int, around: Surroundings, first: int = 0
 ) -> Started | None:
-    """The launch behind an entry point of `count` words; None where SGLang only prints its help or its release."""
+    """The launch after an entry point of `count` words; None if SGLang only prints its help or its version."""
     if any(word.text in PRINTS for word in words[count:]):
         return None
     return Started(program, tuple(words[first:count]), tuple(words[count:]), around)
 
 
 def trainer(words: Sequence[Word], count: int, around: Surroundings) -> Started | None:
-    """A program that passes flags of its own which begin with `--sglang-` on to SGLang: the launch has these, without the prefix.
+    """A program that passes its own flags that begin with `--sglang-` on to SGLang: the launch has these, without the prefix.
 
-    Of the other words, only those whose number nobody knows are kept: they may hold more.
+    Of the other words, only those of unknown number are kept: they may contain more flags.
     """
     prefix = FLAG_PREFIXES["trainer"]
     args: list[Word] = []
@@ -646,7 +646,7 @@ def trainer(words: Sequence[Word], count: int, around: Surroundings) -> Started 
 
 
 def module_of(words: Sequence[Word]) -> int | None:
-    """The index of SGLang's module where a program that is not known is given it as Python is: `$PY -u -m sglang.launch_server`."""
+    """The index of SGLang's module, if an unknown program is given it as Python is: `$PY -u -m sglang.launch_server`."""
     i = 1
     while i < len(words) and re.fullmatch(r"-[bBdEhiIOPqsSuvVxXW]+", words[i].text or ""):
         i += 2 if words[i].text in ("-X", "-W") else 1
@@ -655,12 +655,12 @@ def module_of(words: Sequence[Word]) -> int | None:
 
 
 def is_program(name: str | None) -> bool:
-    """Whether a name is that of a program which starts SGLang, directly or through a shell."""
+    """Whether a name is that of a program that starts SGLang, directly or through a shell."""
     return name is not None and (PYTHON.match(name) is not None or name == "sglang" or name in SHELLS)
 
 
 def command_name(word: Word) -> str | None:
-    """The last part of the path that a word names, None if nobody knows: `python` of `"$VENV"/bin/python`."""
+    """The last part of the path that a word names, None if unknown: `python` of `"$VENV"/bin/python`."""
     text = word.text
     if text is None:
         last = word.fragments[-1].text if word.fragments and not word.splat else None
@@ -671,7 +671,7 @@ def command_name(word: Word) -> str | None:
 
 
 def joined(words: Sequence[Word], between: str = " ") -> Word:
-    """The words with a blank between, as `eval` and `ssh` read them."""
+    """The words separated by blanks, as `eval` and `ssh` read them."""
     fragments: list[Fragment] = []
     for i, word in enumerate(words):
         if i and between:
@@ -682,30 +682,30 @@ def joined(words: Sequence[Word], between: str = " ") -> Word:
 
 
 def _passed_at(word: Word) -> Place:
-    """Where a command is given a word: at the name of the variable that it comes from."""
+    """The place at which a word is given to a command: the name of the variable that it comes from."""
     via = word.fragments[0].via if word.fragments else ()
     return via[0] if via and not word.place.contains(via[0]) else word.place
 
 
 def _is_path(word: Word) -> bool:
-    """Whether a shell takes a command for the path of one; a value that nobody knows may hold a path."""
+    """Whether a shell takes a command for a path; an unknown value may contain one."""
     return any(f.text is None or "/" in f.text for f in word.fragments)
 
 
 def _enter(word: Word) -> Word:
-    """A key that ends a line, as what it types."""
+    """A key that ends a line, as the text that it types."""
     return Word((Fragment("\n", word.place, False, fixed=True),), word.place)
 
 
 def _typed(word: Word) -> Word:
-    """A text that `screen` types: its `\\n` and `^M` end a line."""
+    """A text that `screen` types: `\n` and `^M` in it end a line."""
     text = word.text or word.known_start
     end = re.search(r"(?:\\[nr]|\^M|[\r\n])+\Z", text)
     return word if end is None else Word(word.slice(0, end.start()), word.place)
 
 
 def _with_holes(word: Word, mark: str) -> Word:
-    """The word with what replaces a mark (`{}`) unknown."""
+    """The word with every mark (`{}`), which is replaced when it runs, unknown."""
     if word.splat or not re.search(mark, word.known_start):
         return word
     found: list[Fragment] = []
@@ -737,7 +737,7 @@ def _env_list(around: Surroundings, value: Word) -> Surroundings:
 
 
 def _slurm_around(words: Sequence[Word], around: Surroundings) -> Surroundings:
-    """What the options of `srun` and `sbatch` say: hardware, the image, variables."""
+    """The hardware, image and variables that the options of `srun` and `sbatch` name."""
     for i, word in enumerate(words[1:], 1):
         start = word.known_start
         name, equals, _ = start.lstrip("-").partition("=")
@@ -756,7 +756,7 @@ def _slurm_around(words: Sequence[Word], around: Surroundings) -> Surroundings:
 
 
 def slurm_clue(kind: str, text: str, place: Place) -> Clue:
-    """`gpu:h100:8` tells a GPU, `8` only how many."""
+    """`gpu:h100:8` names a GPU, `8` only a number."""
     if kind == "gpu" and not re.search(r"[A-Za-z]", text.replace("gpu", "")):
         return Clue("gpu-count", text, place)
     return Clue(kind, text, place)  # type: ignore[arg-type]
@@ -781,7 +781,7 @@ NO_WRAPPER = Surroundings()
 def container_options(
     words: Sequence[Word], start: int, around: Surroundings = NO_WRAPPER
 ) -> tuple[int, Surroundings, Word | None]:
-    """The options of `docker run` from `start` on: where they end, what they say, and the entry point they give."""
+    """The options of `docker run` from `start` on: where they end, what they say, and the entry point that they set."""
     i = start
     entrypoint: Word | None = None
     while i < len(words):
@@ -807,7 +807,7 @@ def container_options(
 def _docker_option(around: Surroundings, option: str, value: Word) -> Surroundings:
     if option in ("-e", "--env"):
         return around.add_env(value)
-    if option == "--gpus" and value.known_start:  # NVIDIA's own
+    if option == "--gpus" and value.known_start:  # images of NVIDIA
         return around.add_clue(_clue("gpu-count", value)).add_clue(Clue("platform", "nvidia", value.place))
     if option in ("--device", "--platform", "--runtime") and value.known_start:
         return around.add_clue(_clue("platform", value))

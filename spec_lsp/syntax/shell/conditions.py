@@ -1,4 +1,4 @@
-"""Tests on known values: `[ … ]`, `[[ … ]]`. True, False, or None where only a run can tell."""
+"""Tests on known values: `[ … ]`, `[[ … ]]`. True, False, or None if that is only known when the script runs."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def _compare(c: Compare, expander: Expander, source: Source) -> bool | None:
 
 
 def _alike(outcomes: Iterable[bool | None]) -> bool | None:
-    """What all outcomes are, None where they differ."""
+    """The common outcome, None if they differ."""
     found = set(outcomes)
     return next(iter(found)) if len(found) == 1 else None
 
 
 def _compare_text(c: Compare, left: str | None, expander: Expander, source: Source) -> bool | None:
-    """The outcome of a comparison whose left side is a text; None where nobody knows that."""
+    """The outcome of a comparison whose left side is a text; None if unknown."""
     assert c.left is not None
     if c.op in NUMERIC:
         return _numbers(c.op, left, expander.text(c.right, source), expander)
@@ -92,7 +92,7 @@ def _differs_in_emptiness(c: Compare, expander: Expander, source: Source) -> boo
 
 
 def asks_emptiness(expression: Expression) -> bool:
-    """Whether a test asks if something is set or empty."""
+    """Whether a test checks if something is set or empty."""
     if isinstance(expression, Not):
         return asks_emptiness(expression.inner)
     if isinstance(expression, Both):
@@ -101,7 +101,7 @@ def asks_emptiness(expression: Expression) -> bool:
 
 
 def nonempty(fragments: Sequence[Fragment]) -> bool | None:
-    """Whether a string has characters. A variable from outside that a test reads has: the other way is told apart."""
+    """Whether a string has characters. A tested variable from outside is taken to have some; the other case is a way of its own."""
     if any(f.text for f in fragments) or all(possible(fragments) or ("",)):
         return True
     unknown = [f for f in fragments if f.text is None]
@@ -140,14 +140,14 @@ def _regex(text: str | None, pattern: str | None) -> bool | None:
 
 
 def backtracking(pattern: str, length: int) -> int:
-    """How often, at most, a regular expression is tried to be matched with a text in another way: what is repeated or left out may be
-    so at each character, and each `|` doubles the ways."""
+    """An upper bound for the ways in which a regular expression may be tried on a text: what is repeated or optional may be tried at each
+    character, and each `|` doubles the ways."""
     repeated = sum(map(pattern.count, "*+?{"))
     return int((length + 1) ** (repeated + 1)) << pattern.count("|")
 
 
 def bracket(words: Sequence[Word]) -> bool | None:
-    """The outcome of `[ … ]`, its last bracket left out, or of `test`."""
+    """The outcome of `[ … ]` without its last bracket, or of `test`."""
     if any(w.splat and not w.scalar for w in words):
         return None
     value, rest = _or(list(words))
@@ -216,7 +216,7 @@ def _scalar_text(word: Word) -> str | None:
 
 
 def compared_variable(left: WordNode | None, right: WordNode) -> str | None:
-    """The variable that `$X = literal` compares, where nothing else is in the comparison."""
+    """The variable that `$X = literal` compares, if that is the whole comparison."""
     if left is None or right.literal is None or len(left.parts) != 1:
         return None
     part = left.parts[0]

@@ -1,6 +1,6 @@
-"""Commands that end sooner than they look: a comment, a blank, an empty line or nothing where a backslash should go on.
+"""Commands that end sooner than they seem to: with a comment, a blank, an empty line or nothing where a backslash should continue them.
 
-Bash's reading counts for the launch; what it loses is told here, with the edits that make the command what it looks like.
+The launch is what bash reads; the lost lines are reported here, with edits that make them part of the command.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ Change = tuple[int, int, str]
 
 @dataclass(slots=True)
 class Lost:
-    """The lines below a broken continuation: the flags on them, and the comments and empty lines between."""
+    """The lines below a broken continuation: their flags, and the comments and empty lines between."""
 
     flags: list[str] = field(default_factory=list)
     lines: list[Span] = field(default_factory=list)
     """The lines of flags, without line ends."""
     between: list[Span] = field(default_factory=list)
-    """Lines with their line ends that stand before or between lines of flags."""
+    """The lines, with line ends, before or between lines of flags."""
     end: int = 0
 
 
@@ -60,8 +60,8 @@ def broken_continuations(
     texts: Mapping[str, str],
     standing: Standing | None = None,
 ) -> tuple[Problem, ...]:
-    """The broken continuations of the commands that start SGLang, with places in the texts. `standing` is that
-    of the script itself, where its places are anchored."""
+    """The broken continuations of the commands that start SGLang, with places in the texts. `standing` is the script's own, if its places
+    are anchored."""
     found: dict[Place, Problem] = {}
     for node, source in commands:
         start, end, text, placed = _text_of(node, source, texts, standing)
@@ -74,7 +74,7 @@ def broken_continuations(
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Turns offsets of the text that a command was found in into places."""
+    """Maps offsets of the text that contains a command to places."""
 
     source: Source
     document: str | None
@@ -104,7 +104,7 @@ def _text_of(
 
 
 def hidden_comment(node: Simple, base: int = 0) -> int | None:
-    """Where the first word starts that is an escaped blank with `#` behind it: `--tp 8 \\ # why` has no comment."""
+    """Where the first word starts that is an escaped blank followed by `#`: `--tp 8 \ # why` contains no comment."""
     for word in node.words:
         if word.literal is not None and word.literal[:2] in (" #", "\t#"):
             first, second = word.parts[0], word.parts[min(1, len(word.parts) - 1)]
@@ -115,7 +115,7 @@ def hidden_comment(node: Simple, base: int = 0) -> int | None:
 
 
 def find_break(text: str, start: int, end: int, hidden: int | None = None) -> Break | None:
-    """The broken continuation that ends the command [start, end), if there is one."""
+    """The broken continuation that ends the command [start, end), if any."""
     escaped = (hidden, hidden + 2) if hidden is not None else _escaped_blank(text, start, end)
     if escaped is not None:
         return _blank_break(text, start, escaped)
@@ -133,7 +133,7 @@ def find_break(text: str, start: int, end: int, hidden: int | None = None) -> Br
 
 
 def _escaped_blank(text: str, start: int, end: int) -> Span | None:
-    """A backslash at the end of a line that blanks hide: from the backslash to the end of the blanks."""
+    """A backslash followed by blanks at the end of a line: from the backslash to the end of the blanks."""
     backslash = end - 2
     if backslash <= start or text[backslash : end - 1] != "\\" or text[end - 1] not in " \t":
         return None
@@ -206,7 +206,7 @@ def _missing_break(text: str, start: int, end: int, at: int) -> Break | None:
 
 
 def reach(text: str, at: int) -> int:
-    """Up to where commands end, before an edit at an offset, that the edit may lengthen: what ends further above looks at no line of it."""
+    """The offset up to which commands may be lengthened by an edit at the given offset; commands that end further above are unaffected."""
     for _ in range(MAX_LINES + MAX_PENDING):
         at = text.rfind("\n", 0, at)
         if at < 0:
@@ -244,9 +244,9 @@ def lost_lines(text: str, end: int) -> Lost:
 
 
 def _mended(text: str, start: int, comments: list[str], own: list[Change], lost: Lost) -> list[Change]:
-    """`own` changes with those that make the lines below go on, too: their comments go above the line on which the command starts.
+    """`own` edits together with those that continue the lines below: their comments are moved above the line on which the command starts.
 
-    No change where comments cannot go there, for that line goes on another.
+    No edits if comments cannot be placed there, because that line itself continues another.
     """
     moved = list(comments)
     changes = list(own)
@@ -273,7 +273,7 @@ def _mended(text: str, start: int, comments: list[str], own: list[Change], lost:
 
 
 def _comment_at(text: str, start: int, end: int) -> int:
-    """Where the comment on a line of flags starts, `end` without one."""
+    """Where the comment on a line of flags starts, `end` if there is none."""
     for m in re.compile(r"(?<=[ \t])#").finditer(text, start, end):
         before = text[start : m.start()]
         if before.count("'") % 2 == 0 and before.count('"') % 2 == 0:

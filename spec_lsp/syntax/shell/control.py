@@ -42,7 +42,7 @@ THEN, ELSE = 0, 1
 
 
 class ControlFlow(Streams):
-    """Runs compound commands. A turn that cannot be decided takes every way; loops over known words are unrolled."""
+    """Runs compound commands. If a choice cannot be decided, all ways are taken; loops over known words are unrolled."""
 
     def __init__(self, document: str, memory: Memory, assigns: Callable[[], frozenset[str]]) -> None:
         super().__init__(document, memory, assigns)
@@ -50,7 +50,7 @@ class ControlFlow(Streams):
 
     @abstractmethod
     def run_simple(self, node: ast.Simple, source: Source) -> None:
-        """Runs a command without control flow of its own: an assignment, a builtin, a program, a function."""
+        """Run a command that is not a compound one: an assignment, a builtin, a program, a function."""
 
     def run(self, script: ast.Script, source: Source) -> None:
         for item in script.items:
@@ -60,7 +60,7 @@ class ControlFlow(Streams):
 
     def execute(self, node: ast.Command, source: Source) -> None:
         checkpoint()
-        if self.frames or self.calls:  # what stands in the file itself runs once, however long the file
+        if self.frames or self.calls:  # top-level commands run once, however long the file is
             self.steps += 1
         if self.steps > MAX_STEPS and not self.goes_on(node):
             self.set_status(None)
@@ -75,12 +75,12 @@ class ControlFlow(Streams):
             EXECUTE[type(node)](self, node, source)
 
     def goes_on(self, node: ast.Command) -> bool:
-        """Whether a command is looked at although there were too many steps: one in the file itself that is no assignment."""
+        """Whether a command is still run although the step limit is exceeded: a top-level one that is not an assignment."""
         nested = self.frames or self.calls
         return not nested and self.steps < 3 * MAX_STEPS and isinstance(node, ast.Simple) and bool(node.words)
 
     def run_redirected(self, node: ast.Command, redirects: Sequence[ast.Redirect], source: Source) -> None:
-        """A compound command whose commands read or write elsewhere."""
+        """Run a compound command whose commands read from or write to elsewhere."""
         kept = {name: self.state.vars.get(name, MISSING) for name in (INPUT, OUTPUT)}
         writes = any(writes_file(r) for r in redirects)
         if any(r.op in READS for r in redirects):
@@ -129,7 +129,7 @@ class ControlFlow(Streams):
             self.set_status(transform(self.state.vars.get(STATUS), lambda s: None if s is None else not s))
 
     def run_pipes(self, node: ast.Pipeline, source: Source) -> None:
-        """Each command in a process of its own; what one prints is kept for a command that makes something of it."""
+        """Run each command in a process of its own; the output of one is kept for a next one that uses it."""
         outer = self.state
         output: Any = MISSING
         for i, command in enumerate(node.commands):
@@ -164,7 +164,7 @@ class ControlFlow(Streams):
 
     @contextmanager
     def subshell(self) -> Iterator[None]:
-        """Runs in a process of its own: of what it sets, only what it prints and writes remains."""
+        """Run in a process of its own, from which only output and written files remain."""
         outer, frames, calls = self.state, self.frames, self.calls
         self.state = outer.fork()
         self.frames = []
@@ -181,7 +181,7 @@ class ControlFlow(Streams):
             self.set_status(None)
 
     def run_if(self, node: ast.If, source: Source) -> None:
-        """The arms one after the other, however many: each goes on where the ones before fail, and they meet from the last on."""
+        """Run the arms in order, however many: each runs where the ones before fail, and the results are joined from the last on."""
         open_arms: list[tuple[State, Any, State]] = []
         for condition, body in node.arms:
             self.run(condition, source)
@@ -310,7 +310,7 @@ class ControlFlow(Streams):
         self.settle(frame, ("break", "continue"))
 
     def run_choice(self, node: ast.For, words: Sequence[Word], source: Source) -> None:
-        """`select x in a b`: somebody chooses one of the words."""
+        """`select x in a b`: the user chooses one of the words."""
         if not words:
             return
         labels = [f"`{node.name}` is `{word.text}`" if word.text is not None else "it is not known" for word in words]
@@ -355,7 +355,7 @@ class ControlFlow(Streams):
         self.settle(frame, ("break", "continue"))
 
     def loop_words(self, node: ast.For, source: Source) -> Sequence[Word] | None:
-        """The values of a loop variable, None if they are not known or too many."""
+        """The values of a loop variable, None if they are unknown or too many."""
         if not node.name or node.words is None:
             arguments = self.state.vars.get(ARGUMENTS)
             if not node.name or not isinstance(arguments, Array):
@@ -363,7 +363,7 @@ class ControlFlow(Streams):
             words: Sequence[Word] = arguments.words
         else:
             found = self.in_common(lambda x: tuple(x.words(node.words or (), source)))
-            if found == ():  # where a default says so, there may be turns
+            if found == ():  # if there is a default, the loop may run
                 found = self.decide(lambda x: tuple(x.words(node.words or (), source)), frozenset(), True, False)
             if not isinstance(found, tuple):
                 return None
@@ -401,7 +401,7 @@ class ControlFlow(Streams):
         self.settle(frame, ("break", "continue"))
 
     def run_unknown_loop(self, node: ast.For | ast.While, body: ast.Script, source: Source, name: str) -> None:
-        """Runs the body once, on unknown values; afterwards it ran never, or set what it sets to we do not know what."""
+        """Run the body once, with unknown values. Afterwards either it has not run, or the variables that it sets are unknown."""
         place = source.place(node.start, min(node.start + 5, node.end))
         text = shown(source, node.start, body.start)
         point = self.new_point(place, (f"`{text}` does nothing", f"`{text}` runs"))
@@ -422,7 +422,7 @@ class ControlFlow(Streams):
         self.branch(Fork(point, (0, 1)), [lambda: None, once])
 
     def flags_left(self, before: State) -> dict[str, Any]:
-        """The variables in which a loop collects flags, as its last round leaves them."""
+        """The variables in which a loop collects flags, with their values after its last round."""
         changed = {n: v for n, v in self.state.vars.items() if n in before.vars and v is not before.vars[n]}
         return {name: value for name, value in changed.items() if any(map(_holds_flags, parts(value)))}
 
@@ -458,13 +458,13 @@ def _arm_matches(arm: ast.CaseArm, text: str | None, x: Expander, source: Source
 
 
 def _all_match(arm: ast.CaseArm, texts: Sequence[str], x: Expander, source: Source) -> bool | None:
-    """Whether an arm is taken whichever of the texts the subject is."""
+    """Whether an arm is taken for every text that the subject may be."""
     found = {_arm_matches(arm, text, x, source) for text in texts}
     return next(iter(found)) if len(found) == 1 else None
 
 
 def nothing_new(before: dict[str, Any], after: dict[str, Any]) -> bool:
-    """Whether a round left all variables as it found them, so that the next one does the same."""
+    """Whether a round left all variables unchanged, so that further rounds change nothing either."""
     return all(
         before.get(name) is value or (not isinstance(value, TREES) and before.get(name) == value)
         for name, value in after.items()

@@ -1,6 +1,6 @@
-"""Commands that another document holds: a script in a YAML scalar or a Markdown fence, the argument list of a container.
+"""Commands inside another document: a script in a YAML scalar or a Markdown fence, the argument list of a container.
 
-The reader of that document makes words of what it holds, each character with its place in the file; what is found carries these.
+The reader of that document turns its content into words, each character with its place in the file; the results carry these places.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Word, hull
 
 MAX_CHARACTERS = 300_000
-"""Characters of an embedded script beyond which it is not read."""
+"""The longest embedded script, in characters, that is read."""
 
 
 @dataclass(frozen=True, slots=True)
 class Around:
-    """What the document around a command says of the process that runs it.
+    """What the surrounding document says about the process that runs a command.
 
-    `env` are the variables it is given (exported), `clues` what tells its release and hardware. `files` are those that the document
-    puts on its disk (a mounted ConfigMap); a launch that names one has it in `Variant.files`. `read` is that of `parse`.
+    `env` are the variables that it is given (exported), `clues` show its release and hardware. `files` are those that the document puts on
+    its disk (a mounted ConfigMap); a launch that names one has it in `Variant.files`. `read` is that of `parse`.
     """
 
     env: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
@@ -47,7 +47,7 @@ NOTHING_AROUND = Around()
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What a command starts. `files` are those it writes and `clues` what it tells (a pin), for what runs after it."""
+    """What a command starts. `files` are those that it writes and `clues` those that it gives (a pin), for what runs after it."""
 
     launches: tuple[Launch, ...] = ()
     problems: tuple[Problem, ...] = ()
@@ -57,7 +57,7 @@ class CommandResult:
 
 
 def read_script(document: str, script: Word, around: Around = NOTHING_AROUND) -> CommandResult:
-    """The launches of a script that `document` holds; unknown parts of the word are unknown to the script."""
+    """The launches of a script inside `document`; unknown parts of the word are unknown to the script."""
     source = embedded(script)
     if len(source.whole) > MAX_CHARACTERS:
         return CommandResult()
@@ -70,7 +70,7 @@ def read_script(document: str, script: Word, around: Around = NOTHING_AROUND) ->
 def read_arguments(
     document: str, words: Sequence[Word], around: Around = NOTHING_AROUND, syntax: Syntax = "yaml-words"
 ) -> CommandResult:
-    """The launches of a command given as its list of arguments, entry point and all; wrappers and shells are looked through.
+    """The launches of a command given as a complete list of arguments; wrappers and shells are looked through.
 
     `syntax` is how the words are written, unless a shell in the command starts SGLang.
     """
@@ -88,7 +88,7 @@ def read_arguments(
 
 
 class _Run:
-    """An interpreter that starts from what a document gives a process."""
+    """An interpreter that starts with what a document gives a process."""
 
     def __init__(self, document: str, around: Around, assigns: Callable[[], frozenset[str]]) -> None:
         self.document = document

@@ -1,6 +1,6 @@
-"""Expands words as bash does: parameters, substitutions, word splitting, each character keeping its place.
+"""Expands words as bash does: parameters, substitutions, word splitting; each character keeps its place.
 
-An expansion runs in one `PathCondition`; where a value depends on a turn of the script that the world does not pin, it raises
+An expansion runs under one `PathCondition`. If a value depends on a choice in the script that the condition does not decide, it raises
 `Undecided` and is run again for each way (`values.explore`).
 """
 
@@ -40,16 +40,16 @@ from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 MAX_FRAGMENTS = 2_000
 MAX_TEXT = 1_500_000
 MAX_VIA = 12
-"""Expansions that a text came through, of which the outermost are kept."""
+"""How many of the expansions that a text came through are kept, from the outermost."""
 MAX_WORDS = 2000
-"""Words of one command that we look at."""
+"""The most words of one command that are looked at."""
 
 ALWAYS_SET = frozenset({
     "HOME", "PWD", "OLDPWD", "USER", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM", "SECONDS", "LINENO",
     "PPID", "BASHPID", "BASH", "OSTYPE", "?", "$", "!", "-", "_", "#",
 })  # fmt: skip
 _new = tuple.__new__
-"""Makes a named tuple without its Python-level constructor, where thousands are made."""
+"""Create a named tuple without its Python-level constructor, as thousands are created."""
 
 FROM_COMMAND_LINE = "from the command line"
 SET_IN_LOOP = "set in a loop"
@@ -57,7 +57,7 @@ GIVEN = (FROM_COMMAND_LINE, SET_IN_LOOP, FROM_ENVIRONMENT)
 
 
 class Variables(Protocol):
-    """What an expansion reads."""
+    """The variables that an expansion reads."""
 
     zsh: bool
     """The script is one for zsh: an array needs no braces, its indices count from 1, and no value is split into words."""
@@ -66,15 +66,15 @@ class Variables(Protocol):
         """The value of a variable; None if the script has not set it."""
 
     def point(self, name: str) -> Point:
-        """The point "the variable `name` is set when the script starts", ways: 0 not set, 1 set."""
+        """The point "the variable `name` is set when the script starts"; its ways: 0 not set, 1 set."""
 
     def sets(self, name: str) -> bool:
-        """Whether the script sets the variable somewhere, if not on the way here: then it is taken to be unset before."""
+        """Whether the script sets the variable somewhere, though not on the way here: then it is taken to be unset before."""
 
     def substitute(
         self, node: Substitution, body: Script, source: Source, world: PathCondition
     ) -> tuple[Fragment, ...]:
-        """What a command substitution prints."""
+        """The output of a command substitution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +89,7 @@ Leaf = Scalar | Array | Table | Unset | Outside
 
 @dataclass(slots=True, eq=False)
 class Fields:
-    """The words that one written word becomes, while it is expanded."""
+    """The words that one written word becomes, during its expansion."""
 
     node_place: Place
     blanks: str
@@ -97,9 +97,9 @@ class Fields:
     current: list[Fragment] = field(default_factory=list)
     started: bool = False
     solid: bool = False
-    """The current word is one word for certain: something of it is quoted, or known."""
+    """The current word certainly exists as one word: something in it is quoted, or known."""
     brought: bool = False
-    """The current word came whole from one expansion."""
+    """The current word came completely from one expansion."""
     many: bool = False
 
     def literal(self, fragments: Sequence[Fragment], quoted: bool) -> None:
@@ -111,7 +111,7 @@ class Fields:
         self.solid |= quoted
 
     def expanded(self, fragments: Sequence[Fragment], quoted: bool) -> None:
-        """The value of an expansion; outside quotes it is split at blanks."""
+        """The value of an expansion; outside of quotes it is split at blanks."""
         if quoted:
             self.started = self.solid = True
             self.current.extend(fragments)
@@ -142,7 +142,7 @@ class Fields:
         self.current.append(fragment if whole else _cut(fragment, start, end))
 
     def array(self, words: Sequence[Word], via: Place) -> None:
-        """`"${A[@]}"`: each element is a word; the first and last join what stands beside them."""
+        """`"${A[@]}"`: each element is a word; the first and last are joined to the text beside them."""
         for i, word in enumerate(words):
             if i:
                 self.end()
@@ -182,7 +182,7 @@ class Fields:
 
 
 def bounded(fragments: tuple[Fragment, ...], place: Place) -> tuple[Fragment, ...]:
-    """A text, unless it has become longer than any command's."""
+    """A text, or unknown if it is longer than any command."""
     if len(fragments) <= MAX_FRAGMENTS and sum(len(f.text or "") for f in fragments) <= MAX_TEXT:
         return fragments
     return (Fragment(None, place, False, "it is too long"),)
@@ -193,7 +193,7 @@ def bounded_array(words: tuple[Word, ...], place: Place) -> Array:
 
 
 def written_at(fragments: Sequence[Fragment], otherwise: Place) -> Place:
-    """Where the text of fragments is written, if that is in one document."""
+    """Where the text of fragments is written, if in one document."""
     if any(f.place.document != fragments[0].place.document for f in fragments):
         return otherwise
     return hull(f.place for f in fragments)
@@ -221,14 +221,14 @@ class Expander:
     variables: Variables
     world: PathCondition
     kept: dict[tuple[int, int], list[Word]] | None = None
-    """Words of the present command that are the same in every world, if they are to be kept."""
+    """Words of the current command that are the same for every path condition, if they are to be kept."""
     generous: bool = False
-    """Takes a variable that this way leaves unset, but others set to a plain value, for one that the environment brings."""
+    """Whether a variable that is unset on this way, but set to a plain value on others, is taken to come from the environment."""
 
     # Words.
 
     def words(self, nodes: Sequence[WordNode], source: Source) -> list[Word]:
-        """The argv that written words become."""
+        """The argv words that written words become."""
         found: list[Word] = []
         kept = self.kept
         for node in nodes:
@@ -277,7 +277,7 @@ class Expander:
         return (value.text or " \t\n") if isinstance(value, Scalar) and value.fragments else " \t\n"
 
     def scalar(self, node: WordNode, source: Source) -> tuple[Fragment, ...]:
-        """A word as one string, as an assignment has it."""
+        """A word as one string, as in an assignment."""
         fields = Fields(source.place(node.start, node.end), "")
         self.into(fields, node.parts, source, False, join=True)
         return bounded(tuple(fields.current), fields.node_place)
@@ -289,7 +289,7 @@ class Expander:
         return Scalar(self.scalar(node, source)).text
 
     def pattern(self, node: WordNode, source: Source) -> str | None:
-        """A word as a shell pattern: what is quoted in it stands for itself."""
+        """A word as a shell pattern; quoted characters in it are literal."""
         pieces = []
         for part in node.parts:
             fields = Fields(source.place(part.start, part.end), "")
@@ -301,7 +301,7 @@ class Expander:
         return "".join(pieces)
 
     def into(self, fields: Fields, parts: Sequence[Part], source: Source, inside: bool, join: bool = False) -> None:
-        """Expands parts. `inside` an unquoted `${X:-…}` literal text is split too; `join` keeps all in one word."""
+        """Expand parts. Literal text `inside` an unquoted `${X:-…}` is split too; `join` keeps everything in one word."""
         for part in parts:
             if isinstance(part, Lit):
                 fragments = literal_fragments(part, source)
@@ -344,7 +344,8 @@ class Expander:
     # Parameters.
 
     def leaf(self, name: str, splits: bool = False) -> Leaf:
-        """The value of a variable in this world. `splits`: something hangs on whether it is empty, so both are told."""
+        """The value of a variable under this condition. `splits`: it matters whether the value is empty, so both cases are
+        distinguished."""
         tree = self.variables.lookup(name)
         if tree is not None:
             if splits and _may_be_empty(tree):
@@ -414,8 +415,9 @@ class Expander:
                 fields.many = True
 
     def given_elsewhere(self, p: Param) -> Leaf:
-        """What a variable is taken for that this way leaves unset: nothing, unless every value that the script gives it elsewhere is
-        one word and no flag (`if …; then SIZE=8192; fi`), or given to the script (`--size) SIZE=$2 ;;`)."""
+        """The value to assume for a variable that is unset on this way. Usually none; but if every value that the script sets elsewhere is
+        one word and not a flag (`if …; then SIZE=8192; fi`), or is given to the script (`--size) SIZE=$2 ;;`), it may come from the
+        environment."""
         tree = self.variables.lookup(p.name) if not p.indirect else None
         if tree is None or is_later(tree):
             return UNSET
@@ -496,7 +498,7 @@ class Expander:
         fields.expanded((fragment,), p.quoted or join)
 
     def default(self, fields: Fields, p: Param, op: str, leaf: Leaf, source: Source, join: bool) -> Leaf | None:
-        """`${X:-…}` and its like; None when the argument has been expanded in the value's place."""
+        """`${X:-…}` and similar; None if the argument has been expanded in place of the value."""
         assert p.arg is not None
         if op == "+" and isinstance(leaf, Outside) and _only_itself(p):
             return leaf
@@ -625,7 +627,7 @@ class Expander:
 
 
 def _only_itself(p: Param) -> bool:
-    """`${A[@]+"${A[@]}"}`: the array, or no words, which any number of words may be."""
+    """`${A[@]+"${A[@]}"}`: the array, or no words; an array may have no words, too."""
     parts = p.arg.parts if p.arg is not None else ()
     return (
         p.index == "@"
@@ -643,7 +645,7 @@ def literal_fragments(part: Lit, source: Source) -> tuple[Fragment, ...]:
 
 
 def stripped(word: Word, text: str, compiled: re.Pattern[str], op: str) -> tuple[Fragment, ...]:
-    """`${X#pattern}` and its like: a part of the text, which keeps its places."""
+    """`${X#pattern}` and similar: a part of the text, which keeps its places."""
     front = op.startswith("#")
     lengths = range(len(text) + 1) if len(op) == 1 else range(len(text), -1, -1)
     for size in lengths:
@@ -661,7 +663,7 @@ def first_of(array: Array) -> Scalar | Unset | Outside:
 
 
 def joined(array: Array, here: Place) -> tuple[Fragment, ...]:
-    """`"${A[*]}"`: the words with a blank between."""
+    """`"${A[*]}"`: the words separated by blanks."""
     found: list[Fragment] = []
     for i, word in enumerate(array.words):
         if i:
@@ -671,7 +673,7 @@ def joined(array: Array, here: Place) -> tuple[Fragment, ...]:
 
 
 def _may_be_empty(tree: Any) -> bool:
-    """Whether it is the environment alone that says if a value is empty: `${X:-}`."""
+    """Whether only the environment decides if a value is empty: `${X:-}`."""
     every = list(parts(tree))
     return all(not isinstance(p, TREES) or (isinstance(p, Fork) and p.soft) for p in every) and any(
         isinstance(p, Unset) or (isinstance(p, Scalar) and is_nonempty(p.fragments) is False) for p in every
@@ -679,7 +681,7 @@ def _may_be_empty(tree: Any) -> bool:
 
 
 def is_nonempty(fragments: Sequence[Fragment]) -> bool | None:
-    """Whether a string has characters; None if nobody knows."""
+    """Whether a string has characters; None if unknown."""
     if any(f.text for f in fragments):
         return True
     return None if any(f.text is None for f in fragments) else False
@@ -694,7 +696,7 @@ def unknown_reason(leaf: Leaf) -> str:
 
 
 def mark_via(fields: Fields, before: tuple[int, int], via: Place) -> None:
-    """Notes that what was added since `before` came through the expansion at `via`."""
+    """Record that what was added since `before` came through the expansion at `via`."""
     fragments, words = before
     if len(fields.words) > words:
         fragments = 0

@@ -1,4 +1,4 @@
-"""What `read` and `mapfile` make of a known text, each character keeping its place."""
+"""How `read` and `mapfile` split a known text; each character keeps its place."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def lines_of(text: Word) -> list[Word] | None:
 
 
 def fields_of(line: Word, separators: str, most: int | None) -> list[Word] | None:
-    """A line split as `read` does, into at most so many fields, the last of which takes the rest; None where the unknown decides."""
+    """A line split as `read` does, into at most so many fields, the last of which takes the rest; None if this depends on an unknown
+    part."""
     text = line.text
     if text is None and most == 1 and not any("\n" in (f.text or "") for f in line.fragments):
         return [line]
@@ -61,7 +62,7 @@ def fields_of(line: Word, separators: str, most: int | None) -> list[Word] | Non
 
 
 def _behind(text: str, at: int, end: int, separators: str, blank: str) -> int:
-    """Where the next field starts: behind blanks, with one other separator among them."""
+    """Where the next field starts: after blanks, with at most one other separator among them."""
     while at < end and text[at] in blank:
         at += 1
     if at < end and text[at] in separators:

@@ -1,8 +1,8 @@
-"""Goes through a script as bash would, on values that may be unknown, and notes each launch it comes to.
+"""Runs a script as bash would, with values that may be unknown, and records each launch that it reaches.
 
-Nothing is executed. A turn that cannot be decided takes every way, and what the ways leave behind is joined: a variable that
-one arm of an `if` sets has two values after it, told apart by the same `Point` as every other variable set there. Loops over
-known words are unrolled; any other loop runs its body once on unknown values. Everything is bounded.
+Nothing is executed. If a choice cannot be decided, every way is taken, and their results are joined: a variable set in one arm of an `if`
+has two values afterwards, distinguished by the same `Point` as every other variable set there. Loops over known words are unrolled; the
+body of any other loop runs once with unknown values. Everything is bounded.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ from spec_lsp.syntax.word import Place, Word, hull, unknown
 Pins = dict[Point, int]
 
 MAX_NAMED_CALLS = 24
-"""Functions that one call with a half-known name is followed into."""
+"""The most functions that are followed for one call whose name is only partly known."""
 MAX_EMBEDDED_CHARACTERS = 300_000
 FUNCTION_WORD = expression(r"[\w.-]+")
 MAX_EMBEDDED = 6
@@ -56,7 +56,7 @@ FORKING_ENV = expression(r"SGL|CUDA_VISIBLE|HIP_VISIBLE|ROCR_VISIBLE|ASCEND|NVSH
 
 
 class Interpreter(ControlFlow):
-    """Runs statements in order. `notes` (its visits to launches) and `clues` are what it found; `sourced` the files it asked for."""
+    """Runs statements in order. Results: `notes` (its visits to launches), `clues`, and `sourced`, the files it asked for."""
 
     def __init__(
         self,
@@ -71,11 +71,11 @@ class Interpreter(ControlFlow):
         self.builtins = builtins
         self.notes: list[Note] = []
         self.uncalled: list[Note] = []
-        """What functions start that nothing in the document calls."""
+        """The launches of functions that nothing in the document calls."""
         self.entered: list[str] = []
         """The functions called, in order."""
         self.leading: list[str] = []
-        """The functions that may start SGLang, as the end of the run has them."""
+        """The functions that may start SGLang, as defined at the end of the run."""
         self.too_deep = False
         """Whether a statement that may start SGLang is nested deeper than we read."""
         self.clues: list[Clue] = []
@@ -90,7 +90,7 @@ class Interpreter(ControlFlow):
         self.around: tuple[Clue, ...] = ()
         self.carrier: Place | None = None
         self.looked_at: Ways = "all"
-        """Of the ways that the command run at present can be come to, those that are looked at."""
+        """The ways to reach the current command that are looked at, if not all are."""
 
     def run_simple(self, node: ast.Simple, source: Source) -> None:
         name = name_of(node)
@@ -153,8 +153,8 @@ class Interpreter(ControlFlow):
             self.state.alive = False
 
     def act_in_rows(self, node: ast.Simple, source: Source, seen: Sequence[tuple[Pins, Seen]], ways: Ways) -> None:
-        """What a command does that has too many ways: a function is called once, with values that depend on them; anything else
-        is done in each of the ways looked at, and what it leaves holds for these only."""
+        """Run a command that can be reached in too many ways: a function is called once, with values that depend on the way; anything else
+        is run for each of the selected ways, and its effects hold for these only."""
         called = {one.action.name if isinstance(one.action, commands.Called) else None for _, one in seen}
         if None not in called and len(called) == 1:
             args = self.later(lambda x: arguments_of(x.variables.see(node, source, x)))  # type: ignore[attr-defined]
@@ -198,7 +198,7 @@ class Interpreter(ControlFlow):
     # Launches.
 
     def see(self, node: ast.Simple, source: Source, x: Expander) -> Seen:
-        """What a command does in one world."""
+        """The effect of a command under one path condition."""
         x.generous = True
         words = x.words(without_escaped_blank(node), source)
         foreign = self.variable(UNREAD) is not None
@@ -214,7 +214,7 @@ class Interpreter(ControlFlow):
     def text_run(
         self, action: commands.ScriptFile | commands.StandardInput, node: ast.Simple, source: Source, x: Expander
     ) -> Word | None:
-        """The script in a file that this one wrote, or on standard input, as it is in one world; None where nobody knows."""
+        """The script in a file that this one wrote, or on standard input, under one path condition; None if unknown."""
         place = source.place(node.start, node.end)
         tree: Any = None
         if isinstance(action, commands.ScriptFile):
@@ -250,7 +250,7 @@ class Interpreter(ControlFlow):
         return tuple(env.items())
 
     def exported_env(self, x: Expander) -> dict[str, Word]:
-        """All exported variables; made anew only when one of them has changed."""
+        """All exported variables; computed again only when one of them has changed."""
         exported = self.state.exported
         if self.env_names is not exported:
             self.env_names, self.env_order, self.env_values = exported, sorted(exported), None
@@ -315,7 +315,7 @@ class Interpreter(ControlFlow):
         return tuple(found)
 
     def note(self, node: ast.Simple, source: Source, pins: Pins, seen: Seen, ways: Ways = "all") -> None:
-        """Notes one variant of a launch that a statement starts."""
+        """Record one variant of a launch that a statement starts."""
         self.note_at(source.place(node.start, node.end), pins, seen, node, source, ways)
 
     def note_at(
@@ -327,7 +327,7 @@ class Interpreter(ControlFlow):
         source: Source | None = None,
         ways: Ways = "all",
     ) -> None:
-        """Notes one variant of the launch whose words stand in `extent`."""
+        """Record one variant of the launch whose words are in `extent`."""
         assert isinstance(seen.action, commands.Started)
         carrier = self.carrier if isinstance(source, WordSource) and source.level else None
         entry = seen.action.entry
@@ -346,12 +346,12 @@ class Interpreter(ControlFlow):
         )  # fmt: skip
 
     def problems(self) -> tuple[Problem, ...]:
-        """What is told of a script that was not looked at whole."""
+        """What is reported about a script that was not read completely."""
         why = TOO_MUCH if self.exhausted else TOO_DEEP if self.too_deep else ""
         return (not_read_whole(self.document, why),) if why else ()
 
     def launches(self) -> dict[Key, list[Note]]:
-        """The visits to each launch that was found, in the order in which they are come to first."""
+        """The visits to each launch, in the order in which launches were first reached."""
         return gather([*self.notes, *self.uncalled])
 
     def note_pins(self, node: ast.Simple, source: Source) -> None:
@@ -370,9 +370,9 @@ class Interpreter(ControlFlow):
     # Functions and scripts within the script.
 
     def tell_uncalled(self) -> None:
-        """Runs the functions that may start SGLang and that the run did not enter: another script sources them, or a reader calls one.
+        """Run the functions that may start SGLang and that the run did not enter: another script may source them, or a person call one.
 
-        What they do is told apart from the run, whose end they start from. Those that call others come first.
+        Their launches are kept apart from those of the run, from whose end they start. Functions that call others come first.
         """
         told, told_clues, entered = len(self.notes), len(self.clues), len(self.entered)
         end, cost = self.state, (self.steps, self.evaluations)
@@ -396,7 +396,7 @@ class Interpreter(ControlFlow):
         self.state, (self.steps, self.evaluations) = end, cost
 
     def starting_functions(self, state: State) -> list[str]:
-        """The functions of this document that name SGLang, and those that name such a function."""
+        """The functions of this document that mention SGLang, and those that mention such a function."""
         words = {
             name: frozenset(FUNCTION_WORD.findall(home.text[function.start : function.end]))
             for name, (function, home) in state.functions.items()
@@ -435,7 +435,7 @@ class Interpreter(ControlFlow):
         self.restore({**given, **outer, **frame.saved})
 
     def call_one(self, node: ast.Simple, source: Source, action: commands.CalledByPart) -> None:
-        """A call whose function only the command line decides: each of them may run, or a command of that name."""
+        """A call whose function only the command line decides: any of them may run, or a command of that name."""
         if self.calls or len(action.names) > MAX_NAMED_CALLS:
             place = source.place(node.start, node.end)
             for name in action.names:
@@ -515,7 +515,7 @@ class Interpreter(ControlFlow):
             self.set_status(None)
 
     def run_text(self, source: WordSource) -> None:
-        """A script that a word carries. One that bash would refuse is read as far as its lines go, even behind an `exit`."""
+        """A script inside a word. If bash would refuse it, it is read line by line, even after an `exit`."""
         located = list(statements(source.whole))
         broken = any(one.broken for one in located)
         self.too_deep = self.too_deep or (any(one.deep for one in located) and "sglang" in source.whole)
@@ -527,7 +527,7 @@ class Interpreter(ControlFlow):
             self.run(one.statement.script, source.statement(one.start, one.text))
 
     def enter_process(self, node: ast.Simple, source: Source, around: commands.Surroundings) -> None:
-        """A new shell sees exported variables only, in a container or on another host not even these."""
+        """A new shell sees only exported variables, and in a container or on another host not even these."""
         given: dict[str, Any] = {}
         for assign in node.assigns:
             if assign.value is not None:
@@ -553,12 +553,12 @@ def written_at_words(places: Sequence[Place], extent: Place) -> Place:
 
 
 def written_places(words: Sequence[Word]) -> list[Place]:
-    """Where the characters of words are written, through whatever variables they come."""
+    """Where the characters of words are written, whatever variables they came through."""
     return [fragment.place for word in words for fragment in word.fragments]
 
 
 def is_shell_script(start: str) -> bool:
-    """Whether a text that begins like this is one for a shell, if it says so at all."""
+    """Whether a text with this beginning is a shell script, as far as the beginning shows."""
     return not start.startswith("#!") or re.match(r"#!.*?\b(?:ba|z|da|k|a)?sh\b", start) is not None
 
 
@@ -567,7 +567,7 @@ def arguments_of(seen: Seen) -> Array:
 
 
 def row_taken(rows: Sequence[Pins]) -> Any:
-    """Which of some rows is taken, by its index; their number, where none is."""
+    """The index of the row that is taken; their number if none is."""
 
     def tree(depth: int, left: Sequence[int]) -> Any:
         if len(left) == 1 and depth >= len(orders[left[0]]):
@@ -586,6 +586,6 @@ def row_taken(rows: Sequence[Pins]) -> Any:
 
 
 def chosen(pins: Pins) -> tuple[Choice, ...]:
-    """Turns as they are told, in the order in which they stand in the document."""
+    """Choices in the order in which they are reported: that of the document."""
     turns = sorted(pins.items(), key=lambda turn: order_of(turn[0]))
     return tuple(Choice(point.place, point.labels[way]) for point, way in turns)

@@ -1,4 +1,4 @@
-"""Launches as a run finds them, visit by visit, and as a document tells them."""
+"""Launches as a run finds them, visit by visit, and as a document lists them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Visit = tuple["Seen", Choices]
 
 @dataclass(slots=True)
 class Seen:
-    """What a command does in one world."""
+    """The effect of a command under one path condition."""
 
     action: commands.Action | None
     env: tuple[tuple[str, Word], ...] = ()
@@ -27,7 +27,7 @@ class Seen:
     kept_told: object = field(default=None, compare=False, repr=False)
 
     def told(self) -> object:
-        """What the launch runs with, however it came about and wherever it stands."""
+        """What the launch runs with, regardless of how it was reached and where it is written."""
         if self.kept_told is None:
             args = self.action.args if isinstance(self.action, commands.Started) else ()
             env = tuple((name, told(word)) for name, word in self.env)
@@ -41,7 +41,7 @@ class Seen:
 
 @dataclass(slots=True, eq=False)
 class Note:
-    """One visit of a run to a command that starts SGLang. `node` and `source`, where a statement starts it."""
+    """One visit of a run to a command that starts SGLang. `node` and `source` are set if a statement starts it."""
 
     program: Program
     place: Place
@@ -51,16 +51,16 @@ class Note:
     clues: tuple[Clue, ...]
     seen: Seen
     choices: Choices
-    """What it depends on."""
+    """The choices that it depends on."""
     implied: Choices = ()
-    """What the script had decided before; told where another visit came on another way."""
+    """The choices that were made before; reported if another visit came on another way."""
     carrier: Place | None = None
-    """The statement that runs a text which comes through variables: where such a text stands depends on the way taken."""
+    """The statement that runs a text from variables: where such a text is written depends on the way taken."""
     ways: Ways = "all"
     key: Key = field(init=False)
-    """What tells launches apart: where the last of their first words is written, and the command where that is elsewhere.
+    """What identifies the launch: where the last word of its entry point is written, and the command if that is elsewhere.
 
-    How far a command reaches does not tell: a text that is put together starts and ends elsewhere on each way.
+    The extent of a command does not identify it, as a composed text starts and ends elsewhere on each way.
     """
     guessed: bool = field(init=False)
 
@@ -89,7 +89,7 @@ class LaunchSite:
 
 
 def gather(notes: Sequence[Note]) -> dict[Key, list[Note]]:
-    """The visits of a run to each launch, in order. What an unknown command is given counts where nothing else starts it."""
+    """The visits of a run to each launch, in order. Arguments of an unknown command only count as a launch if nothing else starts it."""
     if any(note.guessed for note in notes):
         started = {note.place for note in notes if not note.guessed}
         notes = [note for note in notes if not (note.guessed and note.place in started)]
@@ -122,7 +122,7 @@ class Told:
     notes: list[Note]
     visits: list[Visit]
     around: tuple[Clue, ...]
-    """The clues that are the whole script's."""
+    """The clues of the whole script."""
     clues: tuple[Clue, ...]
     launch: Launch
     command: tuple[ast.Simple, Source] | None = field(init=False)
@@ -134,7 +134,7 @@ class Told:
 
 
 def tell(notes: list[Note], around: tuple[Clue, ...], last: Told | None) -> Told:
-    """The launch that notes are of, the very one of the last reading if nothing about it has changed."""
+    """The launch of these visits: the same object as in the last reading if nothing about it has changed."""
     if last is not None and last.around is around and last.notes == notes:
         return last
     found = _gathered(notes)
@@ -156,7 +156,7 @@ def _same_visits(a: Sequence[Visit], b: Sequence[Visit]) -> bool:
 
 
 def distinct(visits: Sequence[Visit]) -> tuple[Variant, ...]:
-    """The variants without doubles, and without choices that all of them share."""
+    """The variants without duplicates, and without choices that all of them share."""
     if len(visits) == 1:
         return (visits[0][0].variant(()),)
     kept: dict[object, Visit] = {}

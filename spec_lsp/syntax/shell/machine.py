@@ -1,4 +1,4 @@
-"""A script's variables and the ways it can go: expressions evaluated in each way, and what the ways leave behind joined."""
+"""A script's variables and the ways it can go: expressions are evaluated for each way, and the results of ways are joined."""
 
 from __future__ import annotations
 
@@ -52,11 +52,11 @@ from spec_lsp.syntax.word import Fragment, Place, Word, unknown
 
 MAX_STEPS = 12_000
 VARIABLES_OF_A_STEP = 500
-"""How many variables may be copied at the cost of a command: what bounds a script that sets thousands."""
+"""How many variables may be copied for the cost of one command: limits a script that sets thousands."""
 SIZE_OF_A_STEP = 20
-"""How many words, or pieces of a text, may be made at the cost of a command: what bounds values that are copied again and again."""
+"""How many words, or pieces of a text, may be created for the cost of one command: limits values that are copied again and again."""
 TURNS_OF_A_STEP = 150
-"""How many turns the values that arms leave may have together at the cost of a command."""
+"""How many choices the values left by the arms may have together for the cost of one command."""
 MAX_CALLS = 24
 MAX_EVALUATIONS = 12_000
 MAX_ASSIGNED_WAYS = 32
@@ -67,16 +67,16 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Answer:
-    """The point at which a question goes one way or the other; `turned` if it asked for the contrary of what its key says."""
+    """The point at which a question is decided; `turned` if the question is the opposite of its key."""
 
     point: Point
     turned: bool
     values: tuple[Any, ...]
-    """What it asked of, kept so that nothing else takes its identity."""
+    """The values that the question is about, kept so that their ids are not reused."""
 
 
 class Machine(ABC):
-    """The state that statements read and change. A subclass says what each statement does to it.
+    """The state that statements read and change. A subclass defines the effect of each statement.
 
     `memory` is that of the last run over the same document; `memory_left` is for the next.
     """
@@ -94,21 +94,21 @@ class Machine(ABC):
         self.memory = memory
         self.memory_left = Memory()
         self.reads: dict[str, Any] | None = None
-        """What the statement has asked for whose result will be remembered; `met` are the points among it."""
+        """What the statement whose result will be remembered has asked for; `met` are the points among it."""
         self.met: dict[Any, Point] = {}
         self.turns: dict[Any, int] = {}
         self.answers: dict[Any, Answer] = {}
-        """How tests came out, each by what it asks and by the values it asks of."""
+        """The outcomes of tests, by the question and the values that it is about."""
         self.frames: list[Frame] = []
         self.constrained_by: Any = ()
         self.constrained: dict[Point, list[tuple[Any, frozenset[int]]]] = {}
-        """What `constrained_by` asks of each point."""
+        """The results of `constrained_by` for each point."""
         self.kept_words: dict[tuple[int, int], list[Word]] = {}
         self.printed: dict[tuple[int, int], Any] = {}
         self.capturing = 0
         self.assigned: frozenset[str] | None = None
         self.assignments: dict[str, bool] = {}
-        """Whether the script sets a variable somewhere, of those of which that was asked."""
+        """Whether the script sets a variable anywhere, for variables about which this was asked."""
         self.wrote_files = False
         self.steps = 0
         self.evaluations = 0
@@ -116,11 +116,11 @@ class Machine(ABC):
 
     @abstractmethod
     def noted(self) -> Sequence[int]:
-        """How much has been noted of what the script starts, calls and sources."""
+        """How many launches, calls and sourced files have been recorded."""
 
     @abstractmethod
     def run(self, script: ast.Script, source: Source) -> None:
-        """Runs the statements of a script in the present state."""
+        """Run the statements of a script in the current state."""
 
     # What an expansion reads.
 
@@ -140,14 +140,14 @@ class Machine(ABC):
         return value
 
     def variable(self, name: str) -> Any:
-        """What the script has set a variable to; notes that it was asked for."""
+        """The value that the script has set a variable to; the question is recorded."""
         found = self.state.vars.get(name)
         if self.reads is not None:
             self.reads[name] = found
         return found
 
     def remembered(self, node: ast.Simple | ast.Assign, source: Source, compute: Callable[[], Any]) -> Any:
-        """What a statement comes to, taken from the last run if nothing that it reads has changed."""
+        """The result of a statement, taken from the last run if nothing that it reads has changed."""
         if not isinstance(source, FileSource) or self.capturing or self.reads is not None:
             return compute()
         key = (id(node), source.base, source.document)
@@ -168,13 +168,13 @@ class Machine(ABC):
             finally:
                 reads, self.reads = self.reads, None
             if self.noted() != noted or (isinstance(result, TREES) and is_later(result)):
-                return result  # a command substitution started something, which must be told each time; or it is not known what was read
+                return result  # a command substitution started something, which must be reported each time; or its reads are unknown
             entry = remember(node, reads, self.met, self.state.constraints, functions, result)
         self.memory_left.keep(key, entry)
         return entry.result
 
     def reads_again(self, entry: Remembered) -> bool:
-        """Whether what a statement read last time is what it would read now."""
+        """Whether what a statement read last time would be the same now."""
         now = list(map(self.state.vars.get, entry.names))
         if any(a is not b and not same(a, b) for a, b in zip(now, entry.values, strict=True)):
             return False
@@ -206,7 +206,7 @@ class Machine(ABC):
         return picked
 
     def last_status(self) -> Tree[Value]:
-        """`$?`: 0 after what succeeds; which other number a failure gives is not known."""
+        """`$?`: 0 after success; the number of a failure is unknown."""
         place = Place(self.document, 0, 0)
 
         def number(leaf: Any) -> Value:
