@@ -104,7 +104,7 @@ def _text_of(
 
 
 def hidden_comment(node: Simple, base: int = 0) -> int | None:
-    """Where the first word starts that is an escaped blank followed by `#`: `--tp 8 \ # why` contains no comment."""
+    r"""Where the first word starts that is an escaped blank followed by `#`: `--tp 8 \ # why` contains no comment."""
     for word in node.words:
         if word.literal is not None and word.literal[:2] in (" #", "\t#"):
             first, second = word.parts[0], word.parts[min(1, len(word.parts) - 1)]

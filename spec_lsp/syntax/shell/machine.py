@@ -253,7 +253,7 @@ class Machine(ABC):
         return self.kept_point((*turn, self.turns[turn]), place, tuple(labels))
 
     def kept_point(self, key: Any, place: Place, labels: tuple[str, ...]) -> Point:
-        """The point of the last run, so that what depends on it is the same value."""
+        """The point of the last run, so that the values that depend on it are the same objects."""
         point = self.memory_left.points.get(key)
         if point is None:
             point = self.memory.points.get(key) or Point(
@@ -285,7 +285,7 @@ class Machine(ABC):
         )
 
     def capture(self, body: ast.Script, source: Source) -> Any:
-        """What a script prints, for each way it can go."""
+        """The output of a script, for each way it can go."""
         outer, frames = self.state, self.frames
         self.state = outer.fork()
         self.state.vars[OUTPUT] = Scalar(())
@@ -329,19 +329,19 @@ class Machine(ABC):
         text = last_part if name == "basename" else (folder or ("/" if slash else "."))
         return (Fragment(text, words[0].place, False, fixed=True),)
 
-    # Evaluation in worlds.
+    # Evaluation under path conditions.
 
     def check(self, world: PathCondition) -> None:
-        """Goes on only in worlds that lead here; pins what is then certain."""
+        """Continue only on ways that lead here; ways that are then certain are pinned."""
         for tree, allowed in self.state.constraints:
             self.hold(tree, allowed, world)
 
     def reached(self, pins: dict[Point, int]) -> bool:
-        """Whether the script comes to the present state on some way with these turns."""
+        """Whether the script reaches the current state on some way with these choices."""
         return all(leads(tree, allowed, pins) for tree, allowed in self.state.constraints)
 
     def turns_left(self, pins: dict[Point, int]) -> dict[Point, int]:
-        """The turns beside `pins` about which the present state leaves no choice; none where it came by more than a person could read."""
+        """The choices, besides `pins`, that the current state determines; none if it was reached through more than a person could read."""
         points = {point for tree, _ in self.state.constraints for point in points_of(tree)}
         if len(points) > MAX_TURNS_LEFT:
             return {}
@@ -353,7 +353,7 @@ class Machine(ABC):
         return left
 
     def hold(self, tree: Any, allowed: frozenset[int], world: PathCondition) -> None:
-        """Pins the ways that the constraint leaves no choice about."""
+        """Pin the ways that the constraint determines."""
         known: dict[int, bool] = {}
         while isinstance(tree, Fork):
             way = world.pins.get(tree.point)
@@ -373,7 +373,7 @@ class Machine(ABC):
             raise Impossible
 
     def admits(self, world: PathCondition, point: Point, way: int) -> bool:
-        """Whether a way at a point leaves one to come to the present state."""
+        """Whether one can still reach the current state after taking a way at a point."""
         pins = {**world.pins, point: way}
         return all(leads(tree, allowed, pins) for tree, allowed in self.constraints_on(point))
 
@@ -382,7 +382,7 @@ class Machine(ABC):
             self.hold(tree, allowed, world)
 
     def constraints_on(self, point: Point) -> Sequence[tuple[Any, frozenset[int]]]:
-        """What the present state asks of a point."""
+        """The constraints of the current state on a point."""
         if self.constrained_by is not self.state.constraints:
             self.constrained_by, self.constrained = self.state.constraints, {}
             for constraint in self.state.constraints:
@@ -391,15 +391,15 @@ class Machine(ABC):
         return self.constrained.get(point, ())
 
     def world(self, defaults: bool = False, plain: bool = False, blurred: frozenset[Point] = frozenset()) -> Any:
-        """What makes a world that knows where the script is."""
+        """Creates path conditions that know where the script is."""
         return lambda pins: PathCondition(pins, defaults, plain, blurred, holds=self)
 
     def eager(self, defaults: bool = False, plain: bool = False) -> Any:
-        """What makes a world in which everything is listed, or nothing."""
+        """Creates path conditions in which values are listed completely, or not at all."""
         return lambda pins: PathCondition(pins, defaults, plain, holds=self, eager=True)
 
     def decide(self, what: Callable[[Expander], Any], possible: frozenset[Any], defaults: bool, plain: bool) -> Any:
-        """The tree of what a question comes to in each world; `possible` is all that it can come to."""
+        """The tree of outcomes of a question under each path condition; `possible` are all outcomes."""
         try:
             return explore(self.inside(what), self.room(MAX_VARIANTS), self.eager(defaults, plain))
         except TooMany:
@@ -407,7 +407,7 @@ class Machine(ABC):
         return self.later(lambda x: x.world.asking(lambda: what(x), defaults, plain), lambda: possible)
 
     def later(self, what: Callable[[Expander], Any], possible: Callable[[], frozenset[Any]] = frozenset) -> Later[Any]:
-        """What is found out in the world that asks, with the variables as they are now."""
+        """A value that is computed under the path condition that asks, with the variables as they are now."""
         self.steps += len(self.state.vars) // VARIABLES_OF_A_STEP
         then, printed = self.state.fork(), dict(self.printed)
 
@@ -419,7 +419,7 @@ class Machine(ABC):
         return Later(make, possible)
 
     def as_it_was(self, then: State, known: dict[tuple[int, int], Any], make: Callable[[], Any]) -> Any:
-        """What `make` comes to with the variables of an earlier time. What it reads is no news: it depends on no present variable."""
+        """The result of `make` with the variables of an earlier time. Its reads are not recorded, as it depends on no current variable."""
         self.evaluations += 1
         now, reads, printed = self.state, self.reads, self.printed
         self.state, self.printed = then, known
@@ -430,23 +430,23 @@ class Machine(ABC):
             self.state, self.reads, self.printed = now, reads, printed
 
     def some_ways(self, tree: Any) -> list[Any]:
-        """What a value comes to in ways that cover those there are."""
+        """The values of an expression on selected ways that cover all of them."""
         try:
             return [value for _, value in cover(lambda world: world.follow(tree), MAX_VARIANTS, self.world())[0]]
         except TooDeep:
             return []
 
     def room(self, ways: int, otherwise: int = 1) -> int:
-        """How many ways are looked at: so many, until there were too many evaluations."""
+        """How many ways are looked at; fewer after too many evaluations."""
         return ways if self.evaluations <= MAX_EVALUATIONS else otherwise
 
     @property
     def exhausted(self) -> bool:
-        """Some of the script was not looked at, because it takes more steps than any should."""
+        """A part of the script was not looked at, because the script takes too many steps."""
         return self.steps > MAX_STEPS
 
     def in_common(self, what: Callable[[Expander], Any]) -> Any:
-        """What comes out on every way; where that differs, what all have in common, or None."""
+        """The common outcome of all ways; where they differ, what all have in common, or None."""
         inside = self.inside(what)
         try:
             return explore(inside, 1, self.eager())
@@ -459,7 +459,7 @@ class Machine(ABC):
             return None
 
     def ways(self, what: Callable[[Expander], T]) -> tuple[list[tuple[dict[Point, int], T]], Ways, Any]:
-        """What comes out on each way, or on enough of them; and the tree of all ways, where they are all."""
+        """The outcomes of all ways, or of a covering selection; and the tree of all ways if they are all."""
         if not any(is_later(tree) for tree, _ in self.state.constraints):
             try:
                 tree = explore(self.inside(what), self.room(MAX_VARIANTS), self.eager())
@@ -475,7 +475,7 @@ class Machine(ABC):
         return found, ways, None
 
     def inside(self, what: Callable[[Expander], Any]) -> Callable[[PathCondition], Any]:
-        """An evaluation in one world; it raises Impossible where the present state is not reached."""
+        """An evaluation under one path condition; raises Impossible if the current state is not reached under it."""
 
         def evaluated(world: PathCondition) -> Any:
             self.evaluations += 1
@@ -485,7 +485,7 @@ class Machine(ABC):
         return evaluated
 
     def value_of(self, what: Callable[[Expander], Value]) -> Any:
-        """The value of an assignment, with the ways its parts depend on."""
+        """The value of an assignment, with the ways that its parts depend on."""
         try:
             value = explore(self.inside(what), self.room(MAX_ASSIGNED_WAYS), self.eager(True))
             self.steps += length_of(value) // SIZE_OF_A_STEP
@@ -494,14 +494,15 @@ class Machine(ABC):
             return self.later(what)
 
     def tested(self, what: Callable[[Expander], bool | None], emptiness: bool = False) -> Any:
-        """The outcomes of a test in each world; None where it is unknown. A test for emptiness tells apart whether variables are set."""
+        """The outcomes of a test under each path condition; None where unknown. A test for emptiness distinguishes whether variables are
+        set."""
         tree = self.decide(what, TESTED, True, emptiness)
         return None if tree is NOWHERE else tree
 
-    # Turns.
+    # Choices.
 
     def branch(self, decision: Any, arms: Sequence[Callable[[], None]]) -> None:
-        """Runs each arm that can be taken, and joins what they leave. `decision` is a tree of indices of arms."""
+        """Run each arm that can be taken, and join the results. `decision` is a tree of indices of arms."""
         if decision is NOWHERE:
             self.state.alive = False
             return
@@ -519,13 +520,13 @@ class Machine(ABC):
         self.meet(before, decision, taken, ends)
 
     def turn(self, before: State, decision: Any, way: int) -> None:
-        """Goes on from a state where the decision falls so."""
+        """Continue from a state on the way on which the decision has these outcomes."""
         self.state = before.fork()
         self.steps += len(before.vars) // VARIABLES_OF_A_STEP
         self.state.constraints = (*before.constraints, (decision, frozenset({way})))
 
     def meet(self, before: State, decision: Any, taken: Sequence[int], ends: dict[int, State]) -> None:
-        """Goes on with what the ways that were taken leave, of which `ends` are those that do not end the script."""
+        """Continue with the joined results of the ways taken; `ends` are those that do not end the script."""
         self.state = self.joined(before, decision, ends)
         self.state.constraints = (*before.constraints, *still_open(decision, taken, ends, len(before.constraints) + 1))
 
@@ -564,7 +565,7 @@ class Machine(ABC):
         return state
 
     def chosen_by(self, decision: Any, values: dict[int, Any]) -> Any:
-        """The value that an arm leaves, for each arm that a decision can come to."""
+        """The value left by an arm, for each arm that a decision can lead to."""
 
         def chosen(arm: int) -> Any:
             return values.get(arm, NOWHERE)
@@ -576,7 +577,7 @@ class Machine(ABC):
         return changed_later(whole, lambda arm: values.get(arm, some), False)
 
     def outside(self, name: str) -> Any:
-        """The value of a variable that the script has not set, as a value to join with others."""
+        """The value of a variable that the script has not set, to be joined with others."""
         if name.startswith(FILE) or name in (STATUS, OUTPUT):
             return UNSET
         place = Place(self.document, 0, 0)
@@ -584,13 +585,13 @@ class Machine(ABC):
             return Array((unknown(place, FROM_COMMAND_LINE, splat=True),))
         reason = FROM_COMMAND_LINE if name.isdigit() else FROM_ENVIRONMENT
         value = Scalar((Fragment(None, place, False, reason),))
-        default = 0 if self.sets(name) else 1  # as an expansion takes what nothing has set
+        default = 0 if self.sets(name) else 1  # the same as for an expansion of an unset variable
         return value if name in ALWAYS_SET else Fork(self.point(name), (UNSET, value), True, default)
 
     def decided(self, node: ast.Command | None, source: Source, place: Place, labels: Sequence[str]) -> Any:
-        """The last status as a decision: 0 for success, 1 for failure, told apart where it is unknown.
+        """The last status as a decision: 0 for success, 1 for failure, and both ways where it is unknown.
 
-        A test that was asked before on the same values (`node`; None for what is no single command) comes out as it did then.
+        If the same test was already run on the same values, its outcome is the same (`node`; None if it is not a single command).
         """
         question = asked(node, source) if node is not None else None
         key: Any = None
@@ -625,7 +626,7 @@ class Machine(ABC):
         return decision
 
     def settle(self, frame: Frame, kinds: Sequence[str]) -> None:
-        """Joins the states in which a frame was left early with the present one."""
+        """Join the states in which a frame was left early with the current one."""
         kept = []
         for kind, left in reversed(frame.escapes):
             if kind not in kinds:
@@ -657,15 +658,15 @@ class Machine(ABC):
 
 
 def length_of(value: Any) -> int:
-    """Of how many parts a value is made."""
+    """How many parts a value is made of."""
     return len(value.fragments) if isinstance(value, Scalar) else len(value.words) if isinstance(value, Array) else 1
 
 
 def still_open(
     decision: Any, taken: Sequence[int], ends: dict[int, State], depth: int
 ) -> tuple[tuple[Any, frozenset[int]], ...]:
-    """What holds behind the arms of a decision: it came to one that has an end, on a way that the arm left open. `depth` counts the
-    constraints that an arm starts with."""
+    """The constraint after the arms of a decision: the decision led to an arm that reaches its end, on a way that the arm leaves open.
+    `depth` counts the constraints at the start of an arm."""
     within = {way: end.constraints[depth:] for way, end in ends.items()}
     if not any(within.values()):
         return ((decision, frozenset(ends)),) if len(ends) < len(taken) else ()

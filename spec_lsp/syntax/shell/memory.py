@@ -1,4 +1,4 @@
-"""What is kept from one reading of a document to the next, so that a keystroke costs what it changes."""
+"""What is kept from one reading of a document to the next, so that a keystroke only costs what it changes."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from spec_lsp.syntax.word import Place
 
 @dataclass(slots=True, eq=False)
 class Remembered:
-    """What a statement came to, and all that it read to come to it."""
+    """The result of a statement, and everything that it read."""
 
     node: Any
     names: tuple[str, ...]
     values: list[Any]
-    """The variables it read, and what they held."""
+    """The variables that it read, with their values."""
     sets: dict[str, bool]
-    """Whether the script sets certain variables somewhere."""
+    """Answers to whether the script sets certain variables anywhere."""
     constraints: tuple[Any, ...]
     functions: Any
     points: dict[Any, Point]
-    """The points it met, by what they are known by."""
+    """The points that it met, by their keys."""
     result: Any
 
 
@@ -36,7 +36,7 @@ def remember(
     functions: Any,
     result: Any,
 ) -> Remembered:
-    """`reads` holds variables by name, and answers to "is it set anywhere" by `=name`."""
+    """`reads` holds variables by name, and the answers to "is it set anywhere" by `=name`."""
     sets = {name[1:]: value for name, value in reads.items() if name.startswith("=")}
     variables = {name: value for name, value in reads.items() if not name.startswith("=")}
     return Remembered(node, tuple(variables), list(variables.values()), sets, constraints, functions, points, result)
@@ -44,22 +44,22 @@ def remember(
 
 @dataclass(slots=True, eq=False)
 class Memory:
-    """What the last run over a document came to, statement by statement, for the next run to use where nothing changed.
+    """The results of the last run over a document, statement by statement, to be used by the next run where nothing changed.
 
-    A statement is known by its node and the base that it is anchored to. The results of statements are handed from run to run as they are:
-    each says itself whether it still holds.
+    A statement is identified by its node and its anchored base. Results are passed from run to run unchanged: each knows itself whether it
+    still holds.
     """
 
     points: dict[Any, Point] = field(default_factory=dict)
     results: dict[tuple[int, int, str], list[Remembered]] = field(default_factory=dict)
     launches: dict[tuple[Place, Place], Told] = field(default_factory=dict)
     around: tuple[Clue, ...] = ()
-    """The clues that are the whole script's."""
+    """The clues of the whole script."""
     unbroken: dict[int, Told] = field(default_factory=dict)
-    """The launches whose commands go on as far as they look, by identity."""
+    """The launches whose commands are not broken off, by identity."""
 
     def keep(self, key: tuple[int, int, str], entry: Remembered) -> None:
-        """Keeps what a statement came to, of all it came to the last."""
+        """Keep a result of a statement, besides its most recent ones."""
         kept = self.results.get(key)
         if kept is None:
             if len(self.results) >= MAX_RESULTS:
@@ -74,14 +74,14 @@ MAX_KEPT = 8
 
 
 def same(a: Any, b: Any) -> bool:
-    """Whether two values are the same objects, turn by turn."""
+    """Whether two values consist of the same objects at each choice."""
     compared: set[tuple[int, int]] = set()
 
     def equal(a: Any, b: Any) -> bool:
         if a is b or (id(a), id(b)) in compared:
             return True
         if isinstance(a, Fork) and isinstance(b, Fork):
-            compared.add((id(a), id(b)))  # what is found to differ ends the comparison
+            compared.add((id(a), id(b)))  # the first difference ends the comparison
             return (
                 a.point is b.point
                 and a.soft == b.soft

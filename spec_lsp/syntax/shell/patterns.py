@@ -22,8 +22,8 @@ def matches(text: str, pattern: str) -> bool | None:
 
 
 def affordable(pattern: str, length: int, tries: int) -> bool:
-    """Whether matching a text of that length so many times ends soon, however the pattern backtracks."""
-    if re.search(r"[*+]\(", pattern):  # each character may end one round of it
+    """Whether matching a text of that length so many times is quick, however the pattern backtracks."""
+    if re.search(r"[*+]\(", pattern):  # each character may end one repetition
         return length <= MAX_REPEATED
     stars = len(re.findall(r"(?<!\\)\*", pattern)) + pattern.count("(")
     work: int = tries * (length + 1) ** max(stars, 1) << pattern.count("|")
@@ -36,7 +36,7 @@ def quote(text: str) -> str:
 
 
 def is_plain(pattern: str) -> bool:
-    """Whether a pattern matches one text only."""
+    """Whether a pattern matches only one text."""
     return not re.search(r"[*?\[\\]|[@+!]\(", pattern)
 
 

@@ -1,4 +1,4 @@
-"""What `printf` prints, and how a text is quoted for another shell (`printf %q`, `${X@Q}`), each character keeping its place."""
+"""The output of `printf`, and quoting of a text for another shell (`printf %q`, `${X@Q}`); each character keeps its place."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def quoted(fragments: Sequence[Fragment], place: Place) -> tuple[Fragment, ...]:
 
 
 def formatted(words: Sequence[Word], place: Place) -> tuple[Fragment, ...]:
-    """What `printf` makes of a format and its arguments; `place` is the command's."""
+    """The output of `printf` for a format and its arguments; `place` is the command's."""
     whole = (Fragment(None, place, False, PRINTED),)
     if not words or words[0].text is None:
         return whole
@@ -60,7 +60,7 @@ def formatted(words: Sequence[Word], place: Place) -> tuple[Fragment, ...]:
 
 
 def _piece(form: Word, m: re.Match[str], rest: list[Word], place: Place) -> Sequence[Fragment]:
-    """What one piece of the format prints; takes the argument that it uses from `rest`."""
+    """The output for one piece of the format; the argument that it uses is taken from `rest`."""
     width, kind = m.group(1), m.group(2)
     if kind:
         return _argument(rest.pop(0) if rest else None, width, kind, place)

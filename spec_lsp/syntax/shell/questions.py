@@ -20,7 +20,7 @@ def name_of(node: ast.Simple, at: int = 0) -> str | None:
 
 
 def without_escaped_blank(node: ast.Simple) -> tuple[ast.WordNode, ...]:
-    """The words but for a blank that a backslash at the end of the line escapes: it is told as a broken continuation."""
+    """The words without a blank that is escaped by a backslash at the end of the line: it is reported as a broken continuation."""
     nodes = node.words
     hidden = hidden_comment(node)
     if hidden is not None:
@@ -32,7 +32,7 @@ def without_escaped_blank(node: ast.Simple) -> tuple[ast.WordNode, ...]:
 
 
 def may_start(node: ast.Simple, name: str) -> bool:
-    """Whether a command can start SGLang, seen from its written words alone."""
+    """Whether a command can start SGLang, judged only by its written words."""
     base = name.rpartition("/")[2]
     if base in commands.TEXT_COMMANDS or (PIP.match(base) and base != "uv"):
         return False
@@ -45,7 +45,7 @@ def may_start(node: ast.Simple, name: str) -> bool:
 
 
 def is_test(node: ast.Command) -> bool:
-    """Whether a command is asked a question: then both answers are possible."""
+    """Whether a command is a test: then both outcomes are possible."""
     if isinstance(node, (ast.Test, ast.ArithmeticCommand, ast.Pipeline)):
         return True
     if isinstance(node, ast.Simple):
@@ -69,7 +69,7 @@ def is_test(node: ast.Command) -> bool:
 
 
 def may_read_script(node: ast.Command) -> bool:
-    """Whether a command makes something of what it reads that matters here."""
+    """Whether a command uses its input in a way that matters here."""
     if not isinstance(node, ast.Simple):
         return isinstance(node, (ast.While, ast.For, ast.Group, ast.If))
     return (name_of(node) or "").rpartition("/")[2] in (
@@ -94,7 +94,7 @@ def may_read_script(node: ast.Command) -> bool:
 
 
 def equality(node: ast.Command) -> tuple[ast.WordNode | None, ast.WordNode | None]:
-    """The sides of a test that asks whether two texts are the same."""
+    """The two sides of a test for equal texts."""
     if (
         isinstance(node, ast.Test)
         and isinstance(node.expression, ast.Compare)
@@ -109,7 +109,7 @@ def equality(node: ast.Command) -> tuple[ast.WordNode | None, ast.WordNode | Non
 
 
 def shown(source: Source, start: int, end: int) -> str:
-    """A piece of the script, short, on one line, for people."""
+    """A piece of the script on one line, shortened for people."""
     text = " ".join(source.text[start:end].replace("\\\n", " ").split()).removesuffix(";").strip()
     return text if len(text) <= 48 else text[:45] + "…"
 
@@ -117,14 +117,14 @@ def shown(source: Source, start: int, end: int) -> str:
 IMPURE = expression(
     r"\$\(|`|\$\{[#!]|\$\{?(?:[?!$-]|RANDOM\b|SECONDS\b|LINENO\b)|(?:^|\s)-[a-mo-yA-Z]\s|(?:^|\s)-o\s|=~"
 )
-"""What makes a test another one each time it is asked: files, what a command prints, the status."""
+"""What may give a test another outcome each time: files, command output, the status."""
 VARIABLE = expression(r"\$\{?([A-Za-z_]\w*|\d|[@#*])")
 
 
 def asked(node: ast.Command, source: Source) -> tuple[str, bool, frozenset[str]] | None:
-    """What a test asks, in one form for all ways to write it; whether it asks for the contrary; the variables it reads.
+    """The question of a test, in one form for all ways to write it; whether it asks for the opposite; the variables that it reads.
 
-    None for what is no test, or may come out otherwise when it is asked again.
+    None for anything that is not a test, or whose outcome may differ when it is asked again.
     """
     if not (isinstance(node, ast.Test) or (isinstance(node, ast.Simple) and name_of(node) in ("[", "test"))):
         return None
@@ -157,7 +157,7 @@ def is_key(element: ast.Element) -> bool:
 
 
 def shifts(node: Any) -> bool:
-    """Whether a piece of script may move the positional parameters."""
+    """Whether a piece of script may change the positional parameters."""
     if isinstance(node, ast.Simple):
         return name_of(node) in ("shift", "set", "getopts")
     if isinstance(node, ast.Script):

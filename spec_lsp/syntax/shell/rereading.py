@@ -1,8 +1,8 @@
-"""Runs a script again after an edit: from the statement that changed to where the rest can only come to what it came to before.
+"""Runs a script again after an edit: from the changed statement to a point from which the results must be the same as before.
 
-A run leaves checkpoints, at the edit and here and there. The next run starts at the last one before its first changed statement.
-Where it meets a checkpoint behind the edit with all that a statement can read as it was, the rest of the last run is taken over: places
-are anchored (see `standing`), so what an edit moves is the very same.
+A run leaves checkpoints, at the edit and at regular distances. The next run starts at the last one before its first changed statement. If
+it meets a checkpoint after the edit, and everything that a statement can read is as it was there, the rest of the last run is taken over:
+places are anchored (see `standing`), so the objects are still valid.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from spec_lsp.syntax.shell.values import Fork, is_later
 from spec_lsp.syntax.source import FileSource, Source
 
 STRIDE = 24
-"""Statements between checkpoints that no edit asked for."""
+"""The number of statements between regular checkpoints."""
 MAX_CHECKPOINTS = 60
 
 
 @dataclass(frozen=True, slots=True)
 class Checkpoint:
-    """The interpreter before it runs statement `index`; the counts are of what it had noted until then."""
+    """The interpreter before it runs statement `index`; the counts are of what it had recorded until then."""
 
     index: int
     state: State
@@ -47,25 +47,25 @@ class Checkpoint:
 
 @dataclass(slots=True, eq=False)
 class Reading:
-    """What a run over a document leaves for the next."""
+    """What a run over a document leaves for the next one."""
 
     text: str
     stated: Restated
     run: Interpreter
     files: SourcedFiles
     broken: bool
-    """Bash would refuse some statement: then an `exit` is no reason to read no further."""
+    """Whether bash would refuse some statement: then text after an `exit` is read nevertheless."""
     checkpoints: list[Checkpoint] = field(default_factory=list)
     stopped: bool = False
-    """Some statement ended the script."""
+    """Whether some statement ended the script."""
     written: Mapping[str, Any] = field(default_factory=dict)
-    """What the script has written to files when it ends."""
+    """The files that the script has written when it ends."""
     writes_later: bool = False
-    """Whether some of that is made when it is asked for."""
+    """Whether some of their contents are computed on demand."""
 
 
 def run_again(reading: Reading, last: Reading | None, document: str) -> None:
-    """Runs the statements of `reading`, taking over from `last` what can be taken."""
+    """Run the statements of `reading`, taking over from `last` what is possible."""
     run, restated = reading.run, reading.stated
     parts = restated.parts
     index = 0
@@ -102,8 +102,8 @@ def run_again(reading: Reading, last: Reading | None, document: str) -> None:
 
 
 def usable(last: Reading, reading: Reading) -> bool:
-    """Whether a run over the present text meets the same world: sourced files, what is set anywhere as far as the last run asked, how an
-    `exit` is taken."""
+    """Whether the last run can be used: the sourced files are the same, as is what is set anywhere as far as the last run asked, and how an
+    `exit` is treated."""
     if last.run.zsh != reading.run.zsh:
         return False
     if last.stopped and last.broken != reading.broken:
@@ -114,7 +114,7 @@ def usable(last: Reading, reading: Reading) -> bool:
 
 
 def resume(reading: Reading, last: Reading, first: int) -> int:
-    """Goes to the last checkpoint at or before a statement; gives the index of the statement to run next."""
+    """Go to the last checkpoint at or before a statement; returns the index of the statement to run next."""
     before = [c for c in last.checkpoints if c.index <= first]
     if not before:
         return 0
@@ -155,7 +155,7 @@ def checkpoint(run: Interpreter, index: int) -> Checkpoint:
 
 
 def rejoin(reading: Reading, last: Reading, old: Checkpoint, index: int) -> bool:
-    """Takes over what the last run came to behind a checkpoint, if the present one is there with the same values."""
+    """Take over the results of the last run after a checkpoint, if the current state is the same as at that checkpoint."""
     run, ran = reading.run, last.run
     steps = run.steps + ran.steps - old.steps
     evaluations = run.evaluations + ran.evaluations - old.evaluations
@@ -163,9 +163,9 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, index: int) -> bool
         return False
     leading = [*run.starting_functions(run.state), *ran.leading]
     if not {*leading} <= {*run.entered, *ran.entered[old.entered :]}:
-        return False  # what calls nothing is told from the end of the run
+        return False  # functions that nothing calls are run from the end of the run
     if last.writes_later or not agrees(run, old):
-        return False  # what is made when it is asked for asks the run that it comes from
+        return False  # what is computed on demand asks the run that it belongs to
     reading.checkpoints.append(checkpoint(run, index))
     run.memory_left.points.update(islice(ran.memory_left.points.items(), old.points, None))
     run.notes += ran.notes[old.notes :]
@@ -181,7 +181,7 @@ def rejoin(reading: Reading, last: Reading, old: Checkpoint, index: int) -> bool
 
 
 def agrees(run: Interpreter, old: Checkpoint) -> bool:
-    """Whether the run is where the last one was."""
+    """Whether the run is in the same state as the last one was."""
     now, then = run.state, old.state
     return (
         run.wrote_files == old.wrote_files

@@ -18,16 +18,16 @@ RESERVED = expression(
 
 
 class ShellSyntaxError(Exception):
-    """Bash would refuse the statement, or it is nested too deep for us."""
+    """Bash would refuse the statement, or it is nested too deeply for us."""
 
 
 class NestedTooDeep(ShellSyntaxError):  # noqa: N818 - a bound of ours, no error of theirs
-    """Bash may take the statement; it is too deep for us."""
+    """Bash may accept the statement, but it is nested too deeply for us."""
 
 
 @dataclass(slots=True, eq=False)
 class Heredoc:
-    """A here-document whose text begins behind the next newline."""
+    """A here-document whose text begins after the next newline."""
 
     redirect: Redirect
     delimiter: str
@@ -37,7 +37,7 @@ class Heredoc:
 
 @dataclass(slots=True, eq=False)
 class Scanner(ABC):
-    """Offsets count in `text`; reading goes from `pos` to `end`. What does not fit raises ShellSyntaxError."""
+    """Offsets refer to `text`; reading goes from `pos` to `end`. A mismatch raises ShellSyntaxError."""
 
     text: str
     pos: int
@@ -46,7 +46,7 @@ class Scanner(ABC):
     depth: int = 0
     comments: list[tuple[int, int]] = field(default_factory=list)
     heredocs: list[Heredoc] = field(default_factory=list)
-    """Those that the line asks for, in order."""
+    """The here-documents of the current line, in order."""
     assigning: bool = False
 
     @abstractmethod

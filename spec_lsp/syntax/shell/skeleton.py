@@ -51,7 +51,7 @@ FOLLOWING = {
     "if": ("then",), "elif": ("then",), "then": ("elif", "else", "fi"), "else": ("fi",), "case": PATTERNS,
     "while": ("do",), "until": ("do",), "for": ("do",), "do": ("done",), "{": ("}",), "(": (")",), "[[": ("]]",),
 }  # fmt: skip
-"""What goes on with a construct or closes it, behind a word of it; what stands last leads to its end."""
+"""The words that continue or close a construct after each of its words; the last ones close it."""
 NOTHING = ast.Script(0, 0, ())
 
 
@@ -62,11 +62,11 @@ class Statement:
     script: ast.Script
     comments: tuple[tuple[int, int], ...]
     assigns: frozenset[str] | None = None
-    """The variables it may set, once somebody asked."""
+    """The variables that it may set, computed at first use."""
 
 
 def parse_statement(text: str, start: int, end: int, *, tolerant: bool = False) -> tuple[Statement, int]:
-    """The statement that begins at `start`, and the offset behind it. Offsets in its nodes are those of `text`.
+    """The statement that begins at `start`, and the offset after it. Offsets in its nodes are those of `text`.
 
     Raises ShellSyntaxError unless `tolerant`.
     """
@@ -77,23 +77,23 @@ def parse_statement(text: str, start: int, end: int, *, tolerant: bool = False) 
 
 @dataclass(slots=True, eq=False)
 class _Level:
-    """Where reading is in one list of commands."""
+    """The state of reading one list of commands."""
 
     words: list[tuple[bytes, int, int]] = field(default_factory=list)
-    """Those of the skeleton, with the characters that each stands for."""
+    """The words of the skeleton, with the characters that each stands for."""
     open: list[tuple[str, ...]] = field(default_factory=list)
-    """For each construct that is open, what goes on with it or closes it."""
+    """For each open construct, the words that continue or close it."""
     ready: bool = True
     """A command may begin here."""
     needed: bool = False
     """A command must begin here."""
     piped: bool = False
     closed: int = -1
-    """Where a compound command ended, if only redirects have followed."""
+    """Where a compound command ended, if only redirects have followed since."""
     negated: int | None = None
-    """Where the `!` of the pipeline stands that begins here."""
+    """Where the `!` of the pipeline is that begins here."""
     lifted: list[ast.Function | ast.For] = field(default_factory=list)
-    """Those whose body begins here, the innermost last."""
+    """The functions and loops whose body begins here, the innermost last."""
 
 
 NO_LEVEL = _Level()
@@ -105,18 +105,18 @@ class SkeletonReader(WordParser):
 
     level: _Level = NO_LEVEL
     built: dict[int, Any] = field(default_factory=dict)
-    """What the tree takes as it is or fills in, by where its word starts: commands, comparisons, loops, `case` and its arms."""
+    """Nodes that the tree contains or completes, by where their word starts: commands, comparisons, loops, `case` and its arms."""
     negated: dict[int, int] = field(default_factory=dict)
-    """Where the `!` of a pipeline stands, by where its first word starts."""
+    """Where the `!` of a pipeline is, by where its first word starts."""
     lifted: dict[int, list[ast.Function | ast.For]] = field(default_factory=dict)
     """The functions and loops whose body starts there."""
     redirects: dict[int, list[ast.Redirect]] = field(default_factory=dict)
-    """Those of a compound command, by where it ends."""
+    """The redirects of a compound command, by where it ends."""
 
     # Lists.
 
     def commands(self, stop: str) -> ast.Script:
-        """Commands up to `stop`: through a newline that ends a statement, up to a `)` that is not theirs, or "" to the end."""
+        """Commands up to `stop`: through a newline that ends a statement, up to an unmatched `)`, or "" for the end of the text."""
         outer, self.level = self.level, _Level()
         start = self.pos
         self.depth += 1
@@ -185,7 +185,7 @@ class SkeletonReader(WordParser):
         level.ready, level.closed = True, -1
 
     def go_on(self, word: str) -> None:
-        """A word that goes on with the innermost construct, or closes it."""
+        """A word that continues or closes the innermost construct."""
         level = self.level
         if level.needed or not level.open or word not in level.open[-1]:
             self.fail()
@@ -210,7 +210,7 @@ class SkeletonReader(WordParser):
         level.closed = self.pos
 
     def begins(self, start: int) -> None:
-        """A command begins whose word starts there in the skeleton."""
+        """A command begins, whose word in the skeleton starts there."""
         level = self.level
         if len(level.open) + len(level.lifted) + self.depth > MAX_DEPTH:
             self.fail_deep()
@@ -222,12 +222,12 @@ class SkeletonReader(WordParser):
         level.ready = level.needed = False
 
     def put(self, word: bytes, start: int, end: int) -> None:
-        """A word of the skeleton, and what it stands for."""
+        """A word of the skeleton, with the characters that it stands for."""
         self.level.words.append((word, start, end))
 
     def structured(self, start: int) -> ast.Script:
-        """The commands from there; what is open is closed behind them."""
-        from spec_lsp.syntax.shell.structure import Structure  # tree-sitter takes a while to import
+        """The commands from there; open constructs are closed after them."""
+        from spec_lsp.syntax.shell.structure import Structure  # importing tree-sitter takes a while
 
         level = self.level
         if level.needed:
@@ -295,7 +295,7 @@ class SkeletonReader(WordParser):
         self.compound_ends()
 
     def loop(self, word: str) -> None:
-        """`for` and `select` through what stands before `do`."""
+        """`for` and `select` up to `do`."""
         start = self.pos
         self.pos += len(word)
         self.blanks()
@@ -356,7 +356,7 @@ class SkeletonReader(WordParser):
         self.go_into("case")
 
     def case_arm(self) -> None:
-        """The patterns of an arm, or the end of them all."""
+        """The patterns of an arm, or the end of all arms."""
         level, start = self.level, self.pos
         if self.reserved() == "esac":
             self.go_on("esac")
@@ -485,7 +485,7 @@ class SkeletonReader(WordParser):
     # [[ … ]]
 
     def test(self) -> None:
-        """Leaves each comparison as a word."""
+        """Write each comparison as a word."""
         level = self.level
         self.opens("[[")
         outside = len(level.open)
@@ -541,7 +541,7 @@ class SkeletonReader(WordParser):
         return ast.Compare(m.group(), left, right)
 
     def regular_expression(self) -> ast.WordNode:
-        """The right side of `=~`: parentheses and bars are characters of it."""
+        """The right side of `=~`, in which parentheses and bars are ordinary characters."""
         start = self.pos
         parts: list[ast.Part] = []
         depth = 0
@@ -569,5 +569,5 @@ class SkeletonReader(WordParser):
 
 
 def _unquoted(word: ast.WordNode) -> str:
-    """The delimiter of a here-document: its text, with expansions taken as written."""
+    """The delimiter of a here-document: its text, in which expansions are literal."""
     return word.literal if word.literal is not None else ""

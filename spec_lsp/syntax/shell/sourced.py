@@ -12,15 +12,15 @@ MAX_SOURCED = 40
 
 
 class SourcedFiles:
-    """Reads each file once, and no more than MAX_SOURCED of them. `read` gives a file's text, None where it has none."""
+    """Reads each file once, and no more than MAX_SOURCED of them. `read` returns a file's text, None if it has none."""
 
     def __init__(self, read: Callable[[str], str | None]) -> None:
         self.read = read
         self.asked: dict[str, str | None] = {}
-        """What each file held that was asked for."""
+        """The contents of the files that were asked for."""
 
     def content(self, path: str) -> str | None:
-        """What a file holds."""
+        """The content of a file."""
         if path not in self.asked and len(self.asked) < MAX_SOURCED:
             self.asked[path] = self.read(path)
         return self.asked.get(path)
@@ -34,5 +34,5 @@ class SourcedFiles:
 
     @property
     def texts(self) -> dict[str, str]:
-        """Those that could be read."""
+        """The texts of the files that could be read."""
         return {path: text for path, text in self.asked.items() if text is not None}

@@ -1,4 +1,4 @@
-"""What the script knows at a point, and the names under which more than its variables is kept there."""
+"""The state of a script at a point, and the names of what is kept there besides variables."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from spec_lsp.syntax.source import Source
 STATUS = "?"
 """How the last command ended: a tree of True, False and None (unknown)."""
 OUTPUT = ">"
-"""What has been printed, where a substitution or a redirect reads it."""
+"""What has been printed, if a substitution or a redirect reads it."""
 INPUT = "<"
-"""What waits on standard input, where it is known."""
+"""The content of standard input, if known."""
 ARGUMENTS = "@"
 """The positional parameters, as an array."""
 FILE = "file:"
 """A file that the script wrote, by its path."""
 UNREAD = "unread:"
-"""Set where the script sources a file that cannot be read, whose functions nobody knows."""
+"""Set if the script sources a file that cannot be read, whose functions are unknown."""
 ORIGIN = "of:"
-"""Values that tests have told more of, with what they were before."""
+"""Values that tests have told more about, with what they were before."""
 
 MAX_ESCAPES = 8
 
@@ -31,7 +31,7 @@ MISSING: Any = object()
 
 @dataclass(slots=True, eq=False)
 class State:
-    """What the script knows at a point: variables (and files written, positional parameters, the last status)."""
+    """The state of a script at a point: variables, files written, positional parameters, the last status."""
 
     vars: dict[str, Any]
     exported: frozenset[str] = frozenset()
@@ -49,18 +49,18 @@ class Frame:
 
     kind: str
     depth: int
-    """How many constraints hold outside."""
+    """How many constraints hold outside of it."""
     escapes: list[tuple[str, State]] = field(default_factory=list)
     saved: dict[str, Any] = field(default_factory=dict)
 
     @property
     def full(self) -> bool:
-        """It may have been left in as many places as we follow."""
+        """Whether it was left in as many places as we follow."""
         return len(self.escapes) >= MAX_ESCAPES
 
 
 def origin_in(state: State, name: str) -> Any:
-    """What tells whether a variable still holds what it held: its value, before what tests say of it was added."""
+    """What a variable's value is recognized by: the value before tests told more about it."""
     value = state.vars.get(name, MISSING)
     kept = state.vars.get(ORIGIN + name)
     if kept is not None and kept[0] is value:

@@ -1,4 +1,4 @@
-"""Cuts a script into statements, each parsed once however often the script changes around it."""
+"""Splits a script into statements, each parsed once however often the script changes around it."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ WINDOWS = (4_096, 65_536)
 GENERATION = 3_000
 GENERATION_CHARACTERS = 3_000_000
 MAX_FAILED_CHARACTERS = 400_000
-"""Characters read in vain before a text is taken line by line."""
+"""How many characters may be read without success before a text is read line by line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """A statement and where it starts: at a character of its text, or at the base that its places count from. `broken`: it was read line by
-    line, since bash refuses it or, `deep`, we cannot follow it."""
+    """A statement and where it starts: at a character of its text, or at the base of its anchored places. `broken`: it was read line by
+    line, because bash refuses it or, if `deep`, because it is nested too deeply for us."""
 
     statement: Statement
     start: int
@@ -35,7 +35,7 @@ class Located:
 
 
 class _Cache:
-    """Statements by their text, in two generations: what a generation's time did not use is dropped."""
+    """Statements by their text, in two generations: what was not used during a generation is dropped."""
 
     def __init__(self) -> None:
         self.young: dict[str, list[tuple[str, Statement]]] = {}
@@ -80,7 +80,7 @@ _cache = _Cache()
 
 
 def assigned_in(located: Iterable[Located]) -> frozenset[str]:
-    """The variables that any of the statements may set, on whatever way."""
+    """The variables that any of the statements may set, on any way."""
     found: set[str] = set()
     for one in located:
         statement = one.statement
@@ -92,10 +92,10 @@ def assigned_in(located: Iterable[Located]) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Restated:
-    """The statements of a changed text beside those of the text before.
+    """The statements of a changed text together with those of the text before.
 
-    `parts` start at their bases (see `standing`), `starts` says where each stands in the text. Parts [0, first) are the old ones; those
-    from `behind` on are the old ones from `behind_before` on.
+    `parts` start at their bases (see `standing`), `starts` says where each is in the text. Parts [0, first) are the old ones; those from
+    `behind` on are the old ones from `behind_before` on.
     """
 
     parts: Sequence[Located]
@@ -113,8 +113,8 @@ def stated(text: str) -> Restated:
 
 
 def restate(text: str, old: str, before: Restated) -> Restated | None:
-    """The statements of `text`, where those of `old` were `before`: of the others the very same parts. None where there is no room left
-    for the bases of new ones."""
+    """The statements of `text` after an edit; unchanged ones are the same objects as in `old`, whose text was `before`. None if there is no
+    room left for the bases of new ones."""
     parts, starts = before.parts, before.starts
     start = common_start(old, text)
     shift = len(text) - len(old)
@@ -155,15 +155,15 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
 
 
 def _goes_on(text: str, one: Located, old: str, other: Located, behind: int) -> bool:
-    """Whether two texts are the same from two statements on: an edit ends at `behind`, or within statements that read the same."""
+    """Whether two texts are the same from these two statements on: an edit ends at `behind`, or within statements that read the same."""
     return one.start >= behind or (
         one.text == other.text and text[one.start :] == old[len(old) - len(text) + one.start :]
     )
 
 
 def _bases(parts: Sequence[Located], first: int, same: int, count: int) -> list[int] | None:
-    """The bases of `count` parts in place of [first, same): those of the old ones, so that what stands in front of an edit in a
-    statement stands where it did; None where there is no room."""
+    """The bases of `count` parts in place of [first, same). Old bases are kept, so that what precedes an edit in a statement keeps its
+    places; None if there is no room."""
     kept = [one.start for one in parts[first : min(same, first + count)]]
     above = kept[-1] if kept else parts[first - 1].start if first else 0
     below = parts[same].start if same < len(parts) else None
@@ -176,12 +176,12 @@ def _based(one: Located, base: int) -> Located:
 
 
 def ends_there(unit: str) -> bool:
-    """Whether a statement ends where its text does, whatever follows: with a line that no backslash continues."""
+    """Whether a statement ends where its text ends, whatever follows: its last line is not continued by a backslash."""
     return unit.endswith("\n") and not unit.endswith(("\\\n", "\\\r\n"))
 
 
 def common_start(a: str, b: str) -> int:
-    """How many characters two texts have in common at their start."""
+    """How many characters two texts share at their start."""
     low, high = 0, min(len(a), len(b))
     while low < high:
         middle = (low + high + 1) // 2
@@ -193,7 +193,7 @@ def common_start(a: str, b: str) -> int:
 
 
 def common_end(a: str, b: str, most: int) -> int:
-    """How many of their last `most` characters two texts have in common."""
+    """How many of their last `most` characters two texts share."""
     low, high = 0, most
     while low < high:
         middle = (low + high + 1) // 2
@@ -205,7 +205,7 @@ def common_end(a: str, b: str, most: int) -> int:
 
 
 def statements(text: str, position: int = 0) -> Iterator[Located]:
-    """The statements of a script from `position` on, in order. One that bash would refuse is read as far as its first line goes."""
+    """The statements of a script from `position` on, in order. Of one that bash would refuse, only the first line is read."""
     failed = 0
     size = len(text)
     while position < size:
@@ -235,7 +235,7 @@ def statements(text: str, position: int = 0) -> Iterator[Located]:
 
 
 def _strict(text: str, start: int) -> tuple[Statement, int] | None:
-    """The statement, and its length; None where bash would refuse it. Raises NestedTooDeep or RecursionError."""
+    """The statement, and its length; None if bash would refuse it. Raises NestedTooDeep or RecursionError."""
     remaining = len(text) - start
     for window in (*WINDOWS, remaining):
         piece = text[start : start + window]

@@ -1,4 +1,4 @@
-"""What commands read and print: here-documents, redirects, and files that the script writes and reads again."""
+"""Input and output of commands: here-documents, redirects, and files that the script writes and reads again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 
 SIGN = "sglang"
 READ = "<<"
-"""Begins the name of a here-document that no file holds."""
+"""Marks the name of a here-document that is not written to a file."""
 UNKNOWN_IN_PATH = expression("\0[^\0]*\0")
 MAX_WAYS_OF_A_FILE = 8
 READS = ("<", "<<", "<<-", "<<<")
@@ -41,13 +41,13 @@ SILENT = frozenset({
 
 
 class Streams(Assignments):
-    """Standard input and output, and files. What is not known is an unknown fragment of what is printed."""
+    """Standard input and output, and files. Unknown output is an unknown fragment of what is printed."""
 
     def set_input(self, value: Any) -> None:
         self.restore({INPUT: MISSING if value is None else value})
 
     def standard_input(self, redirects: Sequence[ast.Redirect], source: Source) -> Any:
-        """What a command reads: a here-document, a file that the script wrote, a pipe; None if nobody knows."""
+        """The input of a command: a here-document, a file that the script wrote, a pipe; None if unknown."""
         for redirect in reversed(redirects):
             body = redirect.body
             if body is not None:
@@ -64,7 +64,7 @@ class Streams(Assignments):
         return self.state.vars.get(INPUT)
 
     def keep_documents(self, node: ast.Simple, source: Source) -> None:
-        """Keeps here-documents that speak of SGLang as the script fills them in, whatever reads them (`kubectl apply -f - <<EOF`)."""
+        """Keep here-documents that mention SGLang, as the script fills them in, whatever reads them (`kubectl apply -f - <<EOF`)."""
         for redirect in node.redirects:
             body = redirect.body
             if body is not None and redirect.op != "<<<" and SIGN in source.text[body.start : body.end]:
@@ -73,7 +73,7 @@ class Streams(Assignments):
                     self.state.vars[f"{FILE}{READ}{source.text[body.start : body.end]}"] = value
 
     def write(self, node: ast.Simple, source: Source, what: Callable[[Expander], tuple[Fragment, ...]]) -> None:
-        """What a command prints goes to the file it is redirected to, or to the substitution that reads it."""
+        """Output of a command goes to the file that it is redirected to, or to the substitution that reads it."""
         to_file = any(writes_file(r) for r in node.redirects)
         if not to_file and OUTPUT not in self.state.vars:
             return
@@ -87,7 +87,7 @@ class Streams(Assignments):
             self.state.vars[OUTPUT] = self.concatenated(self.state.vars[OUTPUT], printed)
 
     def write_to(self, redirects: Sequence[ast.Redirect], source: Source, printed: Any) -> None:
-        """Writes a text to the file that redirects name."""
+        """Write a text to the file that the redirect names."""
         nothing = isinstance(printed, Scalar) and len(printed.fragments) == 1 and printed.text is None
         if nothing and not self.wrote_files:
             return
@@ -97,7 +97,7 @@ class Streams(Assignments):
             self.write_file(key, printed, last.op == ">>")
 
     def write_file(self, path: str, value: Any, append: bool) -> None:
-        """Notes what a file holds; `path` as `path_key` has it."""
+        """Record the content of a file; `path` is in the form of `path_key`."""
         key = FILE + path
         self.wrote_files = True
         before = self.state.vars.get(key)
@@ -127,17 +127,17 @@ class Streams(Assignments):
     # Files.
 
     def path_of(self, word: ast.WordNode, source: Source) -> str | None:
-        """What the file is known by that a word names."""
+        """The key of the file that a word names."""
         key = self.in_common(lambda x: path_key(x.scalar(word, source)))
         return key if isinstance(key, str) else None
 
     def is_written(self, word: Word | str) -> bool:
-        """Whether a path is that of a file which the script has written."""
+        """Whether a path is that of a file that the script has written."""
         key = plain_path(word) if isinstance(word, str) else path_key(word.fragments)
         return self.wrote_files and key is not None and self.variable(FILE + key) is not None
 
     def written_text(self, key: str, otherwise: Place) -> Word | None:
-        """The text of a file that the script wrote; of the ways to write it, the first."""
+        """The text of a file that the script wrote; the first if it was written in several ways."""
         value = self.variable(FILE + key)
         value = first_leaf(value, self)
         if not isinstance(value, Scalar) or not value.fragments:
@@ -146,12 +146,12 @@ class Streams(Assignments):
 
 
 def writes_file(redirect: ast.Redirect) -> bool:
-    """Whether a redirect sends what is printed to a file."""
+    """Whether a redirect sends output to a file."""
     return redirect.op in (">", ">>", ">|", "&>", "&>>") and redirect.descriptor in ("", "1")
 
 
 def path_key(path: Sequence[Fragment]) -> str | None:
-    """What a file is known by: its path, in which a value that nobody knows is told by where it comes from; None for any other."""
+    """The key of a file: its path, in which an unknown value is identified by its origin; None for any other path."""
     pieces = []
     for fragment in path:
         if fragment.text is not None:
@@ -171,14 +171,14 @@ def plain_path(path: str) -> str:
 
 
 def by_default(tree: Any) -> Any:
-    """The tree with the default of each fork that takes one without splitting."""
+    """The tree with the default of each fork that has one."""
     while isinstance(tree, Fork) and tree.soft:
         tree = tree.arms[tree.default]
     return Fork(tree.point, tuple(map(by_default, tree.arms))) if isinstance(tree, Fork) else tree
 
 
 def written_files(variables: Mapping[str, Any], machine: Machine) -> Iterator[EmbeddedFile]:
-    """The files that a script has written, each in the ways that it may have; of too many ways, in some that cover them."""
+    """The files that a script has written, in each way that they may be written; if there are too many ways, in some that cover them."""
     for name, tree in variables.items():
         if not name.startswith(FILE):
             continue

@@ -1,4 +1,5 @@
-"""What tree-sitter-bash says of a skeleton (`skeleton.py`), as our nodes: lists, pipelines, compound commands, conditions."""
+"""Turns the tree that tree-sitter-bash makes of a skeleton (`skeleton.py`) into our nodes: lists, pipelines, compound commands,
+conditions."""
 
 from __future__ import annotations
 
@@ -19,13 +20,14 @@ if TYPE_CHECKING:
 LANGUAGE = Language(tree_sitter_bash.language())
 MAX_REPORTS = 100
 CHARACTERS = 4
-"""tree-sitter may report progress so often, and once more for so many characters. The longest pipelines take a third of that."""
+"""tree-sitter may report progress this many times, and once more for each CHARACTERS characters. The longest pipelines take a third of
+that."""
 
 
 def parse(skeleton: bytes) -> Node:
-    """The tree of a skeleton. Raises ShellSyntaxError where it has an error or takes too long.
+    """The tree of a skeleton. Raises ShellSyntaxError if it has an error or takes too long.
 
-    tree-sitter reports progress while it parses what it reads by a function, not while it parses bytes.
+    tree-sitter only reports progress when it reads its input through a function, not when it parses bytes.
     """
     left = MAX_REPORTS + len(skeleton) // CHARACTERS
 
@@ -54,7 +56,7 @@ class Structure:
         self.skeleton = b" ".join([word for word, _, _ in words])
         self.starts: dict[int, int] = {}
         self.ends: dict[int, int] = {}
-        """Of the characters, by those of the skeleton."""
+        """The characters at which words end, by their ends in the skeleton."""
         at = 0
         for word, start, end in words:
             self.starts[at] = start
@@ -62,7 +64,7 @@ class Structure:
             self.ends[at - 1] = end
 
     def script(self, start: int, end: int) -> ast.Script:
-        """The commands up to `end`; one after the other where the grammar knows nothing better and the reader is tolerant."""
+        """The commands up to `end`; if the grammar fails and the reader is tolerant, one after the other."""
         try:
             return ast.Script(start, end, self.commands(parse(self.skeleton).children) if self.skeleton else ())
         except ShellSyntaxError:
@@ -84,7 +86,7 @@ class Structure:
     # Lists.
 
     def part(self, nodes: Sequence[Node], before: Node) -> ast.Script:
-        """The commands that stand before a word of a compound command."""
+        """The commands before a word of a compound command."""
         items, end = self.commands(nodes), self.start(before)
         return ast.Script(items[0].start if items else end, end, items)
 
@@ -101,7 +103,7 @@ class Structure:
         return tuple(items)
 
     def and_or(self, node: Node) -> ast.Command | None:
-        """None for what only ends an open line. The grammar may take `a | b | c && d` for `a | { b | c && d; }`."""
+        """None for a part that only ends an open line. The grammar may read `a | b | c && d` as `a | { b | c && d; }`."""
         if node.type not in ("list", "pipeline"):
             return self.pipeline([node])
         parts: list[tuple[str, list[Node]]] = [("", [])]
@@ -164,7 +166,7 @@ class Structure:
         return ast.Group(start, end, self.inside(node), node.type == "subshell", self.redirects(end))
 
     def inside(self, node: Node) -> ast.Script:
-        """What stands between the first word and the last."""
+        """The nodes between the first word and the last."""
         _, *nodes, last = node.children
         return self.part(nodes, last)
 
@@ -216,7 +218,7 @@ class Structure:
         return ast.Test(start, end, expression, self.redirects(end)) if expression else None
 
     def expression(self, node: Node) -> ast.Expression | None:
-        """None for what only ends an open line."""
+        """None for a part that only ends an open line."""
         kind, children = node.type, node.children
         if kind == "binary_expression":
             left, right = self.expression(children[0]), self.expression(children[2])

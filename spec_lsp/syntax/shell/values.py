@@ -1,12 +1,12 @@
-"""What a variable can hold, and on which turns of the script that depends.
+"""The possible values of a variable, and the choices of the script that they depend on.
 
-A value is a leaf or a `Fork`: one value for each way the script can go at a `Point`. The same point in two values is the same
-turn, so values that were set in one arm stay together. An evaluation runs in a `PathCondition`, which pins some points; one that meets
-a point that is not pinned is run again once for each way (`explore`). So the code that evaluates is straight-line code on
-plain values, and only turns that matter to a launch multiply its variants.
+A value is a leaf or a `Fork`: one value for each way the script can go at a `Point`. The same point in two values is the same choice, so
+values that were set in one arm stay together. An evaluation runs under a `PathCondition`, which pins some points; an evaluation that meets
+a point that is not pinned is run again once for each way (`explore`). So the code that evaluates is straight-line code on plain values, and
+only choices that matter to a launch multiply its variants.
 
-Past some ways a value is not listed but made in the world that asks (`Later`, and `Grown` for what is added to bit by bit), so that
-twenty switches cost twenty small values; and a launch is looked at in rows that cover the ways (`covering`).
+A value with too many ways is not listed but computed under the path condition that asks (`Later`, and `Grown` for what is appended to bit
+by bit), so that twenty switches cost twenty small values; and a launch is looked at in rows that cover the ways (`covering`).
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 MAX_VARIANTS = 64
 MAX_WAYS = 4096
 MAX_DEPTH = 40
-"""Values made from values that are made from values, and so on: what lies deeper is not looked for."""
+"""How deeply values may be made from other values; deeper ones are not looked for."""
 MAX_SIZE = 1_000_000
 MAX_NODES = 600
-"""Turns in one value, beyond which it is made in the world that asks."""
+"""The most choices in one listed value; larger values are computed under the path condition that asks."""
 
 FROM_ENVIRONMENT = "from the environment"
 DEPENDS = "it depends on the way the script takes"
@@ -46,14 +46,14 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Array:
-    """Words; a splat among them stands for any number."""
+    """Words; a splat among them stands for any number of words."""
 
     words: tuple[Word, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """`declare -A`: known keys. Other keys are unset."""
+    """`declare -A`: the known keys. All other keys are unset."""
 
     items: Mapping[str, Scalar]
 
@@ -67,7 +67,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Unset:
-    """The script knows that the variable is not set."""
+    """The variable is known not to be set."""
 
 
 UNSET = Unset()
@@ -78,7 +78,7 @@ T = TypeVar("T")
 
 @dataclass(slots=True, eq=False)
 class Point:
-    """A turn of the script. `labels` say, for each way, what is taken, in words that continue "when "."""
+    """A choice in the script. `labels` name each way, in words that continue "when "."""
 
     place: Place
     labels: tuple[str, ...]
@@ -89,8 +89,8 @@ class Point:
 class Fork(Generic[T]):
     """One value for each way at `point`.
 
-    A `soft` fork takes way `default` without splitting a launch in two, unless something else splits at the same
-    point: `--tp ${TP:-4}` is 4, but where a script does other things when TP is set, both are told.
+    A `soft` fork takes way `default` without splitting a launch in two, unless something else splits at the same point: `--tp ${TP:-4}` is
+    4, but if the script also branches on whether TP is set, both ways are looked at.
     """
 
     point: Point
@@ -101,8 +101,8 @@ class Fork(Generic[T]):
 
 
 class Shape(NamedTuple):
-    """`points` are all that a fork depends on; `size` counts its turns, those that its ways share for each of them, up to MAX_SIZE;
-    `once` says that no point is asked about twice on the way to a leaf."""
+    """`points` are all that a fork depends on; `size` counts its choices, shared ones each time, up to MAX_SIZE; `once` says that no point
+    occurs twice on the way to a leaf."""
 
     points: frozenset[Point]
     size: int
@@ -111,9 +111,9 @@ class Shape(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Later(Generic[T]):
-    """A value with too many ways to be listed. `make` gives it, or a tree of it, in a world that says which way is taken.
+    """A value with too many ways to be listed. `make` computes it, or a tree of it, under a path condition.
 
-    `possible` gives all that a decision can come to.
+    `possible` gives all outcomes, if it is a decision.
     """
 
     make: Callable[[PathCondition], Any]
@@ -122,7 +122,7 @@ class Later(Generic[T]):
 
 @dataclass(slots=True, eq=False)
 class Grown:
-    """A value to which something is added, before or behind: `add` puts the parts together, None where one is not known."""
+    """A value to which something is appended or prepended: `add` puts the parts together, None if one is unknown."""
 
     front: Any
     before: Any
@@ -132,11 +132,11 @@ class Grown:
 
 Tree = Union[T, "Fork[T]", Later[T], Grown]
 TREES = (Fork, Later, Grown)
-"""What is no value itself but says which there are."""
+"""Types that are not values themselves but hold several."""
 
 
 class Undecided(Exception):  # noqa: N818 - control flow
-    """An evaluation met a point that its world does not pin."""
+    """An evaluation met a point that its path condition does not pin."""
 
     def __init__(self, fork: Fork[Any]) -> None:
         self.fork = fork
@@ -147,29 +147,30 @@ class Impossible(Exception):  # noqa: N818 - control flow
 
 
 class TooDeep(Exception):  # noqa: N818 - control flow
-    """A value is made from others, and these from others, further than anybody follows."""
+    """Values made from other values are nested more deeply than we follow."""
 
 
 class TooMany(Exception):  # noqa: N818 - control flow
-    """There are more ways than we look at; `points` met so far, with how many ways each has."""
+    """There are more ways than we look at; `points` met so far, with the number of ways of each."""
 
     def __init__(self, points: dict[Point, int]) -> None:
         self.points = points
 
 
 class Holds(Protocol):
-    """What keeps a world to the ways that lead to where the script is."""
+    """Restricts a path condition to the ways that lead to where the script is."""
 
     def admits(self, world: PathCondition, point: Point, way: int) -> bool:
-        """Whether a way at a point leaves one to get there."""
+        """Whether one can still get there after taking a way at a point."""
 
     def settle_ways(self, world: PathCondition, point: Point) -> None:
-        """Pins what follows from the way at a point."""
+        """Pin what follows from the way at a point."""
 
 
 @dataclass(slots=True, eq=False)
 class PathCondition:
-    """The way taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way: what all have comes back.
+    """The ways taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way, and give what all ways have in
+    common.
 
     With a `row`, ways that are not pinned are chosen by it. `eager`: a value that has too many ways ends the evaluation.
     """
@@ -179,21 +180,21 @@ class PathCondition:
     split_plain: bool = False
     blurred: frozenset[Point] = frozenset()
     turned: bool = False
-    """Something that was asked for depends on a point."""
+    """Whether something that was asked for depends on a point."""
     common: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """What the values of a blurred fork were found to have in common, by its identity: values share forks, each is looked at once."""
+    """The common part of the values of a blurred fork, by identity: values share forks, so each is computed once."""
     row: covering.Row[Point] | None = None
     holds: Holds | None = None
     eager: bool = False
     usual: dict[Point, int] = field(default_factory=dict)
-    """Soft forks that were followed without a choice: the row cannot take another way there any more."""
+    """Soft forks that were followed without a choice: the row can no longer take another way there."""
     made: dict[int, tuple[Any, Any]] = field(default_factory=dict)
-    """What came of a value that was made here, by its identity."""
+    """The results of values that were computed here, by identity."""
     depth: int = 0
     steps: int = 0
 
     def follow(self, tree: Any) -> Any:
-        """The value in this world; where the point is blurred, what all its values have, or None."""
+        """The value under this path condition; at a blurred point, what all values have in common, or None."""
         while True:
             if isinstance(tree, Fork):
                 self.turned = True
@@ -227,13 +228,13 @@ class PathCondition:
             raise Impossible
         way = self.pins[point] = self.row.way(point, ways, len(fork.arms))
         if self.usual.get(point, way) != way:
-            raise Undecided(fork)  # what was taken to be as usual is not: once more, with what is known now
+            raise Undecided(fork)  # the assumed default is not taken: evaluate again with what is known now
         if holds is not None:
             holds.settle_ways(self, point)
         return way
 
     def later(self, later: Later[Any]) -> Any:
-        """What a value comes to that is made in the world that asks."""
+        """The value of a `Later` under this path condition."""
         known = self.made.get(id(later))
         if known is None:
             if self.eager:
@@ -250,12 +251,12 @@ class PathCondition:
         return known[1]
 
     def too_deep(self) -> None:
-        """What is not looked for is not known, where that may be said."""
+        """Values nested too deeply are unknown, if the evaluation allows that."""
         if not self.blurred:
             raise TooDeep
 
     def grown(self, grown: Grown) -> Any:
-        """What a value comes to that was added to, however often."""
+        """The value of a `Grown` value, however often it was added to."""
         if self.eager:
             raise TooMany({})
         known = self.made.get(id(grown))
@@ -292,7 +293,7 @@ class PathCondition:
         return known[1]
 
     def asking(self, make: Callable[[], T], split_defaults: bool, split_plain: bool) -> T:
-        """What `make` comes to in this world, with another way to take soft forks."""
+        """The result of `make` under this path condition, with `split_defaults` changed."""
         kept = self.split_defaults, self.split_plain
         self.split_defaults, self.split_plain = split_defaults, split_plain
         try:
@@ -301,7 +302,7 @@ class PathCondition:
             self.split_defaults, self.split_plain = kept
 
     def in_common(self, fork: Fork[Any]) -> Any:
-        """What the values at a blurred point have in common."""
+        """The common part of the values at a blurred point."""
         known = self.common.get(id(fork))
         if known is None:
             known = self.common[id(fork)] = (fork, blended([self.follow(arm) for arm in fork.arms]))
@@ -309,7 +310,7 @@ class PathCondition:
 
 
 def blended(values: list[Any]) -> Any:
-    """What values of several ways have in common, the rest unknown; None where that is nothing. Arrays keep the words at both ends."""
+    """The common part of the values of several ways, with the rest unknown; None if there is none. Arrays keep the words at both ends."""
     first = values[0]
     if all(v is first for v in values):
         return first
@@ -352,7 +353,8 @@ def explore(
     limit: int,
     start: Callable[[dict[Point, int]], PathCondition] = PathCondition,
 ) -> Any:
-    """The result of `evaluate` in each world it can tell apart; NOWHERE if none is possible. `start` makes a world with some ways pinned.
+    """The result of `evaluate` under each path condition that it distinguishes; NOWHERE if none is possible. `start` makes one with some
+    ways pinned.
 
     Raises TooMany (with the points met) when there are more than `limit`.
     """
@@ -381,7 +383,7 @@ def cover(
     most: int,
     start: Callable[[dict[Point, int]], PathCondition] = PathCondition,
 ) -> tuple[list[tuple[dict[Point, int], T]], covering.Ways, int]:
-    """The result of `evaluate` in worlds that cover the ways of all points it asks about, which ways these are, and the steps it took."""
+    """The results of `evaluate` in rows that cover the ways of all points it asks about, which ways these are, and the steps it took."""
     cover: covering.Cover[Point] = covering.Cover()
 
     def run(row: covering.Row[Point]) -> T:
@@ -404,7 +406,7 @@ def cover(
 
 
 def join(point: Point, arms: list[Any], soft: bool = False, default: int = 0) -> Any:
-    """A fork, or its one value when all ways that can be taken agree."""
+    """A fork, or its one value if all ways that can be taken agree."""
     possible = [a for a in arms if a is not NOWHERE]
     if not possible:
         return NOWHERE
@@ -415,9 +417,9 @@ def join(point: Point, arms: list[Any], soft: bool = False, default: int = 0) ->
 
 
 def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> Any:
-    """The tree with `change` done to each leaf; a leaf may become a tree. `harden` makes soft forks split.
+    """The tree with `change` applied to each leaf; a leaf may become a tree. `harden` makes soft forks split.
 
-    What several ways share stays shared, so that a value grows by what is done to it and not by the ways that lead there.
+    What several ways share stays shared, so the cost depends on the size of the tree and not on the number of ways.
     """
     done: dict[int, Any] = {}
 
@@ -435,7 +437,7 @@ def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> 
 
 
 def changed_later(later: Later[Any] | Grown, change: Callable[[Any], Any], harden: bool) -> Later[Any]:
-    """`change` done to a value when it is made."""
+    """`change` applied to a value when it is computed."""
 
     def make(world: PathCondition) -> Any:
         value = world.asking(lambda: world.follow(later), True, world.split_plain) if harden else world.follow(later)
@@ -449,7 +451,7 @@ def changed_later(later: Later[Any] | Grown, change: Callable[[Any], Any], harde
 
 
 def is_later(tree: Any) -> bool:
-    """Whether some of a value is made in the world that asks."""
+    """Whether some of a value is computed under the path condition that asks."""
     return any(isinstance(part, (Later, Grown)) for part in parts(tree))
 
 
@@ -466,7 +468,7 @@ def leaves(tree: Any) -> list[tuple[dict[Point, int], Any]]:
 
 
 def shape_of(fork: Fork[Any]) -> Shape:
-    """What a fork depends on, and how large it is; found once."""
+    """What a fork depends on, and its size; computed once."""
     if fork.shape is None:
         below = [shape_of(arm) for arm in fork.arms if isinstance(arm, Fork)]
         points = frozenset().union(*(one.points for one in below))
@@ -476,12 +478,12 @@ def shape_of(fork: Fork[Any]) -> Shape:
 
 
 def size_of(tree: Any) -> int:
-    """How many turns a value has, at most; those that its ways share are counted for each."""
+    """The largest number of choices in a value; shared ones are counted each time."""
     return shape_of(tree).size if isinstance(tree, Fork) else 1
 
 
 def pruned(tree: Any) -> Any:
-    """The same tree, in which no point is asked about twice on the way to a leaf."""
+    """The same tree, in which no point occurs twice on the way to a leaf."""
     if not isinstance(tree, Fork) or shape_of(tree).once:
         return tree
     done: dict[tuple[int, frozenset[tuple[Point, int]]], Any] = {}
@@ -507,7 +509,7 @@ def pruned(tree: Any) -> Any:
 
 
 def are_many(*trees: Any) -> bool:
-    """Whether values have more turns together than are listed, each counted once."""
+    """Whether values have more choices together than are listed, each counted once."""
     if sum(map(size_of, trees)) <= MAX_NODES:
         return False
     left = MAX_NODES
@@ -517,7 +519,7 @@ def are_many(*trees: Any) -> bool:
 
 
 def first_leaf(tree: Any, holds: Holds | None = None) -> Any:
-    """What a value is where every turn takes its first way."""
+    """The value if every choice takes its first way."""
     while isinstance(tree, Fork):
         tree = tree.arms[0]
     if isinstance(tree, (Later, Grown)):
@@ -529,7 +531,7 @@ def first_leaf(tree: Any, holds: Holds | None = None) -> Any:
 
 
 def paths(tree: Any, most: int) -> int:
-    """How many ways a value has, where no turn is met twice; more than `most` where nobody lists them."""
+    """The number of ways of a value in which no point occurs twice; more than `most` if it is not listed."""
     known: dict[int, int] = {}
 
     def count(part: Any) -> int:
@@ -559,7 +561,8 @@ def parts(tree: Any) -> Iterator[Any]:
 
 
 def outcomes(decision: Any) -> set[int]:
-    """The arms that a decision can come to. Past `MAX_WAYS` turns, ways count that need one turn to go two ways."""
+    """The arms that a decision can lead to. With more than `MAX_WAYS` choices, impossible ways (one choice going two ways) are counted
+    too."""
     possible = possible_leaves(decision)
     if is_later(decision):
         return possible
@@ -583,7 +586,7 @@ def outcomes(decision: Any) -> set[int]:
 
 
 def possible_leaves(decision: Any) -> set[int]:
-    """The arms that stand in a decision."""
+    """The arms that a decision contains."""
     found: set[int] = set()
     for part in parts(decision):
         if isinstance(part, Later):
@@ -594,7 +597,7 @@ def possible_leaves(decision: Any) -> set[int]:
 
 
 def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int], known: dict[int, bool] | None = None) -> bool:
-    """Whether a decision can come to one of the arms. `known` is what was found out of its parts, by their identity."""
+    """Whether a decision can lead to one of the arms. `known` are the results for its parts, by identity."""
     found = {} if known is None else known
 
     def comes(part: Any) -> bool:
@@ -612,7 +615,7 @@ def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int], known: dic
 
 
 def order_of(point: Point) -> Any:
-    """The order in which points are told: as they stand in the document."""
+    """The order in which points are reported: that of the document."""
     return point.place, point.labels, point.number
 
 

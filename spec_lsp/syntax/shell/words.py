@@ -19,7 +19,7 @@ IN_HEREDOC = expression(r"[^\\$`]+")
 IN_ARGUMENT = expression(r"[^\"'\\$`}]+")
 IN_QUOTED_ARGUMENT = expression(r"[^\"\\$`}]+")
 PARAMETER = expression(r"(?:\\\r?\n)*(?:[A-Za-z_](?:(?:\\\r?\n)*[A-Za-z0-9_])*|[0-9]|[@*#?$!-])")
-"""A line may go on before a name and within it."""
+"""A line may continue before a name and within it."""
 BRACED_PARAMETER = expression(r"[A-Za-z_][A-Za-z0-9_]*|[0-9]+|[@*#?$!-]")
 PLACEHOLDER = expression(r"\$\{[A-Za-z_]\w*\.(?:[^{}\n]|\$\{[^{}\n]*\})*\}")
 SETS_VARIABLE = expression(r"([A-Za-z_]\w*)\s*(?:\+\+|--|(?:[-+*/%&|^]|<<|>>)?=(?!=))|(?:\+\+|--)([A-Za-z_]\w*)")
@@ -33,7 +33,7 @@ ANSI_SIMPLE = {
     "\\": "\\", "'": "'", '"': '"', "?": "?",
 }  # fmt: skip
 TRANSFORMATIONS = {"Q": "@Q", "U": "^^", "L": ",,", "u": "^"}
-"""What `${X@…}` does that we can follow, by the operator that does it."""
+"""The operations of `${X@…}` that we can follow, by operator."""
 
 
 class WordParser(Scanner):
@@ -43,7 +43,7 @@ class WordParser(Scanner):
 
     @abstractmethod
     def commands(self, stop: str) -> Script:
-        """Commands up to `stop`, which stays: a `)` that is not theirs, or "" for the end of the text."""
+        """Commands up to `stop`, which is not consumed: an unmatched `)`, or "" for the end of the text."""
 
     def within(self, start: int, end: int, *, tolerant: bool) -> WordParser:
         """A parser of the same kind for a part of the text."""
@@ -129,7 +129,7 @@ class WordParser(Scanner):
                 self.pos = m.end()
 
     def line_end(self, start: int, stop: int) -> int:
-        """Where a quote that is never closed ends, for a reader who is still typing: with its line."""
+        """Where a quote that is never closed ends, for text that is being typed: at the end of its line."""
         newline = self.text.find("\n", start, stop)
         if newline < 0:
             return stop
@@ -165,7 +165,7 @@ class WordParser(Scanner):
         self.pos = close + 1
 
     def escape(self, parts: list[Part]) -> bool:
-        """A backslash outside quotes; True unless it continues a line."""
+        """A backslash outside of quotes; True unless it continues a line."""
         start = self.pos
         if start + 1 >= self.end:
             parts.append(Lit(start, start + 1, "\\", True))
@@ -317,7 +317,7 @@ class WordParser(Scanner):
         return param
 
     def placeholder(self, start: int, quoted: bool) -> Part:
-        """`${deployment.port}` is no shell's: the tool that reads the file (Hydra, Maven) fills it in before there is a script."""
+        """`${deployment.port}` is not shell syntax: the tool that reads the file (Hydra, Maven) replaces it before it becomes a script."""
         m = PLACEHOLDER.match(self.text, start, self.end)
         if not m:
             self.fail()
@@ -351,11 +351,11 @@ class WordParser(Scanner):
                 self.pos += 1
                 param.second = self.argument(quoted, "")
         else:
-            # In `"${X#'a'}"` quotes quote; in `"${X:-'a'}"` a single quote is a character.
+            # In `"${X#'a'}"` single quotes quote; in `"${X:-'a'}"` they are ordinary characters.
             param.arg = self.argument(quoted and param.op.lstrip(":") in ("-", "=", "?", "+"), "")
 
     def argument(self, quoted: bool, stop: str) -> WordNode:
-        """The word behind an operator in `${…}`, up to the brace or the character `stop`, which stays."""
+        """The word after an operator in `${…}`, up to the brace or the character `stop`, which is not consumed."""
         self.depth += 1
         if self.depth > MAX_DEPTH:
             self.fail_deep()
@@ -424,7 +424,7 @@ class WordParser(Scanner):
         return word_of(start, end, parts, True)
 
     def balanced(self, start: int) -> int | None:
-        """The offset of the `))` that closes what is open at `start`, None if it closes as single parentheses."""
+        """The offset of the `))` that closes what opens at `start`, None if it is closed by single parentheses."""
         close = self.balanced_one(start)
         if close is None or not self.text.startswith("))", close, self.end):
             return None
@@ -485,7 +485,7 @@ class WordParser(Scanner):
         self.pos = behind
 
     def heredoc_lines(self, start: int, stop: int, strip_tabs: bool) -> list[tuple[int, int]]:
-        """The runs of a here-document's text that count: all of it, or each line behind its tabs."""
+        """The runs of a here-document's text that count: all of it, or each line after its tabs."""
         if not strip_tabs:
             return [(start, stop)] if start < stop else []
         lines = re.compile(r"\t*([^\n]*\n?)").finditer(self.text, start, stop)
@@ -553,7 +553,7 @@ def _ansi(m: re.Match[str]) -> str:
 
 
 def closing_bracket(text: str, start: int, end: int) -> int:
-    """Where the `]` of an index stands that begins at `start`: `A[${#A[@]}]`; -1 if its line has none."""
+    """Where the `]` is that closes an index that begins at `start`: `A[${#A[@]}]`; -1 if its line has none."""
     depth = 1
     for i in range(start, end):
         if text[i] == "\n":
