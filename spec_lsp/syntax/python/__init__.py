@@ -25,7 +25,7 @@ MAY_START = (
 
 
 def read_python(name: str, text: str, read: Callable[[str], str | None], nested: Nested | None = None) -> Document:
-    """All launches of a Python file, also of one that does not parse yet; with `nested`, those of examples in docstrings too."""
+    """All launches of a Python file, even of one that does not parse yet; with `nested`, those of examples in docstrings too."""
     directives = directives_of(name, text)
     if not any(sign in text for sign in MAY_START):
         return Document(name, text, directives=directives)

@@ -12,7 +12,7 @@ class Arguments:
         self.positional = positional
         self.keywords = keywords
         self.rest = rest
-        """What `**` brings."""
+        """The value of `**`."""
 
     def get(self, index: int, *names: str) -> Value | None:
         """An argument by its position or one of its names."""

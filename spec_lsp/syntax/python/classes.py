@@ -1,4 +1,4 @@
-"""The classes of a Python file: their methods, read on what the class and `__init__` set, and their instances."""
+"""The classes of a Python file: their methods, read with the attributes that the class and `__init__` set, and their instances."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FIRST = ("__init__", "setUpClass", "setUp")
 
 @dataclass(slots=True, eq=False)
 class Kind:
-    """A class of the file: its own attributes and methods, and the classes of the file it comes from."""
+    """A class of the file: its own attributes and methods, and its base classes in the file."""
 
     node: ast.ClassDef
     bases: list[str]
@@ -30,7 +30,7 @@ class Kind:
 
 
 class Classes(Functions):
-    """Reads classes, and makes instances of them."""
+    """Reads classes, and creates instances of them."""
 
     def __init__(self, document: str, text: str, positions: Positions, read: Callable[[str], str | None]) -> None:
         super().__init__(document, text, positions, read)
@@ -58,7 +58,7 @@ class Classes(Functions):
         return Routine(method, self.decorator_clues(method.decorator_list), self.positions.place(method), kind)
 
     def read_class(self, kind: Kind, outer: State) -> None:
-        """The methods of a class, its own and those it inherits, on its own attributes."""
+        """Read the methods of a class, own and inherited, with its attributes."""
         line = self._line_of(kind)
         attributes, methods = self.members(line)
         if len(line) > 1 and not any(m.kind == kind.node.name for m in methods.values()) and not kind.state:
@@ -109,7 +109,7 @@ class Classes(Functions):
         return attributes, methods
 
     def _line_of(self, kind: Kind) -> list[Kind]:
-        """The class and those of the file it comes from, itself first."""
+        """The class and its bases in the file, itself first."""
         found: list[Kind] = []
         waiting = [kind]
         while waiting:
@@ -125,7 +125,7 @@ class Classes(Functions):
         return Place(self.document, at, at + len(node.name))
 
     def inherited(self, func: ast.expr, found: Routine) -> Routine:
-        """The method that `super().name` means."""
+        """The method that `super().name` refers to."""
         if not (isinstance(func, ast.Attribute) and isinstance(func.value, ast.Call)) or not self.frames:
             return found
         own = self.frames[-1].routine.kind
@@ -135,7 +135,7 @@ class Classes(Functions):
         return found
 
     def instance(self, kind: Kind, node: ast.Call, given: Arguments, place: Place) -> Value | None:
-        """An instance of one of the file's classes: with what `__init__` sets, or its fields as they are given."""
+        """An instance of one of the file's classes: with what `__init__` sets, or with the fields that are given."""
         line = self._line_of(kind)
         attributes, methods = self.members(line)
         init = methods.get("__init__")
@@ -149,7 +149,7 @@ class Classes(Functions):
         return None if done is None else Record(fields, place, kind.node.name)
 
     def given_fields(self, line: Sequence[Kind], attributes: State, given: Arguments) -> State:
-        """The fields of a dataclass or its like: what is given, else their defaults."""
+        """The fields of a dataclass or similar: the given values, else their defaults."""
         names = [
             s.target.id
             for base in reversed(line)
@@ -167,7 +167,7 @@ class Classes(Functions):
         return fields
 
     def call_method(self, node: ast.Call, given: Arguments) -> Value | None:
-        """A method of an instance of one of the file's classes; what it sets stays set."""
+        """Call a method of an instance of one of the file's classes; attributes that it sets are kept."""
         assert isinstance(node.func, ast.Attribute)
         owner = (
             self.evaluate_quietly(node.func.value)
@@ -191,7 +191,7 @@ class Classes(Functions):
         return value
 
     def become(self, owner: Record, methods: Mapping[str, Routine]) -> None:
-        """Makes `self` an instance."""
+        """Bind `self` to an instance."""
         self.leave_self({})
         self.state.update({f"self.{name}": value for name, value in {**methods, **owner.fields}.items()})
 
@@ -207,13 +207,13 @@ class Classes(Functions):
 
 
 def _filled_in(value: Value) -> Value:
-    """The attribute of a class as its methods see it: None and an empty string wait for a subclass to say more."""
+    """An attribute of a class as its methods see it: None and an empty string may be replaced by a subclass, so they are unknown."""
     waits = (isinstance(value, Plain) and value.value is None) or (isinstance(value, Text) and value.word.text == "")
     return Opaque(place_of(value), "set by a subclass") if waits else value
 
 
 def _attribute_counts(methods: Iterable[Function]) -> dict[str, int]:
-    """In how many methods each attribute of `self` or `cls` is assigned."""
+    """How many methods assign each attribute of `self` or `cls`."""
     counts: dict[str, int] = {}
     for method in methods:
         for name in {name for statement in every_statement(method.body) for name in attributes_set(statement)}:

@@ -1,4 +1,4 @@
-"""What a test asks, told from its source: about which value, and of which values it holds."""
+"""Reads from the source of a test which value it is about, and for which values it holds."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MAX_LABEL = 60
 
 
 class Asked(NamedTuple):
-    """A test in one form for the ways to write it and its contrary (`turned`): what it is about, and of what it holds."""
+    """A test in one form for all notations and its opposite (`turned`): its subject, and the values for which it holds."""
 
     subject: ast.expr
     form: str
@@ -34,15 +34,15 @@ class Asked(NamedTuple):
     holds: Callable[[Any], bool | None]
     samples: tuple[Any, ...]
     written: str
-    """The subject as it is written, in one form."""
+    """The source of the subject, in one form."""
 
     def about(self, subject: object) -> About:
-        """What is asked, as it is written."""
+        """The source of the question."""
         return About(subject, _contrary(self.holds) if self.turned else self.holds, self.samples)
 
 
 def asked(node: ast.expr) -> Asked:
-    """What a test that is no `not`, `and` or `or` asks."""
+    """The question of a test that is not a `not`, `and` or `or`."""
     if isinstance(node, ast.Compare) and len(node.ops) == 1:
         known, against = _constant(node.comparators[0])
         operator = type(node.ops[0])
@@ -59,7 +59,7 @@ def asked(node: ast.expr) -> Asked:
 
 
 def compared(operator: type, left: Any, right: Any) -> bool | None:
-    """`left operator right`; None where Python refuses it."""
+    """`left operator right`; None if Python refuses it."""
     try:
         return COMPARISONS[operator](left, right)
     except (TypeError, ValueError):
@@ -67,7 +67,7 @@ def compared(operator: type, left: Any, right: Any) -> bool | None:
 
 
 def shown(source: str) -> str:
-    """The source of a test, short, on one line, for people."""
+    """The source of a test on one line, shortened for people."""
     text = " ".join(source.split())
     return text if len(text) <= MAX_LABEL else text[: MAX_LABEL - 1] + "…"
 

@@ -1,4 +1,4 @@
-"""Lists and dictionaries: what they hold, put together and changed, also where they depend on the way."""
+"""Lists and dictionaries: building and changing them, even if they depend on the way."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ from spec_lsp.syntax.python.ways import ExecutionPath
 from spec_lsp.syntax.word import TOO_LONG, Fragment, Place, Word
 
 MAX_ITEMS = 2_000
-"""Of a list, beyond which the rest of it is unknown."""
+"""The longest list, in items; the rest of a longer one is unknown."""
 
 
 def items_made(items: Sequence[Value], place: Place, literal: Word | None = None) -> Items:
-    """A list put together; of a very long one, its start and any number of items behind it."""
+    """A list of items; of a very long one, its start followed by any number of items."""
     checkpoint(min(len(items), MAX_ITEMS) // FRAGMENTS_A_STEP)
     if len(items) > MAX_ITEMS:
         return Items((*items[:MAX_ITEMS], More(place, TOO_LONG)), place)
@@ -45,7 +45,7 @@ def items_made(items: Sequence[Value], place: Place, literal: Word | None = None
 
 
 def items_of(value: Value, place: Place) -> tuple[Value, ...]:
-    """What `*value` brings."""
+    """The items of `*value`."""
     if isinstance(value, Items):
         return value.items
     return (Spread(value, place),) if is_open(value) else (More(place, getattr(value, "reason", COMPUTED)),)
@@ -115,7 +115,7 @@ def changed_items(owner: Items, verb: str, given: Arguments, place: Place) -> Va
 
 
 def inserted_later(owner: Value, given: Arguments, place: Place) -> Later:
-    """A list that depends on the way, with one more item in it."""
+    """A list that depends on the way, with one more item inserted."""
 
     def make(world: ExecutionPath) -> Value:
         items = plain(owner, world)

@@ -1,4 +1,4 @@
-"""Reads statements in order: what names hold behind them, and on which ways the program gets there."""
+"""Reads statements in order: the values of names after them, and the ways on which the program gets there."""
 
 from __future__ import annotations
 
@@ -43,15 +43,15 @@ from spec_lsp.syntax.word import Fragment, Place
 
 MAX_STATEMENTS = 30_000
 STEPS_OF_A_STATEMENT = 5
-"""Beside those of its expressions."""
+"""Work of a statement besides that of its expressions."""
 LEAVES = frozenset(("sys.exit", "exit", "quit", "os._exit"))
 Way = tuple[Turn, frozenset[int]]
-"""A turn, and the ways there that lead to where the file is being read."""
+"""A choice, and the ways there that lead to where the file is being read."""
 
 
 @dataclass(slots=True)
 class Frame:
-    """A body of a function that is being read: on what state of the file, and what it returns on which ways."""
+    """A function body that is being read: the state of the file on which it is read, and what it returns on which ways."""
 
     routine: Routine
     outer: State
@@ -61,7 +61,7 @@ class Frame:
 
 
 class Statements(Notes, ABC):
-    """Reads statements, and has expressions evaluated on the state that they leave."""
+    """Reads statements, and has expressions evaluated in the state that the statements leave."""
 
     def __init__(self, document: str, text: str, positions: Positions) -> None:
         super().__init__(document, positions)
@@ -71,17 +71,17 @@ class Statements(Notes, ABC):
         self.frames: list[Frame] = []
         self.path: list[Way] = []
         self.guards: list[str] = []
-        """Names of arguments that the release is asked for where the file is being read."""
+        """Names of arguments that the program looks for in the installed release, where the file is being read."""
         self.steps = 0
         self.called_steps = 0
 
     @abstractmethod
     def on_call(self, node: ast.Call, name: str, given: Arguments) -> Value | None:
-        """A call that is evaluated; what it comes to, None where nobody knows."""
+        """Called for each call that is evaluated; its result, None if unknown."""
 
     @abstractmethod
     def leave(self, node: ast.Return | ast.Raise | ast.Break | ast.Continue) -> bool:
-        """A statement behind which nothing follows."""
+        """Called for a statement after which nothing follows."""
 
     @abstractmethod
     def define(self, node: Function) -> None:
@@ -100,7 +100,7 @@ class Statements(Notes, ABC):
         self.evaluator.state = state
 
     def block(self, body: Sequence[ast.stmt]) -> bool:
-        """Reads statements in order; whether the end is reached."""
+        """Read statements in order; returns whether the end is reached."""
         for statement in body:
             checkpoint(STEPS_OF_A_STATEMENT)
             self.steps += 1
@@ -204,14 +204,14 @@ class Statements(Notes, ABC):
         return self.ways([lambda: self.guarded(asked, node.body), lambda: self.block(node.orelse)], turn)
 
     def guarded(self, name: str, body: Sequence[ast.stmt]) -> bool:
-        """Reads what is done where the release has an argument of this name: nobody here knows whether it has."""
+        """Read what is done if the release has an argument of this name, which we do not know."""
         self.guards.append(name)
         reached = self.block(body)
         self.guards.pop()
         return reached
 
     def ways(self, arms: Sequence[Callable[[], bool]], turn: Turn) -> bool:
-        """Reads each arm from the present state, and joins what those leave that reach their end."""
+        """Read each arm from the current state, and join the states of those that reach their end."""
         before, depth = self.state, len(self.path)
         ends: dict[int, State] = {}
         for way, arm in enumerate(arms):
@@ -230,7 +230,7 @@ class Statements(Notes, ABC):
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Reads something whose ends are not those of what surrounds it: a round of a loop, a function."""
+        """Read something with ends of its own: a round of a loop, a function."""
         depth = len(self.path)
         try:
             yield
@@ -255,7 +255,7 @@ class Statements(Notes, ABC):
         return self.block(node.orelse)
 
     def rounds(self, begin: Callable[[], None], node: ast.For | ast.AsyncFor | ast.While, place: Place) -> None:
-        """Any number of rounds: none, or one with what more of them may do unknown."""
+        """Read any number of rounds: none, or one, after which the effects of further ones are unknown."""
         before = dict(self.state)
         for name in self.rebound(node):
             if name in self.state and not isinstance(self.state[name], Items | Table | Routine):
@@ -377,7 +377,7 @@ def _mixed_states(left: State, right: State, place: Place) -> State:
 
 
 def _grown(before: State, after: State, place: Place) -> State:
-    """What one round of a loop leaves, with what further rounds may add unknown."""
+    """The value after one round of a loop, with what further rounds may add unknown."""
     found = dict(after)
     for name, value in after.items():
         own = before.get(name)
@@ -394,7 +394,8 @@ def _grown(before: State, after: State, place: Place) -> State:
 
 
 def _longer(before: Text, after: Text, place: Place) -> Text | None:
-    """A string to which each round adds: what one did, and what more of them may, parted by blanks where its text is; None for others."""
+    """A string to which each round adds: the addition of one round, followed by unknown ones, separated by blanks if the text is; None for
+    other values."""
     start, fragments = before.word.fragments, after.word.fragments
     added = fragments[len(start) :]
     if fragments[: len(start)] != start or not added:
@@ -412,7 +413,7 @@ def _spread(item: Value) -> Value:
 
 
 def _rebound(node: ast.AST) -> set[str]:
-    """The names that a piece of program may set to another value; not those that it only adds to."""
+    """The names that a piece of code may bind to another value, except those that it only adds to."""
     found: dict[str, int] = {}
     for one in ast.walk(node):
         if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store | ast.Del):
@@ -423,7 +424,7 @@ def _rebound(node: ast.AST) -> set[str]:
 
 
 def _added_to(node: ast.AST) -> list[str]:
-    """The names that a piece of program adds to with `+=`, as often as it does."""
+    """The names that a piece of code adds to with `+=`, with how often it does."""
     return [n.target.id for n in ast.walk(node) if isinstance(n, ast.AugAssign) and isinstance(n.target, ast.Name)]
 
 

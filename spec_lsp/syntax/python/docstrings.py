@@ -1,4 +1,4 @@
-"""Texts for people in a program: strings that are statements of their own, with code blocks in them."""
+"""Texts for people inside a program: strings that are statements of their own, with code blocks in them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ CODE = expression(r"^[ \t]*(?:`{3,}|~{3,}|\.\.[ \t]+(?:code-block|code|sourcecod
 
 
 def docstrings(name: str, text: str, positions: Positions, body: Sequence[ast.stmt]) -> Iterator[Word]:
-    """The texts with code blocks that speak of SGLang, each without the indentation of the code around it."""
+    """The texts with code blocks that mention SGLang, each without the indentation of the code around it."""
     for statement in every_statement(body):
         value = statement.value if isinstance(statement, ast.Expr) else None
         if not isinstance(value, ast.Constant) or not isinstance(value.value, str):
@@ -30,7 +30,7 @@ def docstrings(name: str, text: str, positions: Positions, body: Sequence[ast.st
 
 
 def _without_margin(page: Word) -> Word:
-    """The text without the blanks that all its lines but the first begin with."""
+    """The text without the indentation that all its lines but the first share."""
     source = embedded(page)
     lines = source.whole.splitlines(keepends=True)
     margin = min((len(line) - len(line.lstrip(" \t")) for line in lines[1:] if line.strip()), default=0)

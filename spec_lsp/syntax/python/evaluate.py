@@ -1,4 +1,4 @@
-"""What calls of Python's own functions and methods come to, where that can be told."""
+"""Results of calls of Python's builtin functions and methods, as far as they are known."""
 
 from __future__ import annotations
 
@@ -56,19 +56,19 @@ DECLARES = expression(
 COPIES = frozenset((
     "list", "tuple", "copy.copy", "copy.deepcopy", "copy", "deepcopy", "dict", "textwrap.dedent", "dedent", "os.path.expanduser",
 ))  # fmt: skip
-"""Functions that come to what they are given."""
+"""Functions that return their argument."""
 LOOKED_AT = frozenset((
     "str", "int", "float", "bool", "isinstance", "len", "shlex.split", "shlex.join", "shlex.quote", "json.dumps", "dataclasses.asdict",
     "asdict", "vars",
 ))  # fmt: skip
-"""Functions whose result can be told from what they are given."""
+"""Functions whose result can be computed from their arguments."""
 READS = frozenset((
     "items", "keys", "values", "get", "split", "join", "strip", "rstrip", "lstrip", "format", "replace", "startswith", "endswith",
     "removeprefix", "removesuffix", "lower", "upper", "model_dump",
 ))  # fmt: skip
-"""Methods whose result can be told from what their object is."""
+"""Methods whose result can be computed from their object."""
 MAX_DIGITS = 60
-"""Of a text that is read as a number: more are of none that a flag takes."""
+"""The most digits of a text that is read as a number; no flag takes more."""
 TYPES = frozenset(("str", "int", "float", "bool", "list", "tuple", "dict"))
 
 
@@ -138,7 +138,7 @@ class Evaluator(Expressions):
         return Either(self.questions[key][0], (default, unknown), unknown.place, 0)
 
     def declared(self, node: ast.Call, given: Arguments) -> Value | None:
-        """`field(default=8)`, `Field(8)`, `typer.Option(8, "--tp")`: what an attribute or a parameter is unless it is given."""
+        """`field(default=8)`, `Field(8)`, `typer.Option(8, "--tp")`: the default of an attribute or a parameter."""
         factory = next((k.value for k in node.keywords if k.arg == "default_factory"), None)
         if isinstance(factory, ast.Lambda):
             return self.evaluate(factory.body)
@@ -171,7 +171,7 @@ class Evaluator(Expressions):
         return self.computed(node, own in known or (own == "bool" and "int" in known))
 
     def method(self, node: ast.Call, given: Arguments) -> Value | None:
-        """Methods of strings, lists and dictionaries; those that change the list change what its name holds."""
+        """Methods of strings, lists and dictionaries; those that change a list also change the value of its name."""
         if not isinstance(node.func, ast.Attribute):
             return None
         owner = self.evaluate(node.func.value)
@@ -222,7 +222,7 @@ class Evaluator(Expressions):
         return None
 
     def or_default(self, node: ast.Call, owner: Value, given: Arguments) -> Value | None:
-        """`settings.get("tp", 8)` of a dictionary that nobody knows: the default where nothing is given."""
+        """`settings.get("tp", 8)` of an unknown dictionary: the default, unless a value is given."""
         name, default = given.get(0), given.get(1, "default")
         if not isinstance(name, Text) or name.word.text is None or not isinstance(default, Text | Plain):
             return None

@@ -1,4 +1,4 @@
-"""What expressions come to: literals, names that the file sets, lists put together, strings formatted. Everything else is unknown."""
+"""Values of expressions: literals, names that the file sets, composed lists, formatted strings. Everything else is unknown."""
 
 from __future__ import annotations
 
@@ -54,15 +54,15 @@ from spec_lsp.syntax.word import MAX_FRAGMENTS, TOO_LONG, Fragment, Place, Word
 ENVIRON = "os.environ"
 MAX_NUMBER = 1 << 53
 MAX_WHOLE = 1 << 256
-"""Beyond that, a whole number is not written out again: no flag takes it, and Python itself limits how many digits it writes."""
+"""A larger whole number is not written out: no flag takes it, and Python itself limits how many digits it writes."""
 MAX_DEPTH = 60
 MAX_ROUNDS = 64
-"""Rounds of a loop over known items that are gone through one by one."""
+"""How many rounds of a loop over known items are read one by one."""
 RELEASE = "it depends on the release"
 OF_SGLANG = expression(r"\Asglang\.|(?:\A|\.)(?:ServerArgs|Engine)\Z")
 PROPERTIES = frozenset(("property", "cached_property"))
 State = dict[str, Value]
-"""What names hold: `args`, `self.model`, `os.environ`."""
+"""The values of names: `args`, `self.model`, `os.environ`."""
 Call = Callable[[ast.Call, str, "Arguments"], "Value | None"]
 ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
     ast.Add: operator.add,
@@ -72,7 +72,7 @@ ARITHMETIC: dict[type[ast.operator], Callable[[int, int], int]] = {
 
 
 class Parts(NamedTuple):
-    """What an expression reads: names, and calls and attributes by their nodes; whether a text in it may start SGLang."""
+    """What an expression reads: names, and calls and attributes by their nodes; and whether a text in it may start SGLang."""
 
     node: ast.expr
     names: tuple[str, ...]
@@ -81,7 +81,7 @@ class Parts(NamedTuple):
 
 
 class Expressions(ABC):
-    """Evaluates expressions in `state`. `on_call` sees each call, and may say what it comes to."""
+    """Evaluates expressions in `state`. `on_call` is called for each call, and may return its result."""
 
     def __init__(
         self, document: str, text: str, positions: Positions, canonical: dict[str, str], on_call: Call
@@ -93,24 +93,24 @@ class Expressions(ABC):
         self.on_call = on_call
         self.state: State = {}
         self.within: Place | None = None
-        """Where an expression inside an f-string stands; its own nodes have no places."""
+        """The place of the f-string around an expression; the expression's own nodes have no places."""
         self.depth = 0
         self.world: ExecutionPath | None = None
-        """The way in which an expression is evaluated once more; None while the file is gone through."""
+        """The way for which an expression is evaluated again; None during the first pass over the file."""
         self.known_parts: dict[int, Parts] = {}
         self.forms: dict[int, tuple[ast.expr, conditions.Asked]] = {}
         self.called: dict[int, Value] = {}
-        """What calls of the file's own functions came to, by the node."""
+        """The results of calls of the file's own functions, by node."""
         self.questions: dict[object, tuple[Turn, tuple[bool, object]]] = {}
-        """Each question with whether it was first asked the other way round; what it is about is kept, so that it stays itself."""
+        """Each question, with whether it was first asked in its opposite form; its subject is kept, so that its id is not reused."""
 
     @abstractmethod
     def method(self, node: ast.Call, given: Arguments) -> Value | None:
-        """What a method of a string, a list or a dictionary comes to; None for any other."""
+        """The result of a method of a string, a list or a dictionary; None for any other."""
 
     @abstractmethod
     def function(self, node: ast.Call, name: str, given: Arguments) -> Value | None:
-        """What a function of Python's own comes to; None for any other."""
+        """The result of a builtin function; None for any other."""
 
     def place(self, node: ast.expr | ast.keyword) -> Place:
         return self.within or self.positions.place(node)
@@ -127,7 +127,7 @@ class Expressions(ABC):
         return Opaque(self.place(node), reason)
 
     def key_of(self, node: ast.expr) -> str | None:
-        """`args`, `self.model`, `os.environ`: what a name or a chain of attributes is known as."""
+        """`args`, `self.model`, `os.environ`: the key of a name or a chain of attributes."""
         if isinstance(node, ast.Name):
             return node.id
         if isinstance(node, ast.Attribute):
@@ -141,7 +141,7 @@ class Expressions(ABC):
         return None
 
     def name_of(self, node: ast.expr) -> str:
-        """The full name of a function, with what it is imported as: `subprocess.run`, `sglang.Engine`."""
+        """The full name of a function, with its imports resolved: `subprocess.run`, `sglang.Engine`."""
         key = self.key_of(node)
         if key is None:
             return f"?.{node.attr}" if isinstance(node, ast.Attribute) else ""
@@ -167,7 +167,7 @@ class Expressions(ABC):
             self.depth -= 1
 
     def handled(self, handler: Callable[..., Value], node: ast.expr) -> Value:
-        """What an expression comes to, or how to tell once the way is known."""
+        """The value of an expression, or how to compute it once the way is known."""
         try:
             return handler(self, node)
         except Waits:
@@ -179,17 +179,17 @@ class Expressions(ABC):
         return Later(lambda world: self.again(node, world, state, called, within), self.place(node), signs)
 
     def met_in(self, node: ast.expr) -> tuple[State, dict[int, Value]]:
-        """What an expression is evaluated on: the present state, and what calls in it came to."""
+        """What an expression is evaluated with: the current state, and the results of calls in it."""
         parts = self.parts(node)
         return dict(self.state), {call: self.called[call] for call in parts.calls if call in self.called}
 
     def mentions(self, node: ast.expr) -> bool:
-        """Whether an expression may come to a command that starts SGLang."""
+        """Whether an expression's value may be a command that starts SGLang."""
         parts = self.parts(node)
         return parts.signs or any(key in self.state and mentions(self.state[key]) for key in parts.names)
 
     def parts(self, node: ast.expr) -> Parts:
-        """What an expression is made of, looked up once."""
+        """The parts of an expression, computed once."""
         found = self.known_parts.get(id(node))
         if found is None:
             nodes = [n for n in ast.walk(node) if isinstance(n, ast.expr)]
@@ -203,7 +203,7 @@ class Expressions(ABC):
     def again(
         self, node: ast.expr, world: ExecutionPath, state: State, called: dict[int, Value], within: Place | None = None
     ) -> Value:
-        """An expression in a world, on the state it was met in. Starts nothing and changes nothing."""
+        """The value of an expression under an execution path, in the state in which it was met. Starts nothing and changes nothing."""
         kept = self.state, self.called, self.within, self.world, self.depth
         self.state, self.called, self.within, self.world = dict(state), called, within, world
         try:
@@ -212,7 +212,8 @@ class Expressions(ABC):
             self.state, self.called, self.within, self.world, self.depth = kept
 
     def test(self, node: ast.expr) -> Turn | bool:
-        """How a test, evaluated already, comes out: True, False, or the turn at which it is told (0: it holds, 1: it does not)."""
+        """The outcome of a test that is already evaluated: True, False, or the choice on which it depends (way 0: it holds, 1: it does
+        not)."""
         state, called = self.met_in(node)
         if self.world is not None:
             return self.holds(node, self.world, state, called)
@@ -243,7 +244,7 @@ class Expressions(ABC):
         return (world.way(turn) == 0) != turned
 
     def question(self, node: ast.expr, one: conditions.Asked, value: Value | None, state: State) -> tuple[Turn, bool]:
-        """The turn at which a test is told that only somebody outside can answer, the same for the same test of the same values."""
+        """The choice for a test whose outcome is only known outside of the file; the same one for the same test of the same values."""
         holders = [state.get(key) for key in self.parts(one.subject).names]
         subject: object = one.written, tuple(map(identity, holders))
         if isinstance(value, Opaque) and value.of is not None:
@@ -257,7 +258,7 @@ class Expressions(ABC):
         return turn, turned != one.turned
 
     def asked_of_release(self, node: ast.expr) -> str:
-        """The name in a test whether this release of SGLang has it (`"x" in inspect.signature(ServerArgs).parameters`, `hasattr`)."""
+        """The name, in a test whether this release of SGLang has it (`"x" in inspect.signature(ServerArgs).parameters`, `hasattr`)."""
         if isinstance(node, ast.Call) and self.name_of(node.func) == "hasattr" and len(node.args) == 2:
             of, name = node.args[0], node.args[1]
             return str(name.value) if isinstance(name, ast.Constant) and OF_SGLANG.search(self.name_of(of)) else ""
@@ -272,7 +273,7 @@ class Expressions(ABC):
         return str(node.left.value) if getattr(last, "reason", "") == RELEASE else ""
 
     def compare(self, node: ast.Compare) -> Value:
-        """A comparison as a value, where its sides are known."""
+        """A comparison as a value, if its sides are known."""
         values = [self.evaluate(n) for n in (node.left, *node.comparators)]
         if len(node.ops) != 1:
             return self.opaque(node)
@@ -283,7 +284,7 @@ class Expressions(ABC):
         return self.answer(node) if found is None else self.computed(node, found)
 
     def answer(self, node: ast.expr) -> Value:
-        """A test as a value: True or False, as the program goes."""
+        """A test as a value: True or False, depending on the way."""
         turn = self.test(node) if self.world is None else None
         if isinstance(turn, bool):
             return self.computed(node, turn)
@@ -349,7 +350,7 @@ class Expressions(ABC):
         return Text(Word(tuple(fragments), place), self.source_of(node))
 
     def formatted(self, expression: str, place: Place) -> tuple[Fragment, ...]:
-        """What `{expression}` of an f-string comes to."""
+        """The text of `{expression}` in an f-string."""
         body = _expression(expression)
         unknown = (Fragment(None, place, False, COMPUTED),)
         if body is None or len(body) != 1 or not isinstance(body[0], ast.Expr):
@@ -376,7 +377,7 @@ class Expressions(ABC):
         return seen_at(found if self.world is None else plain(found, self.world), self.place(node))
 
     def on_attribute(self, node: ast.expr, routine: Routine) -> Value:
-        """A function by its name; a property is what it returns."""
+        """The value of an attribute: a function by its name; for a property, what it returns."""
         if not any(isinstance(d, ast.Name) and d.id in PROPERTIES for d in routine.node.decorator_list):
             return routine
         if self.world is not None:
@@ -483,7 +484,7 @@ class Expressions(ABC):
                 arms = (value, found) if either else (found, value)
                 found = Either(turn, arms, self.place(node), None, any(map(mentions, arms)))
             else:
-                found = value  # what is unknown may be empty itself
+                found = value  # an unknown value may be empty itself
         return plain(found, self.world) if self.world is not None else found
 
     def subscript(self, node: ast.Subscript) -> Value:
@@ -512,7 +513,7 @@ class Expressions(ABC):
         return value
 
     def comprehension(self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp) -> Value:
-        """The items for each round over known ones; what an `if` lets through depends on the way."""
+        """The items for each round over known items; whether an `if` lets one through depends on the way."""
         before = dict(self.state)
         items = self.rounds(node.generators, lambda: (self.evaluate(node.elt),), self.place(node))
         self.state = before
@@ -619,17 +620,17 @@ def _is_literal(node: ast.expr) -> bool:
 
 @lru_cache(maxsize=2_000)
 def _expression(source: str) -> list[ast.stmt] | None:
-    """An expression between the braces of an f-string."""
+    """The expression between the braces of an f-string."""
     return parsed(f"({source})")
 
 
 def _worked_out(node: ast.expr) -> int | None:
-    """The number that whole numbers written out come to: `32 * 1024`; None for anything else and beyond what a flag takes."""
+    """The value of arithmetic on whole numbers: `32 * 1024`; None for anything else, and for values that no flag takes."""
     if isinstance(node, ast.Constant):
         return node.value if type(node.value) is int and abs(node.value) < MAX_NUMBER else None
     if not isinstance(node, ast.BinOp) or type(node.op) not in ARITHMETIC:
         return None
-    right = _worked_out(node.right)  # first: a long sum of texts ends here
+    right = _worked_out(node.right)  # checked first, so that a long sum of texts ends here
     left = None if right is None else _worked_out(node.left)
     if left is None or right is None:
         return None

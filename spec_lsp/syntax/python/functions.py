@@ -1,4 +1,5 @@
-"""The functions of a Python file: read where they are called, with what they are given, and else once on what surrounds them."""
+"""The functions of a Python file. A function is read where it is called, with its arguments; one that is not called is read once, in the
+state around it."""
 
 from __future__ import annotations
 
@@ -36,10 +37,10 @@ from spec_lsp.syntax.python.ways import ExecutionPath, Turn
 from spec_lsp.syntax.word import Fragment, Word
 
 MAX_CALLED = 4_000
-"""Statements read in bodies of functions because of calls."""
+"""The most statements that are read in function bodies because of calls."""
 MAX_NESTED = 8
 OPTIONS = ("args", "opts", "options", "flags", "cli_args")
-"""What parameters are called that take the options of the command line."""
+"""Names of parameters that take the options of the command line."""
 
 
 class Functions(Starting):
@@ -48,10 +49,10 @@ class Functions(Starting):
     def __init__(self, document: str, text: str, positions: Positions, read: Callable[[str], str | None]) -> None:
         super().__init__(document, text, positions, read)
         self.speaking: set[str] = set()
-        """The functions that have to do with commands (`survey.py`)."""
+        """The functions that are relevant to commands (`survey.py`)."""
         self.short: set[str] = set()
         self.deferred: list[tuple[Routine, State | None]] = []
-        """Functions to be read unless something calls them; those within another with what surrounds them."""
+        """Functions to be read unless they are called; nested ones with the state around them."""
         self.entered: set[ast.AST] = set()
         self.options: dict[str, Value] = {}
         """The options of the command line that the file declares."""
@@ -63,7 +64,7 @@ class Functions(Starting):
         self.deferred.append((routine, self.state if self.frames else None))
 
     def decorator_clues(self, decorators: Sequence[ast.expr]) -> tuple[Clue, ...]:
-        """`@app.function(gpu="H100:2")`: the hardware that Modal and its like run a function on."""
+        """`@app.function(gpu="H100:2")`: the hardware on which Modal and similar services run a function."""
         found = []
         for node in decorators:
             self.evaluate(node)
@@ -77,7 +78,7 @@ class Functions(Starting):
     def call_routine(
         self, routine: Routine, node: ast.Call, given: Arguments, passed: Mapping[str, str]
     ) -> Value | None:
-        """Reads the body of a function of the file with what it is given; what it returns, None where it is not read."""
+        """Read the body of a function of the file with its arguments; returns its result, None if it is not read."""
         recursive = any(f.routine.node is routine.node for f in self.frames)
         too_much = len(self.frames) >= MAX_NESTED or self.called_steps > MAX_CALLED
         if recursive or too_much or not (self.speaking | self.short) & {routine.node.name}:
@@ -102,7 +103,7 @@ class Functions(Starting):
         return value
 
     def passed(self, routine: Routine, node: ast.Call) -> dict[str, str]:
-        """For each parameter, the name whose value it is given: a list that is added to there has more here."""
+        """For each parameter, the name whose value it is given: a list that the function adds to grows here, too."""
         names = [a.arg for a in _parameters(routine)]
         found = {k.arg: key for k in node.keywords if k.arg and (key := self.evaluator.key_of(k.value))}
         for name, argument in zip(names, node.args, strict=False):
@@ -112,7 +113,7 @@ class Functions(Starting):
         return found
 
     def bound(self, routine: Routine, given: Arguments) -> State:
-        """The parameters of a function with what a call gives them."""
+        """The parameters of a function with the values that a call gives them."""
         spec = routine.node.args
         listed = list(given.positional)
         sure = next((i for i, v in enumerate(listed) if isinstance(v, More | Spread)), len(listed))
@@ -149,11 +150,11 @@ class Functions(Starting):
                 self.body_of(routine, around if around is not None else outer)
 
     def is_read(self, node: Function) -> bool:
-        """Whether a function that nothing calls may start something, or leave something to those that do."""
+        """Whether a function that is not called may start something, or leave something to those that do."""
         return node.name in self.speaking or any(any(attributes_set(s)) for s in every_statement(node.body))
 
     def body_of(self, routine: Routine, outer: State) -> State:
-        """Reads a function that nothing calls, on what surrounds it; gives what it leaves behind."""
+        """Read a function that is not called, in the state around it; returns the state that it leaves."""
         self.entered.add(routine.node)
         state = dict(outer)
         spec = routine.node.args
@@ -185,7 +186,7 @@ class Functions(Starting):
         return found
 
     def parameter(self, argument: ast.arg, default: ast.expr | None, turn: Turn) -> Value:
-        """What a parameter is while nobody is known to call the function: its default, or anything."""
+        """The value of a parameter if no call of the function is known: its default, or unknown."""
         place = self.positions.place(argument)
         unknown = Opaque(place, PARAMETER, object())
         if argument.arg in OPTIONS and self.options:
@@ -196,7 +197,7 @@ class Functions(Starting):
         return Either(turn, (value, unknown), place, 1 if isinstance(value, Plain) and value.value is None else 0)
 
     def read_body(self, frame: Frame, state: State) -> tuple[State, Value]:
-        """Reads the body of a function on the state given; what it leaves behind, and what it returns."""
+        """Read the body of a function in the given state; returns the state that it leaves, and its result."""
         before, around, path = self.state, self.around, self.path
         if not frame.called:
             self.path = []
@@ -228,7 +229,7 @@ class Functions(Starting):
 
 
 def _returned(frame: Frame) -> Value:
-    """What a function returns, by the way to each `return`."""
+    """The result of a function, by the way to each `return`."""
     place = frame.routine.place
     nothing = Plain(None, Word((Fragment("None", place, False, fixed=True),), place))
     if not frame.returns:
@@ -247,7 +248,7 @@ def _returned(frame: Frame) -> Value:
 
 
 def _parameters(routine: Routine) -> list[ast.arg]:
-    """The parameters that take positional arguments, without the object itself."""
+    """The parameters for positional arguments, without `self`."""
     spec = routine.node.args
     found = [*spec.posonlyargs, *spec.args]
     static = any(isinstance(d, ast.Name) and d.id == "staticmethod" for d in routine.node.decorator_list)
@@ -257,7 +258,7 @@ def _parameters(routine: Routine) -> list[ast.arg]:
 def _with_defaults(
     spec: ast.arguments, positional: list[ast.arg] | None = None
 ) -> Iterator[tuple[ast.arg, ast.expr | None]]:
-    """Each parameter with its default, those that take positional arguments first."""
+    """Each parameter with its default, positional ones first."""
     every = [*spec.posonlyargs, *spec.args]
     defaults = [*[None] * (len(every) - len(spec.defaults)), *spec.defaults]
     for argument, default in zip(every, defaults, strict=True):

@@ -1,4 +1,4 @@
-"""The launches of a Python file, as they are found: each once, with what is chosen on the way to it."""
+"""Collects the launches of a Python file as they are found: each once, with the choices on the way to it."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import Place, Word
 
 MAX_CALLS = 400
-"""Launches noted of one file."""
+"""The most launches that are recorded for one file."""
 STEPS_OF_A_LAUNCH = 100
 
 
 @dataclass(slots=True)
 class Noted:
-    """A launch as the visits to its call find it."""
+    """A launch, with the visits to its call."""
 
     launch: Launch
     variants: dict[object, Variant]
@@ -29,7 +29,7 @@ class Noted:
 
 
 class Notes:
-    """Takes down what is found. `launches()`, `problems` and `depends_on` are what came of it."""
+    """Records what is found. The results are `launches()`, `problems` and `depends_on`."""
 
     def __init__(self, document: str, positions: Positions) -> None:
         self.document = document
@@ -40,15 +40,15 @@ class Notes:
         self.clues: dict[Clue, None] = {}
         self.around: tuple[Clue, ...] = ()
         self.pending: list[tuple[Place, CommandResult]] = []
-        """Commands that functions return to callers of the file, which may add to them, or that the file's own functions are given."""
+        """Commands that functions return to callers in the file, which may add to them, or that are passed to the file's own functions."""
         self.waiting = False
         """Whether what is found now is such a command."""
         self.context: list[Choice] = []
-        """What is chosen where the file is being read."""
+        """The choices that lead to where the file is being read."""
         self.looked_at: Ways = "all"
-        """Of the ways that the program can go, those that are looked at at present."""
+        """The ways of the program that are looked at now, if not all are."""
         self.quiet = 0
-        """Above 0, what is found is not to be noted."""
+        """If above 0, nothing is recorded."""
 
     @contextmanager
     def choice(self, choice: Choice | None) -> Iterator[None]:
@@ -76,7 +76,7 @@ class Notes:
         self.keep(launch)
 
     def note(self, call: Place, found: CommandResult, syntax: str, new: bool = False) -> None:
-        """Notes what a command starts; with `new`, only what nothing else has noted."""
+        """Record what a command starts; with `new`, only launches that are not recorded yet."""
         if self.waiting:
             self.pending.append((call, self.told(found)))
             return
@@ -92,7 +92,7 @@ class Notes:
         self.depends_on |= found.depends_on
 
     def told(self, found: CommandResult) -> CommandResult:
-        """What was found, with what is chosen where the file is being read."""
+        """What was found, with the choices that lead to where the file is being read."""
         context = tuple(self.context)
         return replace(
             found,
@@ -107,7 +107,7 @@ class Notes:
         )
 
     def keep(self, launch: Launch) -> None:
-        """Notes a launch; one that is noted already gets the variants that are new."""
+        """Record a launch; if it is recorded already, new variants are added."""
         if self.quiet:
             return
         checkpoint(STEPS_OF_A_LAUNCH)
@@ -149,7 +149,7 @@ def _distinct(variants: list[Variant]) -> tuple[Variant, ...]:
 
 
 def _key(launch: Launch) -> object:
-    """What tells launches apart: the last word of the entry point, for the first may be one of several (`venv or sys.executable`)."""
+    """What identifies a launch: the last word of the entry point, as the first may be one of several (`venv or sys.executable`)."""
     return launch.place.document, launch.place.end, launch.program
 
 

@@ -1,4 +1,4 @@
-"""The options that a program declares with `argparse`, as its `args` have them."""
+"""The options that a program declares with `argparse`, as they appear in its `args`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ SWITCHES = {"store_true": (False, True), "store_false": (True, False)}
 
 
 def option(node: ast.Call, given: Arguments, place: Place) -> tuple[str, Value] | None:
-    """The attribute that `parser.add_argument(…)` makes, or the parameter that `@click.option(…)` gives, and what it is: its default, or
-    what somebody gives."""
+    """The attribute that `parser.add_argument(…)` creates, or the parameter that `@click.option(…)` gives, and its value: the default, or
+    unknown."""
     names = [v.word.text for v in given.positional if isinstance(v, Text) and v.word.text]
     if not names:
         return None

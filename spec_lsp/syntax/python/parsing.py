@@ -1,4 +1,4 @@
-"""Parses Python with the standard `ast`, also while it is being typed: what cannot be parsed is left out, statement by statement."""
+"""Parses Python with the standard `ast`, even while it is being typed: statements that cannot be parsed are left out."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ MARK = "\ufeff"
 """A byte order mark, which Python itself leaves out."""
 MAX_LENGTH = 3_000_000
 BUDGET = 1_000_000
-"""Characters parsed at most to mend a file that does not parse."""
+"""The most characters that are parsed to repair a file that does not parse."""
 MAX_MENDS = 8
 MAX_CUTS = 3
 
 
 class Positions:
-    """Turns the lines and byte columns of `ast` into characters of the text."""
+    """Converts the lines and byte columns of `ast` to characters of the text."""
 
     def __init__(self, document: str, text: str) -> None:
         self.document = document
@@ -70,7 +70,7 @@ class Positions:
 
 
 def statements(text: str, positions: Positions) -> list[ast.stmt]:
-    """The statements at the top of a text. Never raises."""
+    """The top-level statements of a text. Never raises."""
     if len(text) > MAX_LENGTH:
         return []
     whole = parsed(text.removeprefix(MARK))
@@ -86,12 +86,12 @@ def statements(text: str, positions: Positions) -> list[ast.stmt]:
 
 
 def parsed(text: str) -> list[ast.stmt] | None:
-    """The statements of a text, None where Python refuses it."""
+    """The statements of a text, None if Python refuses it."""
     return _parsed(text)[0]
 
 
 def _parsed(text: str) -> tuple[list[ast.stmt] | None, int]:
-    """The statements of a text, or None and the line (from 1) that Python stumbles over."""
+    """The statements of a text, or None and the line (from 1) at which Python fails."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -103,15 +103,15 @@ def _parsed(text: str) -> tuple[list[ast.stmt] | None, int]:
 
 
 def _chunks(text: str) -> Iterator[tuple[int, int]]:
-    """Stretches that each begin where a statement at the top of a file may begin."""
+    """Parts of a text that each begin where a top-level statement may begin."""
     starts = [m.start() for m in TOP_STATEMENT.finditer(text)]
     starts = [s for i, s in enumerate(starts) if i == 0 or not text.startswith("@", starts[i - 1])]
-    yield from zip(starts, [*starts[1:], len(text)], strict=False)  # without a start there is no stretch
+    yield from zip(starts, [*starts[1:], len(text)], strict=False)  # without a beginning there is no part
 
 
 def _mended(chunk: str, line: int, budget: int) -> tuple[list[ast.stmt], int]:
-    """The statements of a chunk that starts at a line (from 0), with what is half typed in it closed or taken away, and how many
-    characters were parsed for it. Each character kept keeps its line and column."""
+    """The statements of a part that starts at a line (from 0), in which incomplete code is closed or removed, and how many characters were
+    parsed for that. Remaining characters keep their line and column."""
     padding = "\n" * line
     used = 0
     lines = chunk.split("\n")
@@ -136,7 +136,7 @@ def _mended(chunk: str, line: int, budget: int) -> tuple[list[ast.stmt], int]:
 
 
 def _end_of(lines: list[str], at: int) -> int:
-    """The line behind the statement at a line, as its indentation tells."""
+    """The line after the statement at a line, by its indentation."""
     indent = _indent(lines[at])
     end = at + 1
     while end < len(lines) and (not lines[end].strip() or _indent(lines[end]) > indent):
@@ -145,7 +145,7 @@ def _end_of(lines: list[str], at: int) -> int:
 
 
 def _without(lines: list[str], at: int, end: int) -> Iterator[list[str]]:
-    """The lines with the statement of some of them closed, cut off at a comma, or replaced by one that does nothing."""
+    """The lines, in which the statement at some lines is closed, cut at a comma, or replaced by one without effect."""
     statement = "\n".join(lines[at:end]).rstrip()
     behind = lines[end:]
     gap = end - at
@@ -166,7 +166,7 @@ def _indent(line: str) -> int:
 
 
 def missing_closers(text: str) -> str:
-    """What closes the brackets, and the string, that a text leaves open."""
+    """What closes the brackets and the string that a text leaves open."""
     stack: list[str] = []
     quote = ""
     for m in TOKEN.finditer(text):

@@ -1,8 +1,8 @@
-"""Goes through a Python file in order, without running any of it, and notes what it starts.
+"""Goes through a Python file in order, without running any of it, and records what it starts.
 
-A call of one of the file's own functions reads its body with what it is given. Functions that nothing calls are read after the file's own
-statements, on what these leave behind; their parameters are unknown, or what they are by default. Both arms of an `if` are read, and what
-they set differently depends on the way (`ways.py`). A loop over known values takes each of them.
+A call of one of the file's own functions reads its body with the given arguments. Functions that are not called are read after the file's
+own statements, in the state that these leave; their parameters have their defaults or are unknown. Both arms of an `if` are read, and
+values that differ afterwards depend on the way (`ways.py`). A loop over known values takes each of them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from spec_lsp.syntax.word import Place
 
 
 class Reader(Classes):
-    """Reads one file. `launches()`, `problems` and `depends_on` are what it found."""
+    """Reads one file. Results: `launches()`, `problems` and `depends_on`."""
 
     def __init__(self, document: str, text: str, positions: Positions, read: Callable[[str], str | None]) -> None:
         super().__init__(document, text, positions, read)
@@ -58,7 +58,7 @@ class Reader(Classes):
         return self.survey.signs or any(ENGINES.match(n) or n.rpartition(".")[2] not in ENGINE_NAMES for n in names)
 
     def prepare(self, body: Iterable[ast.stmt]) -> None:
-        """What is imported under which name, and which functions the file has itself."""
+        """Find the names of imports, and the functions that the file defines."""
         for node in every_statement(body):
             if isinstance(node, ast.Import):
                 for alias in node.names:
@@ -88,7 +88,7 @@ class Reader(Classes):
         return own
 
     def own_call(self, node: ast.Call, last: str, given: Arguments, place: Place) -> Value | None:
-        """What a call of the file's own functions, classes and options comes to; None for any other."""
+        """The result of a call of the file's own functions, classes and options; None for any other."""
         if last == "add_argument":
             found = options.option(node, given, place)
             if found is not None:

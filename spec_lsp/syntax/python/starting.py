@@ -1,4 +1,4 @@
-"""What calls and returned commands start, in each way of the program that gets there."""
+"""What calls and returned commands start, for each way of the program that reaches them."""
 
 from __future__ import annotations
 
@@ -53,13 +53,14 @@ FLAG = expression(r"--[A-Za-z]")
 
 
 class Starting(Statements):
-    """Notes what is started: by SGLang's own functions and classes, or by a command handed on. `read` gives the text of another file."""
+    """Records what is started: by SGLang's own functions and classes, or by a command that is passed on. `read` returns the text of another
+    file."""
 
     def __init__(self, document: str, text: str, positions: Positions, read: Callable[[str], str | None]) -> None:
         super().__init__(document, text, positions)
         self.read = read
         self.defined: set[str] = set()
-        """The functions and classes that the file has itself."""
+        """The functions and classes that the file defines."""
 
     def may_start(self, name: str, last: str, given: Arguments) -> bool:
         if ENGINES.match(name) or last in HELPERS or last in PARSERS:
@@ -68,7 +69,7 @@ class Starting(Statements):
         return not (SPEAKS.match(last) or LOOKS.match(last)) and any(map(mentions, values))
 
     def each_way_given(self, given: Arguments) -> Iterator[Arguments]:
-        """The arguments in each way of the program that they depend on."""
+        """The arguments, for each way of the program that they depend on."""
         values = (*given.positional, *given.keywords.values(), *given.rest)
         first, second = len(given.positional), len(given.positional) + len(given.keywords)
         for found in self.each_way(*(Items((v,), place_of(v)) for v in values)):
@@ -78,7 +79,7 @@ class Starting(Statements):
             yield Arguments(positional, keywords, [one[0] for one in lists[second:]])
 
     def each_way(self, *values: Value) -> Iterator[tuple[Value, ...]]:
-        """The values, and the environment, in each way of the program that they depend on."""
+        """The values, and the environment, for each way of the program that they depend on."""
         environ = self.state[ENVIRON]
         path = tuple(self.path)
         if not any(map(depends, (*values, environ))):
@@ -100,7 +101,7 @@ class Starting(Statements):
         self.looked_at = looked_at
 
     def start(self, node: ast.Call, name: str, last: str, given: Arguments, place: Place) -> None:
-        """What a call starts, in one way of the program."""
+        """What a call starts, on one way of the program."""
         helper = HELPERS.get(last)
         if ENGINES.match(name):
             self.start_engine(node, last, given, place)
@@ -114,7 +115,8 @@ class Starting(Statements):
             self.start_command(name, last, given, place)
 
     def start_returned(self, node: ast.expr, value: Value) -> None:
-        """A list of words that a function returns is a command, a text if its name says so; callers in the file may add to it first."""
+        """A list of words that a function returns is a command (a text only if the function's name says so); callers in the file may first
+        add to it."""
         called = self.frames[-1].called if self.frames else False
         self.waiting = called
         for (one,) in self.each_way(value) if mentions(value) else ():
@@ -151,7 +153,7 @@ class Starting(Statements):
         return [*words, unknown(value.place, COMPUTED, splat=True)] if value.open else words
 
     def is_helper(self, name: str, last: str) -> bool:
-        """Whether it is SGLang's own function, and not one of this name that the file or another package has."""
+        """Whether this is SGLang's own function, and not one of the same name in the file or another package."""
         module = name.rpartition(".")[0]
         return last not in self.defined and (not module or "sglang" in module or "test_utils" in module)
 
@@ -200,7 +202,7 @@ class Starting(Statements):
             self.add("launch_server", place, words, self.environment(None), "list-words")
 
     def start_command(self, name: str, last: str, given: Arguments, place: Place) -> None:
-        """A command that is handed to the system, or to a function that plainly runs it."""
+        """A command passed to the system, or to a function that clearly runs it."""
         env = self.environment(given.keywords.get("env"))
         shell = given.keywords.get("shell")
         with_shell = isinstance(shell, Plain) and bool(shell.value)
@@ -219,7 +221,7 @@ class Starting(Statements):
             self.start_arguments(place, Items(tuple(given.positional[1:]), place), env)
 
     def start_arguments(self, call: Place, value: Items, env: Mapping[str, Word], whole: bool = False) -> None:
-        """What a list of arguments starts; one that is not said to be the `whole` command may go on where it is passed to."""
+        """What a list of arguments starts. If it is not known to be the `whole` command, it may be continued where it is passed to."""
         found = self.commands_of(value, env)
         if found is not None:
             own = (one for one in found.launches if whole or one.syntax == "shell" or names_model(one))
@@ -255,12 +257,12 @@ class Starting(Statements):
 
 
 def returns_command(name: str, value: Text) -> bool:
-    """Whether a function returns a text for a shell to run, not for people to read."""
+    """Whether a function returns a text for a shell to run, rather than for people to read."""
     return STARTS_TEXT.match(value.word.known_start) is not None and bool(RUNS.search(name)) and not TELLS.search(name)
 
 
 def names_model(launch: Launch) -> bool:
-    """Whether the words of a launch name its model, or may."""
+    """Whether the words of a launch name its model, or may do so."""
     words = launch.variants[0].words
     first = words[0].known_start if words else "-"
     may = any(w.splat or w.known_start.startswith(("--model", "--config")) for w in words)
@@ -268,7 +270,7 @@ def names_model(launch: Launch) -> bool:
 
 
 def apart(command: Word) -> Word:
-    """The command with a blank between an end that nobody knows and the flag behind it: one stands in what a loop or a call adds."""
+    """The command with a blank between an unknown end and the flag after it: what a loop or a call adds ends with one."""
     fragments: list[Fragment] = []
     for fragment in command.fragments:
         if fragments and fragments[-1].text is None and FLAG.match(fragment.text or ""):

@@ -1,4 +1,4 @@
-"""Python string literals, and where each of their characters stands."""
+"""Python string literals, and where each of their characters is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SIMPLE = {
 
 
 class Piece(NamedTuple):
-    """One literal of a string that may be written as several: what its quotes hold is [start, end) of the text."""
+    """One literal of a string that may consist of several; [start, end) is the text between its quotes."""
 
     raw: bool
     formatted: bool
@@ -31,7 +31,7 @@ class Piece(NamedTuple):
 
 
 def pieces(text: str, start: int, end: int) -> list[Piece] | None:
-    """The literals that stand in [start, end) one after the other, with blanks and comments between; None if there is anything else."""
+    """The literals in [start, end), with blanks and comments between; None if there is anything else."""
     found: list[Piece] = []
     at = start
     while at < end:
@@ -50,7 +50,7 @@ def pieces(text: str, start: int, end: int) -> list[Piece] | None:
 
 
 def characters(document: str, text: str, start: int, end: int, raw: bool) -> Iterator[Fragment]:
-    """The characters between quotes: escapes map as a whole, all else one to one."""
+    """The characters between quotes: escapes map as a whole, everything else one to one."""
     at = start
     for m in () if raw else ESCAPE.finditer(text, start, end):
         if at < m.start():
@@ -78,7 +78,7 @@ def _unescaped(escape: str) -> str:
 
 
 Evaluated = Callable[[str, Place], "tuple[Fragment, ...]"]
-"""What an expression between braces comes to, by its source and the place of the braces."""
+"""The value of an expression between braces, by its source and the place of the braces."""
 
 
 def formatted(document: str, text: str, piece: Piece, evaluate: Evaluated) -> Iterator[Fragment]:

@@ -1,5 +1,5 @@
-"""What a Python file is about, in one look at all of it, before anything is read: whether it can start something, and which functions
-have to do with commands."""
+"""A first look at a whole Python file, before anything is read: whether it can start something, and which functions are relevant to
+commands."""
 
 from __future__ import annotations
 
@@ -11,33 +11,33 @@ from spec_lsp.syntax.python.sinks import ENGINE_NAMES, HELPERS, PARSERS, RUNS
 from spec_lsp.syntax.python.values import SIGN
 
 SHORT = 6
-"""Statements of a function that is worth reading for its value alone."""
+"""The most statements of a function that is read for its return value alone."""
 OF_SGLANG = ENGINE_NAMES | {*HELPERS, *PARSERS}
-"""What SGLang's own classes and functions are called that start or set up a server."""
+"""Names of SGLang's own classes and functions that start or set up a server."""
 SAYS = OF_SGLANG | {
     "add_argument", "parse_args", "parse_known_args", "Popen", "check_call", "create_subprocess_exec", "create_subprocess_shell",
 }  # fmt: skip
-"""Names that functions have which build or run commands."""
+"""Words in the names of functions that build or run commands."""
 TALKS = frozenset((
     "print", "log", "debug", "info", "warn", "warning", "error", "exception", "critical", "echo", "secho",
 ))  # fmt: skip
-"""Functions that come to nothing and only show what they are given."""
+"""Functions without a result that only show their arguments."""
 EXITS = frozenset(("SystemExit", "Exit"))
 """Exceptions that end a program, of Python and of Typer."""
 SHOWS = (ast.Constant, ast.JoinedStr, ast.BinOp)
-"""What is shown, and not called, when it is an argument of such a function."""
+"""Expressions that count as shown, not called, if they are arguments of such a function."""
 HOLDS = (ast.JoinedStr, ast.BinOp, ast.List, ast.Tuple, ast.Set)
-"""Expressions whose parts are only shown or compared if they are."""
+"""Expressions whose parts are only shown or compared if they are themselves."""
 MARKS = (ast.expr_context, ast.operator, ast.boolop, ast.unaryop)
 READ, SHOWN, RAISED = range(3)
-"""How a piece of program is met: for what it comes to; to be shown or compared; to be raised, and all within it."""
+"""How a piece of code is used: for its value; to be shown or compared; to be raised, with everything in it."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(slots=True, eq=False)
 class About:
-    """A function: the last names of what it calls or hands on as an argument, and whether it has to do with flags or commands."""
+    """A function: the last names of what it calls or passes on as an argument, and whether it is relevant to flags or commands."""
 
     name: str
     short: bool
@@ -47,12 +47,12 @@ class About:
 
 @dataclass(slots=True)
 class Survey:
-    """What one look at a file finds. `called` are the last names of what is called anywhere, or handed on as an argument."""
+    """The results of one look at a file. `called` are the last names of what is called anywhere, or passed on as an argument."""
 
     functions: dict[ast.AST, About] = field(default_factory=dict)
     called: set[str] = field(default_factory=set)
     sinks: list[ast.expr] = field(default_factory=list)
-    """What is called by a name that SGLang's own functions have, or that one was imported as."""
+    """Whether anything is called by a name of SGLang's own functions, or by a name that one was imported as."""
     signs: bool = False
     """Whether a text may be part of a command that starts SGLang, and is not only shown, raised or compared."""
 
@@ -60,7 +60,7 @@ class Survey:
         return {name for one in functions if one in self.functions for name in self.functions[one].called}
 
     def speaking(self) -> tuple[set[str], set[str]]:
-        """The functions that have to do with commands or flags, or call such; and others that are short, which may come to a value of
+        """The functions that are relevant to commands or flags, or call such functions; and short ones, which may return a value for
         one."""
         found: set[str] = set()
         short: set[str] = set()
@@ -78,11 +78,11 @@ class Survey:
 
 
 Met = tuple[ast.AST, int, tuple[About, ...]]
-"""A piece of program to look at: how it is met, and the functions it is in."""
+"""A piece of code to look at: how it is used, and the functions around it."""
 
 
 def survey(body: Iterable[ast.stmt]) -> Survey:
-    """Looks at every piece of a file once. Reads nothing and never raises."""
+    """Look at every piece of a file once. Reads nothing and never raises."""
     found = Survey()
     imported: set[str] = set()
     called: list[ast.expr] = []
@@ -124,7 +124,7 @@ def survey(body: Iterable[ast.stmt]) -> Survey:
 
 
 def exit_status(node: ast.Raise) -> ast.Call | ast.Attribute | None:
-    """What a program ends with that ends as by `sys.exit`, where a call makes it: `main()` of `raise SystemExit(main())`."""
+    """The exit status of a program that ends as by `sys.exit`, if it is a call: `main()` of `raise SystemExit(main())`."""
     made = node.exc
     if not isinstance(made, ast.Call) or _last(made.func) not in EXITS:
         return None
@@ -164,7 +164,7 @@ def _last(node: ast.expr) -> str:
 
 
 def _parts(node: ast.AST) -> Iterator[ast.AST]:
-    """What a piece of program is made of, without the marks that only say how a name or an operator is meant."""
+    """The parts of a piece of code, without the `ast` nodes that only say how a name or an operator is used."""
     for name in node._fields:
         part = getattr(node, name, None)
         if isinstance(part, list):
@@ -174,7 +174,7 @@ def _parts(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def every_statement(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
-    """All statements, those within others too."""
+    """All statements, including nested ones."""
     waiting = list(body)[::-1]
     while waiting:
         node = waiting.pop()

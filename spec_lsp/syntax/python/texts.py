@@ -1,4 +1,4 @@
-"""Strings: changed, cut into words, joined and formatted."""
+"""Strings: changing, splitting, joining and formatting them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ QUOTED = expression(r"\"(?:\\.|[^\"\\])*\"?|'[^']*'?|\\.|[^\s\"'\\]+", re.S)
 
 
 def changed_text(owner: Text, verb: str, given: Arguments, place: Place) -> Text:
-    """`text.replace("_", "-")` and its like of a known text; it is written where the text is, and cannot be changed there."""
+    """`text.replace("_", "-")` and similar of a known text; the result has the text's place, and cannot be edited there."""
     known, arguments = data_of(Items(tuple(given.positional), place))
     text = owner.word.text
     first = next(iter(owner.word.fragments), None)
@@ -45,7 +45,7 @@ def changed_text(owner: Text, verb: str, given: Arguments, place: Place) -> Text
 
 
 def _short(verb: str, text: str, arguments: list[Any]) -> bool:
-    """Whether what a change comes to is no longer than a text is known."""
+    """Whether the result of a change is short enough to be known."""
     if verb != "replace" or len(arguments) < 2 or not all(isinstance(a, str) for a in arguments[:2]):
         return True
     old, new, *_ = arguments
@@ -53,7 +53,7 @@ def _short(verb: str, text: str, arguments: list[Any]) -> bool:
 
 
 def split(word: Word, place: Place, *, quotes: bool) -> Items:
-    """The words of a string, as `str.split` or `shlex.split` cut it."""
+    """The words of a string, split as by `str.split` or `shlex.split`."""
     source = embedded(word)
     found: list[Value] = []
     for start, end in _cuts(source.whole, quotes):
@@ -97,7 +97,7 @@ def joined_by(separator: Text, items: Items, place: Place) -> Value:
 
 
 def with_gaps(word: Word, pattern: re.Pattern[str]) -> tuple[Fragment, ...]:
-    """The string with what will be formatted into it unknown."""
+    """The string with its placeholders unknown."""
     source = embedded(word)
     found: list[Fragment] = []
     at = 0

@@ -1,4 +1,4 @@
-"""Whether values count as true, and what tells them apart."""
+"""Whether values count as true, and how they are distinguished."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OUTSIDE = object()
 
 
 def truth_of(value: Value) -> bool | None:
-    """Whether a value counts as true, where that is known."""
+    """Whether a value counts as true, if known."""
     if isinstance(value, Items) and value.items and not any(isinstance(v, More | Spread) for v in value.items):
         return True
     if isinstance(value, Table) and value.entries:
@@ -39,19 +39,19 @@ def truth_of(value: Value) -> bool | None:
 
 
 def is_none(value: Value, right: Any, positive: bool) -> bool | None:
-    """`value is None`, of a value that is certainly something else."""
+    """Whether `value is None` is certainly false."""
     if right is not None or isinstance(value, Opaque | More):
         return None
     return not positive
 
 
 def identity(value: Value | None) -> object:
-    """What tells a value from others, known or not."""
+    """A key that distinguishes a value from others, known or not."""
     return value.of if isinstance(value, Opaque) and value.of is not None else id(value)
 
 
 def type_name(value: Value) -> str:
-    """The type of a value, empty where it is not known."""
+    """The type of a value, empty if unknown."""
     if isinstance(value, Plain):
         return type(value.value).__name__
     if isinstance(value, Text):

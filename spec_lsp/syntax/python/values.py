@@ -1,4 +1,4 @@
-"""What a Python expression may be, as far as its text tells, and where it is written."""
+"""The possible values of a Python expression, as far as the file shows, and where they are written."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEPENDS = "it depends on the way the program takes"
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A string; `literal` is its source, quotes and all, where it is one literal."""
+    """A string; `literal` is its source including quotes, if it is one literal."""
 
     word: Word
     literal: Word | None = None
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A dictionary; `open` if it may have keys that nobody knows."""
+    """A dictionary; `open` if it may have unknown keys."""
 
     entries: tuple[Entry, ...]
     place: Place
@@ -75,7 +75,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """Nobody knows. `of` is the same for the same unknown value, whatever it is called."""
+    """An unknown value. `of` is the same for the same unknown value, whatever its name."""
 
     place: Place
     reason: str = COMPUTED
@@ -84,7 +84,7 @@ class Opaque:
 
 @dataclass(frozen=True, slots=True)
 class More:
-    """Any number of items that nobody knows."""
+    """Any number of unknown items."""
 
     place: Place
     reason: str = COMPUTED
@@ -92,7 +92,7 @@ class More:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Either:
-    """One value for each way at `turn`. `usual` is the way that counts where nothing else depends on it (a default), else None."""
+    """One value for each way at the choice `turn`. `usual` is the way taken if nothing else depends on it (a default), else None."""
 
     turn: Turn
     arms: tuple[Value, ...]
@@ -104,18 +104,18 @@ class Either:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Later:
-    """A value that is made when the way is known, because it is made of such as depend on it."""
+    """A value that is computed when the way is known, because its parts depend on it."""
 
     make: Callable[[ExecutionPath], Value]
     place: Place
     signs: bool
     under: Value | None = None
-    """The value that something was added to, if it is made so."""
+    """The value that something was appended to, if it was made so."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Spread:
-    """The items of a list that depends on the way, among others."""
+    """The items, among others, of a list that depends on the way."""
 
     value: Value
     place: Place
@@ -143,22 +143,22 @@ class Routine:
 
 Value = Text | Plain | Items | Table | Opaque | More | Either | Later | Spread | Record | Routine
 MAX_ENTRIES = 2_000
-"""Of a dictionary, beyond which any may follow."""
+"""The largest dictionary, in entries; a larger one may have any further entries."""
 LAYER = 12
 DEEP = 150
-"""Values made of values that a world looks through."""
+"""How deep in a value, made of other values, an execution path looks."""
 SIGN = expression(
     r"launch_server|sglang\s+serve|sglang\.(?:bench|cli|srt)|dynamo\.sglang|compile_deep_gemm|(?:\A|[/\s])sglang\s*\Z"
 )
-"""What a text has, or ends with, that may be part of a command that starts SGLang."""
+"""What may show that a text belongs to a command that starts SGLang: something it contains, or ends with."""
 
 
 class Waits(Exception):  # noqa: N818 - control flow
-    """What is asked of a value depends on the way the program goes."""
+    """A question about a value depends on the way of the program."""
 
 
 def text_of(fragments: Iterable[Fragment], place: Place) -> Text:
-    """A text put together; of a very long one, its start and something unknown behind it."""
+    """A composed text; of a very long one, its start followed by an unknown part."""
     kept: list[Fragment] = []
     characters = 0
     for fragment in fragments:
@@ -174,11 +174,11 @@ def text_of(fragments: Iterable[Fragment], place: Place) -> Text:
 KEPT_FRAGMENTS = 50
 CHARACTERS_A_STEP = 2_000
 FRAGMENTS_A_STEP = 3
-"""Fragments that are copied in the time of one step."""
+"""How many fragments may be copied for the cost of one step."""
 
 
 def is_open(value: Value) -> bool:
-    """Whether the value depends on the way; not whether what it holds does."""
+    """Whether the value itself depends on the way, not only something inside it."""
     return isinstance(value, Either | Later | Spread)
 
 
@@ -207,7 +207,7 @@ def mentions(value: Value) -> bool:
 
 
 def plain(value: Value, world: ExecutionPath, depth: int = 0) -> Value:
-    """The value in a world, all that it holds included."""
+    """The value under an execution path, including everything in it."""
     if isinstance(value, Text | Plain | Opaque | More | Routine | Record):
         return value
     if depth > DEEP:
@@ -221,7 +221,7 @@ def plain(value: Value, world: ExecutionPath, depth: int = 0) -> Value:
 
 
 def _layers(value: Value, world: ExecutionPath) -> list[Value]:
-    """Of a value that was added to again and again, what was there at times, the first first: so that none is made deep inside another."""
+    """The earlier stages of a value that was appended to repeatedly, the first first: computed in this order, none needs deep recursion."""
     found: list[Value] = []
     one: Value | None = value
     steps = 0
@@ -259,7 +259,7 @@ def _made(value: Value, world: ExecutionPath, depth: int) -> Value:
 
 
 def spread(item: Value, world: ExecutionPath, depth: int = 0) -> tuple[Value, ...]:
-    """An item of a list in a world; of a `Spread`, the items it stands for."""
+    """An item of a list under an execution path; for a `Spread`, its items."""
     if not isinstance(item, Spread):
         return (plain(item, world, depth),)
     found = plain(item.value, world, depth)
@@ -273,7 +273,7 @@ def place_of(value: Value) -> Place:
 
 
 def as_text(value: Value) -> Word:
-    """The value as `str()` makes an argument of it. Raises Waits."""
+    """The value as the argument that `str()` makes of it. Raises Waits."""
     if is_open(value):
         raise Waits
     if isinstance(value, Text):
@@ -289,7 +289,7 @@ def as_text(value: Value) -> Word:
 
 
 def data_of(value: Value) -> tuple[bool, Any]:
-    """Whether the value is known throughout, and what it is. Raises Waits."""
+    """Whether the value is completely known, and the value. Raises Waits."""
     if is_open(value):
         raise Waits
     if isinstance(value, Text):
@@ -307,7 +307,7 @@ def data_of(value: Value) -> tuple[bool, Any]:
 
 
 def as_source(value: Value) -> Word:
-    """The value as Python source: as it is written where it is a literal, else what it comes to."""
+    """The value as Python source: as written if it is a literal, else its repr."""
     written = value.literal if isinstance(value, Text | Plain | Items | Table) else None
     if written is not None:
         return written
@@ -320,7 +320,7 @@ def as_source(value: Value) -> Word:
 
 
 def seen_at(value: Value, place: Place) -> Value:
-    """A value that a name brings in: it is seen where the name stands, and written where it was written."""
+    """The value of a name: it is seen where the name is used, and written where it was assigned."""
     if isinstance(value, Either) and not any(map(is_open, value.arms)):
         return Either(value.turn, tuple(seen_at(a, place) for a in value.arms), place, value.usual, value.signs)
     if is_open(value):
@@ -340,12 +340,12 @@ def _seen(word: Word, place: Place) -> Word:
 
 
 def named(value: Value) -> Value:
-    """A value that a name is given: an unknown one is known again by it."""
+    """A value that is given a name: an unknown one is recognized by it later."""
     return replace(value, of=object()) if isinstance(value, Opaque) and value.of is None else value
 
 
 def alike(left: Value, right: Value) -> bool:
-    """Whether two values are known to be the same, wherever they are written."""
+    """Whether two values are known to be equal, wherever they are written."""
     if left is right:
         return True
     if depends(left) or depends(right):
@@ -355,7 +355,7 @@ def alike(left: Value, right: Value) -> bool:
 
 
 def joined(turn: Turn, ends: Mapping[int, Value], place: Place) -> Value:
-    """What a name is behind a turn, by the ways that get there."""
+    """The value of a name after a choice, by the ways that lead there."""
     values = list(ends.values())
     if all(alike(values[0], v) for v in values[1:]):
         return values[0]
@@ -364,7 +364,8 @@ def joined(turn: Turn, ends: Mapping[int, Value], place: Place) -> Value:
 
 
 def mixed(left: Value, right: Value, place: Place) -> Value:
-    """What a name certainly is after some rounds of a loop, or after something that may have failed: what both values begin with."""
+    """What is certain about a name after some rounds of a loop, or after something that may have failed: the common beginning of both
+    values."""
     if alike(left, right):
         return left
     if isinstance(left, Items) and isinstance(right, Items):
@@ -382,7 +383,7 @@ def mixed(left: Value, right: Value, place: Place) -> Value:
 
 
 def _mixed_text(left: Text, right: Text, place: Place) -> Value:
-    """The start that two strings share, and something unknown behind it."""
+    """The common start of two strings, followed by an unknown part."""
     same = 0
     a, b = left.word.fragments, right.word.fragments
     while same < min(len(a), len(b)) and a[same] == b[same]:

@@ -1,8 +1,8 @@
-"""Which ways a program can go, and what a value is in one of them.
+"""The ways a program can go, and values on each of them.
 
-A value that depends on the way is an `Either` at a `Turn`, or is made `Later`, when the way is known (`values.py`). An `ExecutionPath`
-says which way each turn goes; it asks when it is not told (`Undecided`), and `explore` answers with each way in turn. So what is built up
-through twenty `if` costs twenty small values, and only turns that a launch depends on are gone through.
+A value that depends on the way is an `Either` at a `Turn`, or is computed `Later`, when the way is known (`values.py`). An `ExecutionPath`
+holds the way taken at each turn; if it does not know one, it raises `Undecided`, and `explore` tries each way. So what is built up through
+twenty `if` costs twenty small values, and only choices that a launch depends on are tried.
 """
 
 from __future__ import annotations
@@ -19,17 +19,16 @@ from spec_lsp.syntax.word import Place
 T = TypeVar("T")
 
 MAX_WAYS = 16
-"""Ways that are all gone through; of more, some that cover them."""
+"""The most ways that are all looked at; of more, some that cover them."""
 MAX_SHOWN = 64
 MAX_ANSWERS = 16
-"""Answers of one test that are remembered from world to world."""
+"""How many answers of one test are remembered from one execution path to the next."""
 USUAL = -1
 
 
 @dataclass(frozen=True, slots=True)
 class About:
-    """What a question asks of a subject: `holds` of the subject's value, None where it cannot be asked; for `samples` it may
-    come out either way.
+    """The question of a test: `holds` tests the subject's value, None if that is impossible; it may have either outcome for the `samples`.
 
     Two questions with the same `subject` are about the same value.
     """
@@ -41,9 +40,9 @@ class About:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Turn:
-    """A point where the program goes one way of several. `labels` say for each what is taken, in words that continue "when ".
+    """A point where the program goes one of several ways. `labels` name each way, in words that continue "when ".
 
-    `decide` finds the way from others (an `if` whose test asks several questions); without it only the world can say.
+    `decide` computes the way from others (an `if` whose test asks several questions); without it the way is chosen freely.
     """
 
     place: Place
@@ -51,11 +50,11 @@ class Turn:
     decide: Callable[[ExecutionPath], int] | None = None
     about: About | None = None
     answers: list[tuple[Mapping[Turn, int], int]] = field(default_factory=list, repr=False)
-    """What `decide` said, by the ways at the turns that it asked for: it says the same where they are the same."""
+    """The results of `decide`, by the ways at the choices that it asked about: where these are the same, so is the result."""
 
 
 class Undecided(Exception):  # noqa: N818 - control flow
-    """A world was asked for the way at a turn that it does not know."""
+    """The way at a turn was asked for that the execution path does not know."""
 
     def __init__(self, turn: Turn) -> None:
         self.turn = turn
@@ -66,20 +65,20 @@ class Impossible(Exception):  # noqa: N818 - control flow
 
 
 class ExecutionPath:
-    """The way the program goes at each turn. A `row` says which where `pins` do not; without one it is asked for."""
+    """The way the program goes at each turn. A `row` chooses where `pins` do not; without one, Undecided is raised."""
 
     def __init__(self, pins: Mapping[Turn, int], row: covering.Row[Turn] | None = None) -> None:
         self.pins = dict(pins)
         self.row = row
         self.splits = 0
-        """Above 0, a turn with a way that is usual is asked for too: a test is being answered."""
+        """If above 0, choices with a usual way are asked about, too: a test is being answered."""
         self.kept: dict[object, tuple[object, Any, Mapping[Turn, int]]] = {}
-        """What values come to in this world, so that each is made once, with the turns that it depends on."""
+        """The values computed under this execution path, each once, with the choices that they depend on."""
         self.asked: dict[Turn, int] = {}
-        """The turns that what is being made has asked for, with the ways there (USUAL where nothing else decided)."""
+        """The choices that the current computation has asked about, with the ways there (USUAL if nothing else decided)."""
 
     def keep(self, key: object, of: object, make: Callable[[], Any]) -> Any:
-        """What `make` comes to, made once for the key; `of` is kept alive with it."""
+        """The result of `make`, computed once for the key; `of` is kept alive with it."""
         if key not in self.kept:
             made, asked = self.asking(make)
             self.kept[key] = of, made, asked
@@ -88,7 +87,7 @@ class ExecutionPath:
         return made
 
     def asking(self, make: Callable[[], T]) -> tuple[T, Mapping[Turn, int]]:
-        """What `make` comes to, and the turns it asked for."""
+        """The result of `make`, and the choices that it asked about."""
         outer, self.asked = self.asked, {}
         try:
             return make(), self.asked
@@ -97,7 +96,7 @@ class ExecutionPath:
             self.asked = outer
 
     def way(self, turn: Turn, usual: int | None = None) -> int:
-        """The way at a turn, a number in `turn.labels`. `usual` is taken where nothing else depends on it."""
+        """The way at a turn, an index of `turn.labels`. `usual` is taken if nothing else depends on it."""
         if turn.decide is not None:
             way: int = self.keep(id(turn), turn, lambda: self.decided(turn))
             return way
@@ -106,7 +105,7 @@ class ExecutionPath:
         return way
 
     def decided(self, turn: Turn) -> int:
-        """What a test says, remembered from worlds in which all that it asked for was the same."""
+        """The outcome of a test, remembered from execution paths on which everything that it asked for was the same."""
         assert turn.decide is not None
         for asked, way in turn.answers:
             if all(self.pins.get(t) == w for t, w in asked.items()):
@@ -138,12 +137,12 @@ class ExecutionPath:
         return found
 
     def choices(self) -> tuple[Choice, ...]:
-        """What this world takes, for people."""
+        """The choices on this execution path, for people."""
         return tuple(Choice(turn.place, turn.labels[way]) for turn, way in self.pins.items() if turn.labels[way])
 
 
 def possible(pins: Mapping[Turn, int], turn: Turn, way: int) -> bool:
-    """Whether some value answers all questions about one subject so: nothing is both `a` and `b`, or None and above 1."""
+    """Whether some value gives all these answers about one subject: nothing is both `a` and `b`, or None and above 1."""
     about = turn.about
     if about is None:
         return True
@@ -158,8 +157,8 @@ def possible(pins: Mapping[Turn, int], turn: Turn, way: int) -> bool:
 def explore(
     reach: Callable[[ExecutionPath], None], evaluate: Callable[[ExecutionPath], T]
 ) -> tuple[list[tuple[ExecutionPath, T]], covering.Ways]:
-    """What `evaluate` comes to in each way of the program that gets there (`reach` raises Impossible in any other) and that it tells apart:
-    in all of them, or, of too many, in some that cover them; and which these are."""
+    """The results of `evaluate` on the ways of the program that get there (`reach` raises Impossible on any other) and that it
+    distinguishes: on all of them or, if they are too many, on some that cover them; and the coverage."""
 
     def reached(world: ExecutionPath) -> T:
         reach(world)
@@ -169,13 +168,13 @@ def explore(
     if _all_ways(reached, found):
         return found, "all"
     covered = _some_ways(reached)
-    if not covered[0] and not _all_ways(reach, []):  # the way there is too long to be looked for
+    if not covered[0] and not _all_ways(reach, []):  # finding a way there would take too long
         return _some_ways(evaluate)[0], "some"
     return covered
 
 
 def _all_ways(evaluate: Callable[[ExecutionPath], T], found: list[tuple[ExecutionPath, T]]) -> bool:
-    """Whether these are all."""
+    """Whether these are all ways."""
     waiting: list[dict[Turn, int]] = [{}]
     runs = 0
     while waiting:
@@ -197,7 +196,7 @@ def _all_ways(evaluate: Callable[[ExecutionPath], T], found: list[tuple[Executio
 
 
 def _some_ways(evaluate: Callable[[ExecutionPath], T]) -> tuple[list[tuple[ExecutionPath, T]], covering.Ways]:
-    """Each way at each turn, and any two ways at two turns together while there is room."""
+    """Each way at each choice, and any two ways at two choices together as long as there is room."""
 
     def run(row: covering.Row[Turn]) -> tuple[ExecutionPath, T]:
         def go(pins: dict[Turn, int]) -> tuple[ExecutionPath, T]:

@@ -698,7 +698,7 @@ def _enter(word: Word) -> Word:
 
 
 def _typed(word: Word) -> Word:
-    """A text that `screen` types: `\n` and `^M` in it end a line."""
+    r"""A text that `screen` types: `\n` and `^M` in it end a line."""
     text = word.text or word.known_start
     end = re.search(r"(?:\\[nr]|\^M|[\r\n])+\Z", text)
     return word if end is None else Word(word.slice(0, end.start()), word.place)
