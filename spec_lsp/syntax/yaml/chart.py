@@ -1,4 +1,4 @@
-"""The values that a Helm chart has for its templates (`values.yaml`), which hold unless somebody says otherwise (`-f`, `--set`)."""
+"""The values of a Helm chart for its templates (`values.yaml`), which apply unless they are overridden (`-f`, `--set`)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from spec_lsp.syntax.yaml.nodes import Node, Part, is_null, is_scalar, items, ro
 
 @dataclass(slots=True)
 class Chart:
-    """The chart that a file is a template of; without values where it is none. `read` gives the text of a file beside it."""
+    """The chart of a template file; empty if the file is not part of a chart. `read` returns the text of a file near it."""
 
     name: str
     read: Callable[[str], str | None]
@@ -21,7 +21,7 @@ class Chart:
     _part: Part | None = None
 
     def value(self, path: Sequence[str]) -> Word | None:
-        """A scalar as a template prints it; None where there is none."""
+        """A scalar as a template prints it; None if there is none."""
         part = self.part()
         node = part.get(part.root, *path)
         return self.printed(node) if is_scalar(node) and not is_null(node) else None
@@ -34,7 +34,7 @@ class Chart:
         return word
 
     def list_at(self, path: Sequence[str]) -> list[tuple[Word | None, Word]]:
-        """The scalars of a list, or those of a mapping with their keys, in a loop's order; none if it holds anything else."""
+        """The scalars of a list, or of a mapping with their keys, in the order of a loop; none if it holds anything else."""
         part = self.part()
         node = part.get(part.root, *path)
         entries = [(key, value) for key, value in (part.entries(node)[name] for name in sorted(part.entries(node)))]
@@ -56,7 +56,7 @@ class Chart:
 
 
 def folder_of_chart(name: str) -> str | None:
-    """The folder of the chart whose template a file is, as seen from the file: `../` for `chart/templates/a.yaml`; None for other files."""
+    """The folder of a template's chart, relative to the file: `../` for `chart/templates/a.yaml`; None for other files."""
     folders = re.split(r"[/\\]", name)[:-1]
     if "templates" not in folders:
         return None

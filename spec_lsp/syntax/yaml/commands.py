@@ -1,8 +1,8 @@
 """Finds commands in a YAML document by their structure, whatever its schema: argument lists, scripts, lists and maps of flags.
 
 `command`, `args` and `entrypoint` of any mapping are one command (Kubernetes and what is built on it, Compose); texts under keys such as
-`run`, `script`, `commands` and `start_command` are shell scripts (workflows, SkyPilot, dstack, truss, Ray). Keys that say something of
-the process (see `surroundings`) hold for all that is below them.
+`run`, `script`, `commands` and `start_command` are shell scripts (workflows, SkyPilot, dstack, truss, Ray). Keys that describe the process
+(see `surroundings`) apply to everything below their mapping.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ SCRIPT_KEY = expression(
 FLAGS_KEY = expression(r"args|arguments|flags|options|params|sglang|server|engine|extra", re.I)
 CONFIG_KEYS = frozenset(("config", "configs", "configuration"))
 KEYWORDS_KEYS = frozenset(("engine_kwargs", "engineKwargs", "engine_args"))
-"""Maps that become keyword arguments of an engine: their keys are names of fields."""
+"""Maps whose entries become keyword arguments of an engine: their keys are names of fields."""
 OURS = ("chunked-prefill-size", "mem-fraction-static")
-"""Keys of no other server's."""
+"""Keys that no other server has."""
 OTHER_SHELLS = expression(r"(?:python\d?|pwsh|powershell|cmd|perl|node)(?:\s+\{0\}.*)?\Z")
 LETTER = r"[a-z\uf8f1]"
-"""A letter of a flag's name, or the mark that stands where the cursor is (see `cursor`)."""
+"""A letter of a flag's name, or the mark at the cursor (see `cursor`)."""
 PIECE = r"[a-z0-9\uf8f1]"
 KEBAB = expression(rf"{LETTER}{PIECE}*(?:-{PIECE}+)*\Z")
 KEBAB_OR_SNAKE = expression(rf"{LETTER}{PIECE}*(?:[-_]{PIECE}+)*\Z")
@@ -67,18 +67,18 @@ VERSION_KEY = expression(r"sglang[-_]version\Z", re.I)
 MODEL_FLAG = expression(r"--(?:model(?:-p[ath]*)?|config)(?:=|\Z)")
 MAX_DEPTH = 60
 MAX_BETWEEN = 6
-"""Levels between a command and the arguments it goes on with."""
+"""The most levels between a command and further arguments for it."""
 MAX_VISITS = 12
-"""Aliases of one node that are followed: aliases of aliases make no end of them."""
+"""How many aliases of one node are followed: aliases of aliases may be endless."""
 MAX_WAYS = 16
 MAX_EXTENDED = 4
-"""How far Compose files that extend each other are followed."""
+"""How many levels of Compose files that extend each other are followed."""
 LooksLike = Callable[[frozenset[str]], bool]
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigMapEntry:
-    """A file in a ConfigMap (or among Compose's `configs`) of the same file of documents, in the document [start, end)."""
+    """A file in a ConfigMap (or in Compose's `configs`) of the same YAML file, from the document [start, end)."""
 
     owner: str
     key: str
@@ -99,23 +99,23 @@ class Reader:
     read: Callable[[str], str | None]
     looks_like: LooksLike | None = None
     given: Mapping[str, bool] = field(default_factory=dict)
-    """Names that Compose takes from its environment, and whether they are set there in this way of reading."""
+    """Names that Compose takes from its environment, and whether they are set in this reading."""
     config_maps: Sequence[ConfigMapEntry] = ()
     data: Mapping[str, Mapping[str, Word]] = field(default_factory=dict)
-    """What the ConfigMaps of the file hold, by their names."""
+    """The contents of the file's ConfigMaps, by their names."""
     launches: list[Launch] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     depends_on: set[str] = field(default_factory=set)
     nested: Callable[[Word], Document] | None = None
-    """Reads a YAML text that a scalar holds."""
+    """Reads a YAML text inside a scalar."""
     page: Callable[[Word], Document] | None = None
-    """Reads a text with code blocks that a scalar holds."""
+    """Reads a text with code blocks inside a scalar."""
     used: set[str] = field(default_factory=set)
     """Files of ConfigMaps that a command names."""
     jobs: set[int] = field(default_factory=set)
     """The jobs of a GitLab pipeline."""
     pinned: list[Clue] = field(default_factory=list)
-    """The releases that the scripts read so far install."""
+    """The releases installed by the scripts read so far."""
     _open: list[int] = field(default_factory=list)
     _visits: dict[int, int] = field(default_factory=dict)
     _goes_on: dict[tuple[int, int], bool] = field(default_factory=dict)
@@ -143,7 +143,7 @@ class Reader:
         self.node("", part.root, frame)
 
     def settings(self) -> text.Lookup:
-        """What the `.env` file beside a Compose file sets, and what this way of reading takes for set or not."""
+        """The variables of the `.env` file beside a Compose file, and those assumed set or not in this reading."""
         found: dict[str, Word] | None = None
 
         def lookup(name: str) -> text.Setting:
@@ -163,7 +163,7 @@ class Reader:
         yield from file_variables(path, content)
 
     def extend(self, part: Part, depth: int = 0) -> None:
-        """Puts what a Compose service takes over (`extends`), from another file too, beside its own keys."""
+        """Add what a Compose service takes over (`extends`), even from another file, to its own keys."""
         services = part.get(part.root, "services")
         for _, service in part.entries(services).values():
             extends = part.get(service, "extends")
@@ -178,7 +178,7 @@ class Reader:
                 part.put(service, {**part.entries(taken), **part.entries(service)})
 
     def services_of(self, path: str, part: Part, reference: Node, depth: int) -> Node:
-        """The services of another Compose file of the workspace, whose nodes the part takes for its own."""
+        """The services of another Compose file of the workspace; their nodes become nodes of this part."""
         content = self.read(path) if depth < MAX_EXTENDED else None
         if content is None:
             return None
@@ -196,7 +196,7 @@ class Reader:
     # --- nodes
 
     def node(self, key: str, node: Node, frame: Frame, at: Node = None) -> None:
-        """Reads what stands at `key`, whose own node is `at`."""
+        """Read the value of `key`; the key's own node is `at`."""
         checkpoint()
         visits = self._visits[id(node)] = self._visits.get(id(node), 0) + 1
         if id(node) in self._open or len(self._open) > MAX_DEPTH or visits > MAX_VISITS:
@@ -221,12 +221,12 @@ class Reader:
         self._open.pop()
 
     def fences(self, node: Node) -> None:
-        """Reads a text for people for its code blocks."""
+        """Read the code blocks of a text for people."""
         if self.page is not None and FENCED.search(node.value):
             self.inner(self.page(self.part.word(node)))
 
     def inner(self, document: Document) -> None:
-        """Takes over what a text that a scalar holds launches."""
+        """Add the launches of a text inside a scalar."""
         self.launches += document.launches
         self.problems += document.problems
         self.depends_on |= document.depends_on
@@ -243,7 +243,7 @@ class Reader:
                 self.script(text.joined_lines(lines), inner)
             done = (*done, *SCRIPTS)
         if OTHER_SHELLS.match(self.part.text_at(node, "shell") or ""):
-            done = (*done, "run")  # a step of a workflow in another language
+            done = (*done, "run")  # a workflow step in another language
         if len(self._open) == 1 and self.part.text_at(node, "kind") == "ConfigMap":
             done = (*done, "data")  # its files are read with what mounts them, or else on their own
         for name, (at, value) in self.part.entries(node).items():
@@ -280,7 +280,7 @@ class Reader:
     # --- commands
 
     def begun(self, node: Node, frame: Frame) -> Frame:
-        """A command that arguments further in go on with, each in a configuration of its own (llmaz' `recommendedConfigs`)."""
+        """A command that is continued by arguments further inside, each in a configuration of its own (llmaz' `recommendedConfigs`)."""
         entries = self.part.entries(node)
         if "image" in entries or "command" in entries:
             frame = replace(frame, begun=())
@@ -296,10 +296,10 @@ class Reader:
         return replace(frame, begun=tuple(self.listed(command))) if goes_on else frame
 
     def goes_on(self, node: Node, depth: int = 0) -> bool:
-        """Whether a mapping in a node has arguments, but no command and no image, of its own."""
+        """Whether a node contains a mapping with arguments, but without a command and an image of its own."""
         if depth > MAX_BETWEEN:
             return False
-        key = id(node), depth  # aliases lead to the same node again and again
+        key = id(node), depth  # aliases may lead to the same node repeatedly
         if key not in self._goes_on:
             self._goes_on[key] = self._looks_on(node, depth)
         return self._goes_on[key]
@@ -317,7 +317,7 @@ class Reader:
         return any(self.goes_on(value, depth + 1) for _, value in entries.values())
 
     def command(self, node: Node, frame: Frame) -> tuple[str, ...]:
-        """Reads the command of a mapping; returns the keys that made it."""
+        """Read the command of a mapping; returns the keys that it consists of."""
         entries = self.part.entries(node)
         given = tuple(k for k in PARTS_OF_A_COMMAND if k in entries and not is_mapping(entries[k][1]))
         listed = [k for k in given if is_list(entries[k][1])]
@@ -362,7 +362,7 @@ class Reader:
         return text.split(text.compose(word, frame.lookup) if frame.compose else word)
 
     def listed(self, node: Node) -> list[Word]:
-        """The words of a list; lines that a template prints between its items may be any number of words."""
+        """The words of a list; template output between its items may be any number of words."""
         found: list[Word] = []
         position = node.start_mark.index
         for item, looped in self.part.in_loops(items(node)):
@@ -382,7 +382,7 @@ class Reader:
     def argv(
         self, argv: Sequence[Word], frame: Frame, at: Node, only_args: bool = False, from_list: bool = True
     ) -> None:
-        """Reads a command that is given as its words. An image of SGLang's diffusion server runs that."""
+        """Read a command that is given as words. SGLang's diffusion image runs the diffusion server."""
         if "diffusion" in frame.image:
             return
         if not frame.compose:
@@ -410,13 +410,13 @@ class Reader:
         self.keep(found, frame, "yaml-words" if from_list else "shell")
 
     def module(self, frame: Frame) -> str | None:
-        """What an image starts when it is given arguments only."""
+        """What an image starts if it is given only arguments."""
         if not is_server_image(frame.image):
             return None
         return "dynamo.sglang" if "dynamo" in frame.image else "sglang.launch_server"
 
     def script(self, word: Word, frame: Frame) -> None:
-        """Reads a shell script, in each of the ways that a workflow's matrix gives."""
+        """Read a shell script, once for each combination of a workflow's matrix."""
         if "diffusion" in frame.image or not any(f.text and "sglang" in f.text for f in word.fragments):
             return
         ways: list[Way] = []
@@ -432,7 +432,7 @@ class Reader:
         self.keep(CommandResult(tuple(together(ways))), frame, None)
 
     def in_workflow(self, word: Word, frame: Frame) -> list[tuple[tuple[Choice, ...], Word, Mapping[str, Word]]]:
-        """The script and its variables in each of the jobs of a matrix that differ for it."""
+        """The script and its variables, for each job of a matrix that makes a difference to it."""
         expressions = self.part.expressions
         if not expressions and not frame.matrix:
             return [((), word, frame.env)]
@@ -455,7 +455,7 @@ class Reader:
         return FLAGS_KEY.search(key) is not None or (key in CONFIG_KEYS and is_mapping(node) and frame.says_sglang)
 
     def flags(self, key: str, at: Node, node: Node, frame: Frame) -> bool:
-        """A list or map of flags that a template or an operator hands to SGLang; whether it was one."""
+        """Read a list or map of flags that a template or an operator passes to SGLang; returns whether it is one."""
         if is_list(node) and items(node) and all(is_scalar(i) for i in items(node)):
             argv = [text.kubernetes(w, frame.env, False) for w in self.listed(node)]
             return _starts_with_flags(argv) and not SCRIPT_KEY.match(at.value) and self.flag_words(at, argv, frame)
@@ -468,7 +468,7 @@ class Reader:
         else:
             entries = {name.replace("_", "-"): entry for name, entry in given.items() if style.match(name)}
         if len(entries) * 4 < len(given) * 3:
-            return False  # another schema's: keys in snake or camel case
+            return False  # of another schema: keys in snake or camel case
         if not self.are_ours(frozenset(name.removeprefix("--") for name in entries), frame):
             return False
         flags: list[Word] = []
@@ -480,7 +480,8 @@ class Reader:
         return True
 
     def are_ours(self, names: frozenset[str], frame: Frame) -> bool:
-        """Whether keys are SGLang's: one that no other server has is enough where something says so and nearly all are known."""
+        """Whether keys are SGLang's: it suffices that nearly all are known and one belongs to no other server, if something else says so
+        too."""
         looks_like = self.looks_like
         if looks_like is None or looks_like(names):
             return looks_like is not None
@@ -490,7 +491,7 @@ class Reader:
         return own and sum(looks_like(frozenset((name, *OURS))) for name in names) >= 0.75 * len(names)
 
     def flag_words(self, at: Node, argv: Sequence[Word], frame: Frame) -> bool:
-        """Arguments that nobody says whose they are: SGLang's if the flags are."""
+        """Arguments without any sign of their program: they are SGLang's if the flags are."""
         names = {w.known_start.partition("=")[0].lstrip("-") for w in argv if w.known_start.startswith("--")}
         if self.looks_like is None or not self.looks_like(frozenset(names)) or NOT_THE_SERVER.search(frame.image):
             return False
@@ -509,7 +510,7 @@ class Reader:
         return Around(frame.env, frame.clues, tuple(files), self.read)
 
     def files(self, frame: Frame, argv: Sequence[Word]) -> list[EmbeddedFile]:
-        """The files of ConfigMaps that the command names behind `--config`: where they are mounted, else by their name."""
+        """The files of ConfigMaps that the command names after `--config`: by where they are mounted, else by their name."""
         if not self.config_maps:
             return []
         named = [b.text for a, b in pairwise(argv) if a.text == "--config" and b.text]
@@ -537,7 +538,7 @@ class Reader:
         return None
 
     def mounted(self, frame: Frame) -> set[str]:
-        """The ConfigMaps that the pod around a container has as volumes."""
+        """The ConfigMaps that the pod of a container has as volumes."""
         return {n for v in items(frame.volumes) if (n := self.part.text_at(v, "configMap", "name"))}
 
     # --- results
@@ -558,14 +559,14 @@ class Reader:
             )
 
     def shared(self, launch: Launch, frame: Frame) -> tuple[Choice, ...]:
-        """Who runs a command that is written elsewhere (behind an anchor)."""
+        """The same command is written behind an anchor and used in several places: who runs it."""
         if self.part.signs is not None or frame.owner is None or frame.owner.contains(launch.place):
             return ()
         return (Choice(frame.owner, f"it is run as {frame.name}"),)
 
 
 def _slurm_clues(document: str, word: Word) -> list[Clue]:
-    """What the header of a Slurm script says of the machine."""
+    """The clues in the header of a Slurm script."""
     script = embedded(word).whole
     if "#SBATCH" not in script:
         return []
@@ -578,14 +579,14 @@ def _named(job: Combination, frame: Frame) -> Callable[[str], Word | None]:
 
 
 def _asked_for(part: Part, step: Node) -> Iterator[Clue]:
-    """The release that a step of a workflow asks an action for: `with: {sglang-version: 0.5.9}`."""
+    """The release that a workflow step passes to an action: `with: {sglang-version: 0.5.9}`."""
     for name, (_, value) in part.entries(part.get(step, "with")).items():
         if is_scalar(value) and VERSION_KEY.match(name) and (written := part.word(value).text):
             yield Clue("pin", f"sglang=={written.removeprefix('v')}", part.place_of(value))
 
 
 def _model_of_operator(argv: Sequence[Word], place: Place) -> list[Word]:
-    """The model, where arguments alone do not name it: who gives an image its command may give it that too."""
+    """The model, if arguments alone do not name it: whatever gives the image its command may add it."""
     if any(MODEL_FLAG.match(word.known_start) for word in argv):
         return []
     return [fixed("--model-path", place), unknown(place._replace(end=place.start), text.FROM_OPERATOR)]
@@ -598,6 +599,6 @@ def _starts_with_flags(argv: Sequence[Word]) -> bool:
 
 
 def _as_printed(word: Word) -> Word:
-    """A word that is all a template's may be any number of words."""
+    """A word that consists of template output only may be any number of words."""
     alone = len(word.fragments) == 1 and word.reason == FROM_BLOCK
     return word._replace(splat=True) if alone and not word.splat else word

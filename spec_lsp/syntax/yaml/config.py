@@ -1,7 +1,7 @@
 """Reads a file for SGLang's `--config`: a mapping of flag names to values, as PyYAML's safe loader reads it.
 
-`catalog/` turns the entries into words as SGLang's ConfigArgumentMerger does (server_args_config_parser.py); this module only
-says what is written where, and what PyYAML makes of it. It never raises: what cannot be read is left out, and told in `error`.
+`catalog/` turns the entries into words as SGLang's ConfigArgumentMerger does (server_args_config_parser.py); this module only records what
+is written where, and its value in PyYAML. It never raises: what cannot be read is left out, and reported in `error`.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """A value: its Python data as `yaml.safe_load` gives it, and where it is written.
+    """A value: its Python data as `yaml.safe_load` returns it, and where it is written.
 
     `word` is the text of a scalar as written (`0x10`, `yes`), None for a list or mapping; str(value) is what SGLang puts on the command
-    line. `known` is False when an unknown part of an embedded text is in it; `value` is then None.
+    line. `known` is False if it contains an unknown part of an embedded text; `value` is then None.
     """
 
     value: Any
@@ -45,7 +45,7 @@ class ConfigValue:
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """`key: value`. `key.text` is as written; `name` is what the loader makes of it (the key `1` is the integer 1)."""
+    """`key: value`. `key.text` is as written; `name` is the loaded key (the key `1` is the integer 1)."""
 
     key: Word
     value: ConfigValue
@@ -64,7 +64,7 @@ class ConfigError:
 
 @dataclass(frozen=True, slots=True)
 class ConfigFile:
-    """A configuration file. `root` is "other" when the file holds something, but no mapping."""
+    """A configuration file. `root` is "other" if the file has content, but is not a mapping."""
 
     name: str
     entries: tuple[ConfigEntry, ...]
@@ -80,17 +80,17 @@ class ConfigFile:
 
     @property
     def values(self) -> Mapping[Any, Any]:
-        """What `yaml.safe_load` gives."""
+        """The result of `yaml.safe_load`."""
         return {e.name: e.value.value for e in self.effective()}
 
 
 def read_config(name: str, text: str) -> ConfigFile:
-    """Reads a file of its own; places are in the document `name`."""
+    """Read a separate file; places are in the document `name`."""
     return _read(name, FileSource(name, 0, text))
 
 
 def read_embedded_config(name: str, content: Word) -> ConfigFile:
-    """Reads a file that a document writes (`Variant.files`); places are in that document."""
+    """Read a file that a document writes (`Variant.files`); places are in that document."""
     return _read(name, embedded(content))
 
 
@@ -155,7 +155,7 @@ def _config(name: str, root: Any, source: Source, error: ConfigError | None) -> 
 
 
 class _Values:
-    """Nodes to values."""
+    """Converts nodes to values."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -168,7 +168,7 @@ class _Values:
         return self.source.place(start, end)
 
     def span(self, node: Any) -> tuple[int, int]:
-        """The characters of a node, without the blank lines and comments behind a block."""
+        """The characters of a node, without the blank lines and comments after a block."""
         start, end = node.start_mark.index, node.end_mark.index
         if isinstance(node, yaml.ScalarNode):
             start = behind_properties(self.source.text, start, end)
@@ -225,11 +225,11 @@ class _Values:
 
 
 MAX_DIGITS = 4_300
-"""Of a whole number: Python 3.11 and later write out, and read, no longer one (`sys.get_int_max_str_digits`)."""
+"""The most digits of a whole number: Python 3.11 and later write and read no longer one (`sys.get_int_max_str_digits`)."""
 
 
 def data_of(constructor: yaml.constructor.SafeConstructor, node: Any) -> Any:
-    """What a node is as data. Raises as the constructor does, and ValueError for whole numbers that Python does not write out."""
+    """The data of a node. Raises as the constructor does, and ValueError for whole numbers that Python does not write out."""
     digits = len(node.value) if node.tag.endswith(":int") else 0
     data = constructor.construct_document(node) if digits <= MAX_DIGITS else None
     if digits > MAX_DIGITS or (isinstance(data, int) and data.bit_length() > MAX_DIGITS * 3):
@@ -238,7 +238,7 @@ def data_of(constructor: yaml.constructor.SafeConstructor, node: Any) -> Any:
 
 
 def nests_too_deep(text: str) -> bool:
-    """Whether brackets or dashes nest deeper than any configuration; libyaml recurses without looking."""
+    """Whether brackets or dashes nest deeper than in any configuration; libyaml recurses without a limit."""
     depth = deepest = 0
     for bracket in BRACKETS.findall(text) if text.count("[") + text.count("{") > MAX_NESTING else ():
         if bracket in "[{":
@@ -250,7 +250,7 @@ def nests_too_deep(text: str) -> bool:
 
 
 def where_broken(problem: Exception, text: str) -> tuple[int, int, int]:
-    """The characters a loader's error points at, and an offset in the line to do without."""
+    """The characters that a loader's error points at, and an offset in the line to leave out."""
     if isinstance(problem, yaml.reader.ReaderError):
         at = min(max(problem.position, 0), max(len(text) - 1, 0))
         return at, min(at + 1, len(text)), at
@@ -274,18 +274,18 @@ def _message(problem: Exception) -> str:
 
 
 def behind_properties(text: str, start: int, end: int) -> int:
-    """Where a scalar itself starts: its mark is at its anchor or tag."""
+    """Where a scalar itself starts: its mark points to its anchor or tag."""
     found = PROPERTIES.match(text, start, end) if text[start : start + 1] in ("&", "!") else None
     return found.end() if found else start
 
 
 def without_mark(text: str) -> str:
-    """The text with a byte order mark made an empty line: libyaml does not count it."""
+    """The text with a byte order mark replaced by an empty line: libyaml does not count it."""
     return "\n" + text[1:] if text.startswith("\ufeff") else text
 
 
 def without_line(text: str, at: int) -> str:
-    """The text with the line at an offset blanked, all other characters in their places."""
+    """The text with the line at an offset blanked; all other characters keep their places."""
     start = text.rfind("\n", 0, at) + 1
     end = text.find("\n", at)
     end = len(text) if end < 0 else end

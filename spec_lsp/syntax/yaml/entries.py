@@ -1,4 +1,4 @@
-"""Keys and values of a mapping as the words of a command line that a tool makes of them."""
+"""The command-line words that a tool makes of the keys and values of a mapping."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float", BOOL)
 
 
 def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
-    """The words that `name: value` becomes: `true` is the flag alone, `false` and nothing are nothing, a list is its items.
+    """The words that `name: value` becomes: `true` gives the flag alone, `false` and null give nothing, a list gives its items.
 
-    A name may have its dashes already.
+    A name may already have its dashes.
     """
     key, node = entry
     place = part.place_of(key)
@@ -31,7 +31,7 @@ def entry_words(part: Part, name: str, entry: tuple[Node, Node]) -> list[Word]:
 
 
 def value_word(part: Part, node: Node) -> Word:
-    """A value as the tool that reads the file hands it on: numbers as Python writes them."""
+    """A value as the tool that reads the file passes it on: numbers as Python writes them."""
     word = part.word(node)
     if not is_scalar(node) or word.text is None or node.style:
         return word

@@ -1,7 +1,7 @@
-"""YAML documents as nodes, whatever state their text is in.
+"""YAML documents as nodes, even if their text is broken.
 
-A file is cut at its `---` lines, so that a broken document does not lose the others; in a broken one the lines that cannot be read are
-left out until the rest can. Nodes are PyYAML's, whose marks count characters of the document's own text.
+A file is split at its `---` lines, so that a broken document does not affect the others; in a broken one, unreadable lines are left out
+until the rest can be read. Nodes are PyYAML's, whose marks count characters of the document's own text.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _Plain: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 @lru_cache(maxsize=20_000)
 def _tag(value: str) -> str:
-    """What a plain scalar is (`tag:yaml.org,2002:int`). Texts are read again and again, with nearly the same scalars in them."""
+    """The type of a plain scalar (`tag:yaml.org,2002:int`), cached: texts are read repeatedly, with nearly the same scalars."""
     return str(_resolver.resolve(yaml.ScalarNode, value, (True, False)))  # type: ignore[no-untyped-call]
 
 
@@ -47,7 +47,7 @@ _resolver = yaml.resolver.Resolver()
 
 
 class _Loader(_Plain):  # type: ignore[misc]
-    """PyYAML's loader without what documents of ours do not need: it asks at each node whether a path of nodes has a tag of its own."""
+    """PyYAML's loader without a feature that our documents do not need: checking at each node whether its path has a special tag."""
 
     def descend_resolver(self, parent: Node, index: Node) -> None:
         pass
@@ -69,13 +69,13 @@ Node = Any
 
 
 def documents(text: str) -> Iterator[tuple[int, int]]:
-    """The stretches of a file that are documents of their own, each from its `---`."""
+    """The separate documents of a file, each from its `---`."""
     cuts = [m.start() for m in SEPARATOR.finditer(text) if m.start()]
     yield from zip([0, *cuts], [*cuts, len(text)], strict=True)
 
 
 def root_of(text: str) -> Node:
-    """The root of the one document in a text, None if there is none or nothing can be read. Remembers the documents seen last."""
+    """The root of the one document in a text, None if there is none or nothing can be read. The most recent documents are remembered."""
     if text in _roots:
         _roots.move_to_end(text)
         return _roots[text]
@@ -87,24 +87,24 @@ def root_of(text: str) -> Node:
 
 
 def too_much(text: str) -> str:
-    """Why a document is not read, as what is said of the file; empty where it is."""
+    """Why a document is not read, phrased to follow the file's name; empty if it is read."""
     if len(text) > MAX_LENGTH:
         return f"has a document of more than {MAX_LENGTH:,} characters"
     return "is nested too deeply" if nests_too_deep(text) else ""
 
 
 SURROGATE = expression(r"(?<!\\)((?:\\\\)*)\\u[dD][89a-fA-F][0-9a-fA-F]{2}")
-"""Half of a surrogate pair, escaped as in JSON: PyYAML takes it, its loader in C does not. Each other character keeps its place."""
+"""An unpaired surrogate, escaped as in JSON: PyYAML accepts it, its loader in C does not. Each other character keeps its place."""
 
 
 def _read(text: str) -> Node:
-    """The root of a text, whose lines are mended until it can be read: quotes and brackets left open first."""
+    """The root of a text, repaired until it can be read: open quotes and brackets first."""
     if too_much(text):
         return None
     if "\\u" in text:
         text = SURROGATE.sub(r"\1\\ufffd", text)
     closed: list[int] = []
-    """Where a bracket was put in."""
+    """Where a bracket was inserted."""
     for _ in range(MAX_REPAIRS):
         checkpoint()
         root, problem = _compose(text)
@@ -136,7 +136,7 @@ def _compose(text: str) -> tuple[Node, Exception | None]:
 
 
 def _left_open(text: str, problem: Exception) -> tuple[int | None, int | None]:
-    """The quote that goes over several lines up to the place where a loader failed, and the innermost bracket that is open there."""
+    """The quote that spans several lines up to the place where a loader failed, and the innermost bracket that is open there."""
     mark = getattr(problem, "problem_mark", None)
     if mark is None:
         return None, None
@@ -160,9 +160,9 @@ def _left_open(text: str, problem: Exception) -> tuple[int | None, int | None]:
 
 
 def _end_of_flow(text: str, bracket: int) -> int | None:
-    """Where a bracket left open should be closed: at the end of its line, or of the last line below that is indented further.
+    """Where an open bracket should be closed: at the end of its line, or of the last line below that is indented further.
 
-    None where it is closed within these lines.
+    None if it is closed within these lines.
     """
     start = text.rfind("\n", 0, bracket) + 1
     margin = MARGIN.match(text, start, bracket)
@@ -189,7 +189,7 @@ class _Mark:
 
 
 def _without(root: Node, closed: Sequence[int]) -> Node:
-    """The nodes with marks that do not count the brackets put in."""
+    """The nodes, with marks that do not count inserted brackets."""
     seen: set[int] = set()
     nodes = [root] if root is not None else []
     while nodes:
@@ -212,7 +212,7 @@ def _without(root: Node, closed: Sequence[int]) -> Node:
 class Part:
     """One document of a file: its text (templates masked), which starts at character `base` of the file.
 
-    `holes`, `hidden`, `printed` and `loops` are those of the templates in it, in order, in offsets of the file.
+    `holes`, `hidden`, `printed` and `loops` are those of its templates, in order, in offsets of the file.
     """
 
     document: str
@@ -224,20 +224,20 @@ class Part:
     loops: Sequence[Stretch] = ()
     root: Node = None
     printer: Callable[[Hole, Mapping[str, Word]], Printed | None] | None = None
-    """What templates print, as far as it can be told, given what is known of names."""
+    """Computes the output of templates, as far as it is known, from the known values of names."""
     lines: Callable[[int], list[Word]] = lambda start: []
-    """The items that a template prints as lines, by where these start; none where nobody knows."""
+    """The items that a template prints as lines, by where these start; none if unknown."""
     elements: Callable[[int], list[Mapping[str, Word]]] = lambda start: []
-    """What names are in each turn of a loop over lines, by where these start; nothing where nobody knows."""
+    """The values of names in each round of a loop over lines, by where these start; nothing if unknown."""
     names: Mapping[str, Word] = field(default_factory=dict)
-    """What is known of names in templates."""
+    """The known values of names in templates."""
     signs: Sequence[int] | None = None
-    """Where the text speaks of SGLang; None: it may anywhere."""
+    """Where the text mentions SGLang; None: it may do so anywhere."""
     _words: dict[int, Word] = field(default_factory=dict)
     _entries: dict[int, Mapping[str, tuple[Node, Node]]] = field(default_factory=dict)
     _expressions: Mapping[int, str] | None = None
     _foreign: dict[int, tuple[Part, Place]] = field(default_factory=dict)
-    """Nodes of other files, and where this one brings them in."""
+    """Nodes of other files, and where this one includes them."""
 
     def place(self, start: int, end: int) -> Place:
         return Place(self.document, self.base + start, self.base + max(start, end))
@@ -261,7 +261,7 @@ class Part:
         return tuple(found)
 
     def prints_in(self, hole: Hole, *, alone: bool) -> tuple[Fragment, ...] | None:
-        """What a template prints in the middle of a line, None where nobody knows. Quotes around all of a scalar are YAML's."""
+        """The output of a template in the middle of a line, None if unknown. Quotes around a whole scalar belong to YAML."""
         printed = self.printer(hole, self.names) if self.printer is not None else None
         if printed is None:
             return None
@@ -275,7 +275,7 @@ class Part:
         return None
 
     def printed_items(self, start: int, end: int) -> list[Word]:
-        """The items that templates print between two offsets: one that stands for any number of them where nobody knows."""
+        """The items that templates print between two offsets: if unknown, one that stands for any number of them."""
         found: list[Word] = []
         while (place := self.prints(start, end)) is not None:
             known = self.lines(place.start)
@@ -284,7 +284,7 @@ class Part:
         return found
 
     def repeated(self, nodes: Sequence[Node]) -> list[Word]:
-        """The items that a loop makes of those in it; none where nobody knows what it goes over."""
+        """The items that a loop prints; none if the values that it iterates over are unknown."""
         found: list[Word] = []
         start = self.loop_of(nodes[0])
         for names in self.elements(start) if start is not None else ():
@@ -293,7 +293,7 @@ class Part:
         return found
 
     def in_loops(self, nodes: Sequence[Node]) -> Iterator[tuple[Node, list[Node]]]:
-        """Nodes with those of the same loop, at the first of these; None at the end."""
+        """Nodes, with those of the same loop grouped at the first of them; None at the end."""
         for loop, group in groupby(nodes, self.loop_of):
             listed = list(group)
             if loop is None:
@@ -309,7 +309,7 @@ class Part:
 
     @property
     def expressions(self) -> Mapping[int, str]:
-        """Where `${{ … }}` of a workflow stand in the file, and what is in them."""
+        """Where the `${{ … }}` of a workflow are in the file, and their content."""
         if self._expressions is None:
             self._expressions = {hole.start: hole.text for hole in self.holes if hole.reason == FROM_WORKFLOW}
         return self._expressions
@@ -319,7 +319,7 @@ class Part:
         return is_mapping(self.get(self.root, "services")) and self.get(self.root, "apiVersion") is None
 
     def is_nothing(self, node: Node) -> bool:
-        """Whether nothing stands at a place: not even an empty text in quotes."""
+        """Whether a place is empty: not even an empty quoted text."""
         if not is_scalar(node) or node.style:
             return False
         return (is_null(node) and not node.value) or (HOLE in node.value and not self.word(node).fragments)
@@ -330,14 +330,14 @@ class Part:
         return any(start <= at < end for start, end in self.loops)
 
     def speaks(self, node: Node) -> bool:
-        """Whether something in a node speaks of SGLang."""
+        """Whether something in a node mentions SGLang."""
         if self.signs is None or id(node) in self._foreign:
             return True
         at = bisect_left(self.signs, node.start_mark.index)
         return at < len(self.signs) and self.signs[at] < node.end_mark.index
 
     def span(self, node: Node) -> tuple[int, int]:
-        """The characters of a node, without the blank lines and comments behind a block."""
+        """The characters of a node, without the blank lines and comments after a block."""
         start, end = node.start_mark.index, node.end_mark.index
         if isinstance(node, yaml.ScalarNode):
             start = behind_properties(self.text, start, end)
@@ -356,7 +356,7 @@ class Part:
         return foreign[1] if foreign is not None else self.place(*self.span(node))
 
     def adopt(self, node: Node, part: Part, reference: Place) -> None:
-        """Takes a node of another part for one of this, with all that is below it: a reader sees it where it is brought in."""
+        """Make a node of another part, with everything below it, a node of this one: a reader sees it where it is included."""
         nodes = [node]
         while nodes:
             one = nodes.pop()
@@ -392,7 +392,7 @@ class Part:
         return known
 
     def is_as_written(self, node: Node, start: int, end: int) -> bool:
-        """Whether the characters of a scalar are its text, but for quotes around it."""
+        """Whether the characters of a scalar are its text, apart from enclosing quotes."""
         if self.holes or self.hidden or not node.value or node.style in ("|", ">"):
             return False
         quotes = 1 if node.style else 0
@@ -411,7 +411,7 @@ class Part:
         return found
 
     def put(self, node: Node, entries: Mapping[str, tuple[Node, Node]]) -> None:
-        """Says what the entries of a mapping are taken to be."""
+        """Replace the entries of a mapping."""
         self._entries[id(node)] = entries
 
     def _pairs(self, node: Node) -> Iterator[tuple[str, tuple[Node, Node]]]:
@@ -436,13 +436,13 @@ class Part:
         return node
 
     def text_at(self, node: Node, *path: str) -> str | None:
-        """The text of the scalar at a path, None if there is none or it is not known."""
+        """The text of the scalar at a path, None if there is none or it is unknown."""
         found = self.get(node, *path)
         return self.word(found).text if isinstance(found, yaml.ScalarNode) else None
 
 
 def brought_in(word: Word, reference: Place) -> Word:
-    """A word that is written in another file, and read where a reference to that stands."""
+    """A word that is written in another file, but seen where a reference to it is."""
     fragments = tuple(f._replace(via=(reference, *f.via)) for f in word.fragments)
     return word._replace(fragments=fragments, place=reference)
 

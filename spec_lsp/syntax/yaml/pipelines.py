@@ -1,6 +1,6 @@
-"""What pipelines say of the commands in them: GitHub's matrices and inputs, GitLab's jobs that take over from others, Argo's parameters.
+"""Features of pipelines that affect their commands: GitHub's matrices and inputs, GitLab's jobs that extend others, Argo's parameters.
 
-A default of an input or a parameter holds unless somebody says otherwise, and is taken for the value as a shell's `${X:-4}` is.
+The default of an input or a parameter may be overridden, and is treated like the default in a shell's `${X:-4}`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.nodes import Node, Part, brought_in, is_list, is_mapping, is_null, is_scalar, items
 
 Combination = Mapping[str, Word]
-"""One way to run a job: what `matrix.x` stands for, or a variable's value."""
+"""One way to run a job: the value of a name such as `matrix.x`, or of a variable."""
 Lookup = Callable[[str], "Word | None"]
 
 CONTEXT = expression(r"(?:env|matrix|inputs|github\.event\.inputs)\.[\w.-]+\Z")
@@ -33,7 +33,7 @@ def names_in(word: Word, found: Mapping[int, str]) -> Iterator[str]:
 
 
 def filled(word: Word, found: Mapping[int, str], lookup: Lookup) -> Word:
-    """The word with what its expressions stand for, as far as `lookup` knows their names."""
+    """The word with its expressions replaced, as far as `lookup` knows their names."""
     fragments: list[Fragment] = []
     for fragment in word.fragments:
         text = found.get(fragment.place.start) if fragment.text is None else None
@@ -43,12 +43,12 @@ def filled(word: Word, found: Mapping[int, str], lookup: Lookup) -> Word:
 
 
 def _alternatives(text: str) -> list[str]:
-    """`inputs.tp || '4'`; none for what is more than that."""
+    """`inputs.tp || '4'`; none for more complex expressions."""
     return [] if "&&" in text or "(" in text else [one.strip() for one in text.split("||")]
 
 
 def _value(text: str, lookup: Lookup, place: Place) -> Word | None:
-    """The first of the alternatives that says something; None where nobody knows."""
+    """The first alternative with a value; None if unknown."""
     for one in _alternatives(text):
         literal = LITERAL.match(one)
         if literal is not None:
@@ -62,7 +62,7 @@ def _value(text: str, lookup: Lookup, place: Place) -> Word | None:
 
 
 def inputs(part: Part) -> dict[str, Word]:
-    """The defaults of the inputs of a GitHub workflow or action, by what they are called in expressions."""
+    """The defaults of the inputs of a GitHub workflow or action, by their names in expressions."""
     found: dict[str, Word] = {}
     for path in (("inputs",), ("on", "workflow_call", "inputs"), ("on", "workflow_dispatch", "inputs")):
         for name, (_, declared) in part.entries(part.get(part.root, *path)).items():
@@ -76,7 +76,7 @@ def inputs(part: Part) -> dict[str, Word]:
 
 
 def github_matrix(part: Part, node: Node) -> list[Combination]:
-    """The jobs of `strategy.matrix`: all combinations but those excluded, and what `include` adds to them or as jobs of its own."""
+    """The jobs of `strategy.matrix`: all combinations except those excluded, with what `include` adds to them or as jobs of its own."""
     entries = part.entries(node)
     dimensions = {name: list(_values(part, name, value)) for name, (_, value) in entries.items() if name not in MORE}
     dimensions = {name: values for name, values in dimensions.items() if values}
@@ -117,7 +117,7 @@ def gitlab_matrix(part: Part, node: Node) -> list[Combination]:
 
 
 def _values(part: Part, name: str, node: Node) -> Iterator[dict[str, Word]]:
-    """What the values of a dimension say: `matrix.tp`, or `matrix.config.tp` where they are mappings."""
+    """The names and values of a dimension: `matrix.tp`, or `matrix.config.tp` if its values are mappings."""
     for value in items(node):
         if is_scalar(value):
             yield {f"matrix.{name}": part.word(value)}
@@ -140,7 +140,7 @@ def _agrees(job: Combination, asked: Combination) -> bool:
 
 
 def ways_of(combinations: Sequence[Combination], names: Sequence[str], most: int) -> list[Combination]:
-    """The combinations as far as some names go, each once; one that says nothing where there are too many."""
+    """The combinations restricted to some names, each once; a single one without values if there are too many."""
     kept: dict[object, Combination] = {}
     for one in combinations:
         told = {name: one[name] for name in names if name in one and one[name].text is not None}
@@ -153,7 +153,7 @@ def ways_of(combinations: Sequence[Combination], names: Sequence[str], most: int
 NOT_JOBS = frozenset(("default", "variables", "include", "stages", "workflow", "image", "services", "cache"))
 SCRIPTS = ("before_script", "script")
 MAX_EXTENDED = 24
-"""Lists in lists, and references to them, that GitLab goes through (ten) and more."""
+"""How deeply lists in lists, and references to them, are followed; GitLab itself follows ten."""
 
 
 Entries = Mapping[str, tuple[Node, Node]]
@@ -165,7 +165,7 @@ def is_gitlab(part: Part) -> bool:
 
 
 def take_over(part: Part) -> None:
-    """Puts what a job takes over (`default`, `extends`) beside its own keys, and takes `!reference` for what it names."""
+    """Add what a job takes over (`default`, `extends`) to its own keys, and replace `!reference`."""
     part.signs = None
     extended: dict[int, Entries] = {}
     for name, (_, job) in part.entries(part.root).items():
@@ -181,7 +181,7 @@ def _default(part: Part) -> Mapping[str, tuple[Node, Node]]:
 
 def _job(part: Part, job: Node, extended: dict[int, Entries]) -> Entries:
     """A job's entries with those of the jobs that it extends; mappings in both are merged, the job's own last. `extended` holds the jobs
-    that were looked at, each once: one may lead back to itself."""
+    already visited, as one may lead back to itself."""
     known = extended.get(id(job))
     if known is not None:
         return known
@@ -209,18 +209,18 @@ def _merged(
 
 
 def gitlab_script(part: Part, job: Node) -> list[Node]:
-    """The lines of a job's script, those that run before it first: one shell runs both."""
+    """The lines of a job's script, those of `before_script` first: one shell runs both."""
     known: dict[int, list[Node]] = {}
     return [line for key in SCRIPTS for line in _lines(part, part.get(job, key), 0, known)]
 
 
 MAX_LINES = 2_000
-"""Lines of a script beyond which no more are brought in."""
+"""The most lines of a script."""
 
 
 def _lines(part: Part, node: Node, depth: int, known: dict[int, list[Node]]) -> list[Node]:
-    """The lines of a list, those that `!reference [.job, script]` names in its place. `known` holds those of each list: a reference to
-    references to references … is looked at once."""
+    """The lines of a list, with `!reference [.job, script]` replaced by the lines that it names. `known` holds those of each list, so that
+    nested references are resolved once."""
     checkpoint()
     if node is None or depth > MAX_EXTENDED:
         return []
@@ -244,7 +244,7 @@ def _lines(part: Part, node: Node, depth: int, known: dict[int, list[Node]]) -> 
 
 
 def argo_parameters(part: Part) -> dict[str, Word]:
-    """The values of an Argo workflow's parameters, by what templates call them; none of a name that has several."""
+    """The values of an Argo workflow's parameters, by their names in templates; none for a name that has several."""
     found: dict[str, Word | None] = {}
     spec = part.get(part.root, "spec")
     for prefix, listed in _parameters(part, spec):

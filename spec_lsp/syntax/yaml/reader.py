@@ -45,9 +45,9 @@ CONFIG_NAME = expression(r"\.ya?ml\Z", re.I)
 MATTERS = expression(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
 MAX_REMEMBERED = 512
 MAX_ASKED = 4
-"""Names of which it is told what runs where they are set and where not."""
+"""The most names for which both cases, set and not set, are read."""
 MAX_NESTED = 2
-"""How deep YAML is looked for in texts of YAML."""
+"""How many levels of YAML texts inside YAML are read."""
 ALWAYS = Way()
 
 LooksLike = Callable[[frozenset[str]], bool]
@@ -55,7 +55,7 @@ LooksLike = Callable[[frozenset[str]], bool]
 
 @dataclass(slots=True)
 class Told:
-    """What a document of a file came to."""
+    """The results for a document of a file."""
 
     launches: list[Launch] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
@@ -64,7 +64,7 @@ class Told:
 
 
 _told: OrderedDict[object, tuple[int, Told | None]] = OrderedDict()
-"""What documents came to, and where they started then."""
+"""The results for documents, and where they started then."""
 
 
 def read_yaml(
@@ -74,11 +74,10 @@ def read_yaml(
     read: Read = lambda path: None,
     nested: Nested | None = None,
 ) -> Document:
-    """A YAML file: the launches in its documents, or one of program "config" if it is a configuration file of SGLang's.
+    """Read a YAML file: the launches in its documents, or one of program "config" if it is an SGLang `--config` file.
 
-    It is a configuration file if a directive `# spec-lsp: config` says so, or `looks_like_config` does, asked with the keys at its top
-    (kebab case). That launch's words are `--config NAME`, and its variant's only file is the document itself. `nested` reads texts
-    with code blocks that scalars hold.
+    It is one if a directive `# spec-lsp: config` says so, or `looks_like_config` does for its top-level keys (kebab case). That launch's
+    words are `--config NAME`, and its variant's only file is the document itself. `nested` reads texts with code blocks inside scalars.
     """
     directives = directives_of(name, text)
     if _is_config(text, directives, looks_like_config):
@@ -141,7 +140,7 @@ class _File:
         return at < len(self.signs) and self.signs[at] < end
 
     def told(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
-        """What a document comes to: what it came to last time, where nothing has changed."""
+        """The results for a document: those of last time, if nothing has changed."""
         named = (
             *((e.owner, e.key, e.content.fragments) for e in maps),
             *((owner, key, word.fragments) for owner, data in self.data.items() for key, word in data.items()),
@@ -163,7 +162,7 @@ class _File:
         return found
 
     def document(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
-        """Reads a document in each of the ways that its template can be rendered."""
+        """Read a document in each of the ways in which its template can be rendered."""
         ways: list[tuple[tuple[Choice, ...], Sequence[Launch]]] = []
         told = Told()
         for way in self.template.ways(start, end, MATTERS):
@@ -190,7 +189,7 @@ class _File:
         return told
 
     def settings(self, part: Part) -> tuple[list[Mapping[str, bool]], covering.Ways]:
-        """Whether the names are set for which a Compose file asks that, in the ways in which they may be; of too many, in some."""
+        """Combinations of whether the names are set that a Compose file asks about; a selection if there are too many."""
         names = asked(part.text) if "+" in part.text and part.is_compose else []
         written = self.read(".env") or "" if names else ""
         names = [n for n in names if not re.search(rf"^[ \t]*(?:export[ \t]+)?{n}=", written, re.M)]
@@ -227,7 +226,7 @@ class _File:
         return part
 
     def nested(self, word: Word) -> Document:
-        """What a YAML text that a scalar holds launches; its places are those in this file."""
+        """The launches of a YAML text inside a scalar; its places are those in this file."""
         source = embedded(word)
         if self.depth >= MAX_NESTED:
             return Document(self.name, source.whole)
@@ -236,11 +235,11 @@ class _File:
         return remap(Document(name, source.whole, tuple(inner.launches), tuple(inner.problems)), source)
 
     def page(self, word: Word) -> Document:
-        """What the code blocks of a text that a scalar holds launch."""
+        """The launches of the code blocks of a text inside a scalar."""
         source = embedded(word)
         if self.pages is None or self.depth >= MAX_NESTED:
             return Document(self.name, source.whole)
-        self.asked = True  # what scripts of the page source, nobody here notes
+        self.asked = True  # files that scripts of the page source are not recorded
         name = f"{self.name}:{word.place.start}"
         return remap(self.pages(name, source.whole, language="markdown"), source)
 
@@ -262,7 +261,7 @@ class _File:
                 yield ConfigMapEntry(owner, key, part.word(value), start, end)
 
     def config_data(self, start: int, end: int) -> Iterator[tuple[str, Mapping[str, Word]]]:
-        """The name of the ConfigMap in a document, and what it holds as it may be a variable."""
+        """The name of the ConfigMap in a document, and its contents as possible values of variables."""
         if "ConfigMap" in self.template.masked[start:end] and self.refers_to_data:
             part = self.part(start, end)
             if part.text_at(part.root, "kind") == "ConfigMap":
@@ -285,7 +284,7 @@ class _File:
                     yield ConfigMapEntry(source, target.rpartition("/")[2], part.word(content), start, end)
 
     def unused(self, maps: Sequence[ConfigMapEntry], used: set[str]) -> Iterator[Launch]:
-        """What is in files of ConfigMaps that no command of the file names: scripts, and configuration files."""
+        """The launches in files of ConfigMaps that no command of the file names: scripts, and configuration files."""
         for entry in maps:
             content = "".join(f.text or "" for f in entry.content.fragments)
             if entry.name in used or not content:
@@ -314,8 +313,7 @@ def _is_config(text: str, directives: Sequence[Directive], looks_like: LooksLike
 
 
 def _keys_fit(text: str, looks_like: LooksLike | None) -> bool:
-    """Whether its keys are those of a `--config` file. One that writes them with underscores is another program's: SGLang takes
-    no such key."""
+    """Whether its keys are those of a `--config` file. With underscores they belong to another program: SGLang accepts no such key."""
     if looks_like is None:
         return False
     keys = [m.group(1) or m.group(2) or m.group(3) for m in TOP_KEY.finditer(text)]
@@ -332,7 +330,7 @@ def _config_launch(name: str, text: str) -> Launch:
 
 
 def _config(name: str, content: Word, place: Place) -> Launch:
-    """A configuration file as a launch that is given nothing else."""
+    """A configuration file as a launch without further arguments."""
     start = Place(place.document, content.place.start, content.place.start)
     words = (
         Word((Fragment("--config", start, False, fixed=True),), start),

@@ -32,7 +32,7 @@ Path = tuple[str, ...]
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """A mapping of a recipe, laid over those before it. `element` picks from its lists; `label` is what a variant is called by it."""
+    """A mapping of a recipe that overrides those before it. `element` chooses from its lists; `label` names the variant."""
 
     node: Node
     element: int | None = None
@@ -53,7 +53,7 @@ def is_recipe(part: Part) -> bool:
 
 
 def read_recipe(part: Part) -> list[Launch]:
-    """The servers of a recipe: one launch for each role, a variant for each job that would be submitted."""
+    """The servers of a recipe: one launch for each role, with a variant for each job that would be submitted."""
     ways: list[Way] = []
     for layers in list(_jobs(part))[:MAX_VARIANTS]:
         recipe = _Recipe(part, layers)
@@ -95,7 +95,7 @@ class _Recipe:
         self.layers = layers
 
     def mapping(self, *path: str) -> dict[str, Entry]:
-        """The entries at a path, later layers over earlier ones; null takes an entry away."""
+        """The entries at a path, with later layers overriding earlier ones; null removes an entry."""
         found: dict[str, Entry] = {}
         for layer in self.layers:
             node = self.part.get(layer.node, *path)
@@ -131,7 +131,7 @@ class _Recipe:
                 yield self.launch(role, key, entries, environment)
 
     def roles(self) -> Iterator[tuple[str, Path, Sequence[Path]]]:
-        """The roles, where their flags stand, and where their variables do."""
+        """The roles, with the places of their flags and of their variables."""
         for name, role in ROLES.items():
             yield role, ("backend", "sglang_config", name), [("backend", f"{name}_environment"), ("environment",)]
             yield (
@@ -184,8 +184,8 @@ class _Recipe:
         return found
 
     def publishes(self, role: str) -> bool:
-        """Whether the tool has a role publish its KV events: `kv_events_config` of all roles (true means prefill and decode) or of
-        each, `kv_events` of a role."""
+        """Whether the tool makes a role publish its KV events: `kv_events_config` of all roles (true means prefill and decode) or of each,
+        `kv_events` of a role."""
         every = self.value("backend", "kv_events_config")
         own = [self.mapping("backend", "kv_events_config").get(role)]
         own += [self.mapping("roles", name).get("kv_events") for name, same in ROLES.items() if same == role]
@@ -234,13 +234,13 @@ class _Recipe:
 
 
 def _picked(node: Node, element: int) -> Node:
-    """What a job takes of a list: its element, the only one for every job."""
+    """What a job takes of a list: its own element, or the only one for every job."""
     listed = items(node)
     return listed[0 if len(listed) == 1 else min(element, len(listed) - 1)] if listed else node
 
 
 def _model(word: Word) -> Word:
-    """The model's path; `hf:` says that it is an id on the Hub."""
+    """The model's path; the prefix `hf:` marks an id on the Hub."""
     if word.known_start.startswith("hf:"):
         word = word.split(3)[1]
     return parameters(word)

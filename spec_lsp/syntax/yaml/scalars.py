@@ -1,7 +1,7 @@
-"""Where each character of a YAML scalar stands in its file, in every style: plain, quoted, literal, folded.
+"""Maps each character of a YAML scalar to its place in the file, for every style: plain, quoted, literal, folded.
 
-Follows the YAML 1.1 that PyYAML and libyaml read (scanner.py: scan_flow_scalar, scan_plain, scan_block_scalar). What is made here is
-compared with the value the loader made; where they differ, the whole scalar is one piece.
+Follows the YAML 1.1 that PyYAML and libyaml read (scanner.py: scan_flow_scalar, scan_plain, scan_block_scalar). The result is compared with
+the value from the loader; if they differ, the whole scalar is mapped as one piece.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ HEADER = expression("[|>](?:([-+])([1-9])?|([1-9])([-+])?)?[^\r\n\x85\u2028\u202
 LINE_ENDS = "\r\n\x85\u2028\u2029"
 
 Run = tuple[str, int, int, bool]
-"""Text, the source characters [start, end) it stands for, and whether they are the same characters."""
+"""A text, the source characters [start, end) that it stands for, and whether these are the same characters."""
 Hidden = Callable[[int], bool]
 
 
@@ -36,7 +36,7 @@ def scalar_word(
 ) -> Word:
     """The text of a scalar node that spans [start, end) of the source, quotes included.
 
-    `hidden` are stretches of the source, whole lines, that are no part of the text: lines of a template that print nothing.
+    `hidden` are ranges of the source, whole lines, that do not belong to the text: lines of a template that print nothing.
     """
     place = source.place(start, end)
     raw = source.text[start:end]
@@ -64,7 +64,7 @@ def scalar_word(
 
 
 def _exact(value: str, style: str | None, raw: str, hidden: Sequence[tuple[int, int]]) -> list[Run] | None:
-    """The runs of a scalar, None where they are not those of the loader."""
+    """The runs of a scalar, None if they differ from the loader's value."""
     for number, runs in enumerate(_readings(style, raw, _nothing_hidden)):
         found = list(runs)
         if "".join(run[0] for run in found) != value:
@@ -86,7 +86,7 @@ def _nothing_hidden(at: int) -> bool:
 
 
 def _readings(style: str | None, raw: str, hidden: Hidden) -> Iterator[Iterator[Run]]:
-    """The ways a scalar may be meant, the likeliest first."""
+    """The possible styles of a scalar, the most likely first."""
     if style == '"':
         yield _double(raw, hidden)
     elif style == "'":
@@ -144,7 +144,7 @@ def _line_end(written: str) -> str:
 
 
 def _folded(raw: str, start: int, end: int, hidden: Hidden) -> Iterator[Run]:
-    """Text of a flow scalar: a line end with the blanks around it is a blank, empty lines are line ends."""
+    """The text of a flow scalar: a line end with the blanks around it becomes a blank, empty lines become line ends."""
     position = start
     for m in GAP.finditer(raw, start, end):
         if position < m.start():
@@ -163,7 +163,7 @@ def _folded(raw: str, start: int, end: int, hidden: Hidden) -> Iterator[Run]:
 
 
 def _indents(raw: str, header: re.Match[str]) -> list[int]:
-    """How far the text may be indented. Written as a number it counts from the parent's column, which the raw text does not show."""
+    """The possible indentations of the text. An explicit number counts from the parent's column, which the raw text does not show."""
     lines = BREAK.split(raw[header.end() :])[1:]
     leading = 0
     for line in lines:

@@ -1,4 +1,4 @@
-"""Launches of a document that only moved: what was read of it, with places further on in the file."""
+"""Moves the launches of a document that itself only moved within its file."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from spec_lsp.syntax.word import Place
 
 
 def shift(name: str, first: int, last: int, by: int) -> Mapped:
-    """Moves places in [first, last) of the document `name` by so many characters.
+    """Move places in [first, last) of the document `name` by a number of characters.
 
-    Places in other documents of the file (a ConfigMap that a pod mounts) stay where they are.
+    Places in other documents of the file (a ConfigMap that a pod mounts) stay.
     """
 
     def moved(place: Place) -> Place:

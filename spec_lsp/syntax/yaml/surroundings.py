@@ -1,7 +1,7 @@
-"""What the mappings around a command say of the process that runs it: variables, image, hardware, role, mounted files.
+"""What the mappings around a command say about the process that runs it: variables, image, hardware, role, mounted files.
 
-One rule for all schemas: a key that means something (`env`, `image`, `resources`, `nodeSelector`, `gpu_type`) holds for everything
-below the mapping it stands in, and what stands further in comes first.
+One rule for all schemas: a key with a meaning (`env`, `image`, `resources`, `nodeSelector`, `gpu_type`) applies to everything below its
+mapping, and inner ones override outer ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ IMAGE_KEYS = frozenset(
     ("image", "image_uri", "image_id", "container_image", "docker_image", "containerImage", "base_image", "container")
 )
 NAMED_IMAGE = expression(r"(?:_i|I)mage\Z")
-"""Keys that name one image of several (`sglang_image`, `workerImage`): it tells of the release, but not what runs below."""
+"""Keys that name one image of several (`sglang_image`, `workerImage`): a clue to the release, but not to what runs below."""
 GPU_KEYS = frozenset(
     (
         "gpu_type",
@@ -47,7 +47,7 @@ SELECTORS = expression(
     r"|(?:^|[./])(?:instance-(?:type|family)|machine-(?:type|family))\Z",
     re.I,
 )
-"""Labels of nodes that say which device they have: those of NVIDIA, AMD, Google, CoreWeave and Karpenter, and of machine types."""
+"""Node labels that name the device: those of NVIDIA, AMD, Google, CoreWeave and Karpenter, and of machine types."""
 RESOURCES = expression(r"(?:amd\.com|gpu\.intel\.com|huawei\.com|nvidia\.com)/", re.I)
 ROLES = expression(r"prefill|decode|aggregated|leader|worker|encode|router|frontend|gateway|head", re.I)
 NOT_THE_SERVER = expression(
@@ -64,34 +64,34 @@ NOT_SET_HERE = "its value is not in the file"
 
 @dataclass(frozen=True, slots=True)
 class Frame:
-    """What holds at a place of a document."""
+    """What applies at a place of a document."""
 
     env: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
     clues: tuple[Clue, ...] = ()
     image: str = ""
     role: str = ""
     owner: Place | None = None
-    """The mapping that runs what is below: a service, a container; `name` is what it is called."""
+    """The mapping that runs what is below, such as a service or a container; `name` is its name."""
     name: str = ""
     begun: tuple[Word, ...] = ()
-    """The words of a command that arguments further in go on with."""
+    """The words of a command that is continued by arguments further inside."""
     says_sglang: bool = False
     """Whether something says that SGLang's server runs what is below: the image, `type: SGLang`, `server_cls: …SGLangServer`."""
     volumes: Node = None
     matrix: Sequence[Combination] = ()
     """The jobs of a pipeline's matrix."""
     runners: str = "runs-on"
-    """The key of the labels of the machine that a pipeline's job runs on."""
+    """The key with the labels of the machine that runs a pipeline's job."""
     inputs: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
     """The defaults of a workflow's inputs."""
     compose: bool = False
     data: Mapping[str, Mapping[str, Word]] = field(default_factory=dict)
-    """What the ConfigMaps of the file hold, by their names."""
+    """The contents of the file's ConfigMaps, by their names."""
     lookup: Lookup = lambda name: None
-    """The variable that Compose puts in place of a name."""
+    """The variable with which Compose replaces a name."""
 
     def inside(self, part: Part, node: Node, key: str) -> Frame:
-        """What holds inside a mapping that stands at `key`."""
+        """What applies inside a mapping that is the value of `key`."""
         env = {**self.env, **dict(own_env(part, node, self))}
         image = image_of(part, node, self, env)
         clues = tuple(clues_of(part, node, self, image))
@@ -117,7 +117,7 @@ class Frame:
         )
 
     def jobs(self, part: Part, node: Node) -> Sequence[Combination]:
-        """The jobs of the matrix that a mapping has, else of the one around it."""
+        """The jobs of a mapping's own matrix, else of the one around it."""
         entries = part.entries(node)
         if "strategy" in entries:
             return github_matrix(part, part.get(node, "strategy", "matrix"))
@@ -131,7 +131,7 @@ class Frame:
         return filled(word, part.expressions, self.named) if part.expressions else word
 
     def named(self, name: str) -> Word | None:
-        """What a workflow calls `env.X` and `inputs.x`."""
+        """What `env.X` and `inputs.x` mean in a workflow."""
         return self.env.get(name[4:]) if name.startswith("env.") else self.inputs.get(name)
 
 
@@ -156,7 +156,7 @@ def own_env(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]]:
 
 
 def variables(part: Part, node: Node, frame: Frame) -> Iterator[tuple[str, Word]]:
-    """Variables in any of the ways YAML files write them: a mapping, `- name: … value: …`, `- NAME=value`."""
+    """Variables in any notation of YAML files: a mapping, `- name: … value: …`, `- NAME=value`."""
     if is_mapping(node):
         for name, (_, value) in part.entries(node).items():
             if is_mapping(value):
@@ -197,10 +197,10 @@ class Image:
     text: str
     place: Place
     word: Word | None = None
-    """The image where jobs of a matrix may have different ones."""
+    """The image, which may differ between the jobs of a matrix."""
 
     def texts(self, part: Part, matrix: Sequence[Combination]) -> list[str]:
-        """What the image is in each of the jobs, as far as it is known of all of them."""
+        """The image in each of the jobs, if known for all of them."""
         names = list(names_in(self.word, part.expressions)) if self.word is not None else []
         if self.word is None or not names:
             return [self.text]
@@ -209,9 +209,9 @@ class Image:
 
 
 def image_of(part: Part, node: Node, frame: Frame, env: Mapping[str, Word] = NOTHING) -> Image | None:
-    """The image that a mapping names, `{repository, tag}` put together; its text is empty where nobody knows it.
+    """The image that a mapping names, with `{repository, tag}` joined; its text is empty if unknown.
 
-    `env` are variables that may stand in it (GitLab's `image: lmsysorg/sglang:$TAG`).
+    `env` are variables that may occur in it (GitLab's `image: lmsysorg/sglang:$TAG`).
     """
     for key, (_, value) in part.entries(node).items():
         if key not in IMAGE_KEYS:
@@ -245,12 +245,12 @@ def says_sglang(part: Part, node: Node, image: Image | None, otherwise: bool) ->
 
 
 def is_server_image(image: str) -> bool:
-    """Whether an image is one of SGLang's server, so that arguments alone start it."""
+    """Whether an image is one of SGLang's server, which needs only arguments."""
     return bool(SERVER_IMAGE.search(image)) and not NOT_THE_SERVER.search(image)
 
 
 def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Iterator[Clue]:
-    """What a mapping itself, which names `image`, tells of release and hardware."""
+    """The clues to release and hardware in a mapping itself, whose image is `image`."""
     if image is not None and image.text:
         matrix = frame.jobs(part, node) if image.word is not None and part.expressions else ()
         yield from (Clue("image", text, image.place) for text in image.texts(part, matrix))
@@ -280,7 +280,7 @@ def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Itera
 
 
 def _gpus(part: Part, node: Node) -> Iterator[Clue]:
-    """`H100:8`, `{H100: 8}`, `{name: H100, count: 8}`, `[H100, A100]` (either: nothing)."""
+    """`H100:8`, `{H100: 8}`, `{name: H100, count: 8}`, `[H100, A100]` (either, so no clue)."""
     if is_scalar(node):
         word = part.word(node)
         if word.text and node.tag != "tag:yaml.org,2002:bool":
@@ -327,7 +327,7 @@ def _selected(part: Part, node: Node) -> Iterator[Clue]:
 
 
 def _selected_by(label: str, value: str) -> str:
-    """What a label says: `family=p5` of a family of machine types, which alone may mean anything."""
+    """What a label shows: `family=p5` of a family of machine types; the value alone may mean anything."""
     return f"family={value}" if label.endswith("family") else value
 
 
@@ -343,7 +343,7 @@ def _affinity(part: Part, node: Node) -> Iterator[Clue]:
 
 
 def _runner(part: Part, node: Node, frame: Frame, matrix: Sequence[Combination]) -> Iterator[Clue]:
-    """The labels of `runs-on: [self-hosted, h200]`, `|` between those of different jobs of a matrix."""
+    """The labels of `runs-on: [self-hosted, h200]`; those of different jobs of a matrix are separated by `|`."""
     labels = part.get(node, "labels") if is_mapping(node) else node
     words = [frame.value(part, label) for label in (items(labels) or [labels]) if is_scalar(label)]
     asked = list(dict.fromkeys(name for word in words for name in names_in(word, part.expressions)))
@@ -369,6 +369,6 @@ def _devices(part: Part, node: Node) -> Iterator[Clue]:
 
 
 def fixed(text: str, place: Place) -> Word:
-    """A word that stands in no file: a tool adds it."""
+    """A word that is not in any file, because a tool adds it."""
     at = Place(place.document, place.start, place.start)
     return Word((Fragment(text, at, False, fixed=True),), at)

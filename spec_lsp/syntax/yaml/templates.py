@@ -1,8 +1,8 @@
 """Templates in YAML files: `{{ … }}` of Go, Helm and Jinja, `{% … %}`, and `${{ … }}` of workflows.
 
-Each becomes a hole of the same width (`values` says of some what they print), and lines that only steer (`{{- if … }}`) become empty.
-What stands between `if` and `end` is there in some ways of rendering the file, be it lines or a part of one: `Template.ways` tells these
-apart where it matters.
+Each becomes a hole of the same width (`values` knows the output of some), and control lines (`{{- if … }}`) become empty. Text between `if`
+and `end` exists in some ways of rendering the file, whether it is lines or a part of one: `Template.ways` distinguishes these where it
+matters.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ ENDS = expression(r"end\w*\Z")
 SILENT = expression(r"/\*|#|\$\w+\s*:?=|set\b|import\b|extends\b|from\b|break\b|continue\b|template\b")
 EQUALS = expression(r"eq\s+(?P<a>\S+)\s+[\"'`](?P<b>[^\"'`]*)[\"'`]\Z|(?P<c>[\w.]+)\s*==\s*[\"'](?P<d>[^\"']*)[\"']\Z")
 INLINE = expression(r"--[a-z]|sglang|^[ \t]*-[ \t]|=|\bvalue:|\bimage:", re.M)
-"""What a line must hold so that the ways of a part of it are told apart."""
+"""What a line must contain so that arms within it are distinguished."""
 FROM_TEMPLATE = "from a template"
 ELEMENT = "*"
-"""How the element of a loop is called."""
+"""The name of the element of a loop."""
 FROM_BLOCK = "from a template's block"
 FROM_WORKFLOW = "from the workflow's context"
 SEPARATES = frozenset(" \t\"'[{,(")
@@ -42,29 +42,29 @@ OPENS = frozenset("\"'[{")
 BLANKS = expression(r"[ \t]*")
 MAX_WAYS = 16
 MAX_ROWS = 64
-"""Ways that are looked at where there are more than MAX_WAYS."""
+"""How many ways are looked at if there are more than MAX_WAYS."""
 MAX_LENGTH = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """[start, end) of the text is printed by a template. `text` is what stands between its braces."""
+    """A template prints [start, end) of the text. `text` is the code between its braces."""
 
     start: int
     end: int
     text: str
     reason: str = FROM_TEMPLATE
     silent: bool = False
-    """Whether it only steers and prints nothing."""
+    """Whether it is a control statement that prints nothing."""
     at: int = 0
     """Where `text` starts in the file."""
     dot: str = ""
-    """What `.` is there: the subject of the `with` around it, ELEMENT in a loop."""
+    """The meaning of `.` there: the subject of the `with` around it, ELEMENT in a loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What an arm asks: whether `subject` is `value`; "" asks only whether it is set. `negated` asks for the contrary."""
+    """The condition of an arm: whether `subject` is `value`; "" only asks whether it is set. `negated` means the opposite."""
 
     subject: str
     value: str = ""
@@ -73,7 +73,7 @@ class Condition:
 
 @dataclass(slots=True)
 class Arm:
-    """The lines [start, end) between `if`, `else` and `end`, there when all of `conditions` hold."""
+    """The lines [start, end) between `if`, `else` and `end`, which exist if all of `conditions` hold."""
 
     start: int
     end: int
@@ -84,17 +84,17 @@ class Arm:
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way to render: lines and parts of lines to leave out, and what was decided, in words that continue "when "."""
+    """One way of rendering: lines and parts of lines to leave out, and the decisions, in words that continue "when "."""
 
     left_out: tuple[tuple[int, int], ...] = ()
     dropped: tuple[tuple[int, int], ...] = ()
     """Parts of lines."""
     taken: tuple[tuple[int, str], ...] = ()
-    """Where the condition stands and what it is."""
+    """Where the condition is, and its text."""
     world: tuple[tuple[str, str | bool | None], ...] = ()
-    """What subjects are: a value, set (True), not set (False); None: something else than all that is asked for."""
+    """The values of subjects: a text, set (True), not set (False); None: none of the values that are asked for."""
     looked_at: covering.Ways = "all"
-    """Of the ways there are, those that this is one of."""
+    """How many ways there are, of which this one was chosen."""
 
 
 @dataclass(slots=True)
@@ -104,15 +104,15 @@ class Template:
     masked: str
     holes: list[Hole] = field(default_factory=list)
     hidden: list[tuple[int, int]] = field(default_factory=list)
-    """Whole lines that print nothing, or print something nobody knows (then they are in `printed` too)."""
+    """Whole lines that print nothing, or print something unknown (then they are in `printed` too)."""
     printed: list[tuple[int, int]] = field(default_factory=list)
     arms: list[Arm] = field(default_factory=list)
     loops: list[tuple[int, int]] = field(default_factory=list)
     """Lines that are printed any number of times."""
     prints: dict[int, Hole] = field(default_factory=dict)
-    """What prints the lines of `printed`, by where these start."""
+    """The code that prints the lines of `printed`, by where these start."""
     over: dict[int, str] = field(default_factory=dict)
-    """The code of loops that do the same with all they go over, by where their lines start."""
+    """The code of loops that treat all elements alike, by where their lines start."""
     defined: list[tuple[int, int]] = field(default_factory=list)
     """Lines that are defined for others to include, in order."""
 
@@ -124,7 +124,7 @@ class Template:
         return within(self.hidden, start, end)
 
     def ways(self, start: int, end: int, matters: re.Pattern[str]) -> list[Way]:
-        """The ways to render the lines [start, end), as far as arms that hold something that `matters` differ."""
+        """The ways to render the lines [start, end); arms are distinguished if they contain something that `matters`."""
         arms = [a for a in self.arms if start <= a.start and a.end <= end]
         if not arms:
             return [Way()]
@@ -143,13 +143,13 @@ class Template:
 
 
 def within(found: Sequence[tuple[int, int]], start: int, end: int) -> Sequence[tuple[int, int]]:
-    """Those of some stretches, in order, that lie in [start, end)."""
+    """Those of some ranges, in order, that are within [start, end)."""
     low = bisect_right(found, start, key=lambda h: h[1])
     return found[low : bisect_left(found, end, key=lambda h: h[0])]
 
 
 def _subjects(arms: Sequence[Arm]) -> dict[str, list[str | None]]:
-    """What is asked, and the answers that matter; None stands for any other answer."""
+    """The subjects of conditions, and the answers that matter; None stands for any other answer."""
     found: dict[str, list[str | None]] = {}
     for arm in arms:
         for condition in arm.conditions:
@@ -162,7 +162,7 @@ def _subjects(arms: Sequence[Arm]) -> dict[str, list[str | None]]:
 
 
 def _worlds(subjects: Mapping[str, Sequence[str | None]]) -> tuple[list[dict[str, str | None]], covering.Ways]:
-    """The ways to answer all that is asked; where that is too many, enough for any two answers to come together."""
+    """The combinations of answers to all conditions; if they are too many, enough for any two answers to occur together."""
     if _size(subjects) <= MAX_WAYS:
         return [dict(zip(subjects, values, strict=True)) for values in product(*subjects.values())], "all"
 
@@ -185,7 +185,7 @@ def _size(subjects: Mapping[str, Sequence[str | None]]) -> int:
 
 
 def _holds(arm: Arm, world: Mapping[str, str | None]) -> bool:
-    """Whether an arm is rendered. A question that does not matter is answered with yes."""
+    """Whether an arm is rendered. Conditions that do not matter are taken to hold."""
     for condition in arm.conditions:
         if condition.subject in world:
             if (world[condition.subject] == condition.value) == condition.negated:
@@ -223,7 +223,7 @@ def read_template(text: str) -> Template:
 
 @dataclass(slots=True)
 class _Block:
-    """An open `if`, `range` or `with`. `before` are the conditions of the arms that come before the open one."""
+    """An open `if`, `range` or `with`. `before` are the conditions of the earlier arms."""
 
     start: int
     condition: Condition | None
@@ -242,9 +242,9 @@ class _TemplateReader:
         self.text = text
         self.found = Template(text)
         self.inlined = 0
-        """Where the last stretch that is there or not ends."""
+        """The end of the last optional range."""
         self.looked_at = (-1, -1, False)
-        """The last lines that were looked at, and whether they have nothing beside templates."""
+        """The most recently checked lines, and whether they contain only templates."""
         self.blocks: list[_Block] = []
         self.steering: list[tuple[int, int]] = []
         """Templates in lines that print nothing."""
@@ -258,7 +258,7 @@ class _TemplateReader:
         return self.found
 
     def line(self, m: re.Match[str]) -> tuple[int, int]:
-        """The lines a token stands on, the last line's end included."""
+        """The lines of a token, including the end of the last line."""
         start = self.text.rfind("\n", 0, m.start()) + 1
         end = self.text.find("\n", max(m.end() - 1, m.start()))
         return start, len(self.text) if end < 0 else end + 1
@@ -284,13 +284,13 @@ class _TemplateReader:
                 self.steering.append(m.span())
 
     def holds_tokens_alone(self, start: int, end: int) -> bool:
-        """Whether lines have nothing beside templates; looked at once, however many there are."""
+        """Whether lines contain only templates; checked once for each group of lines."""
         if self.looked_at[:2] != (start, end):
             self.looked_at = start, end, not TOKEN.sub("", self.text[start:end]).strip()
         return self.looked_at[2]
 
     def trimmed(self, m: re.Match[str]) -> tuple[int, int]:
-        """A template with the blanks of its line that it takes away (`{{-`, `-}}`)."""
+        """A template with the blanks of its line that it removes (`{{-`, `-}}`)."""
         start, end = m.span()
         if m.group()[2:3] == "-":
             before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
@@ -312,7 +312,7 @@ class _TemplateReader:
         )
 
     def turn(self, m: re.Match[str], first: str, code: str, start: int, end: int, alone: bool) -> None:
-        """Follows blocks: their arms, and stretches of a line that are there or not."""
+        """Follow blocks: their arms, and optional ranges within a line."""
         if first in STARTS:
             condition = _condition(code[len(first) :], first == "unless")
             block = _Block(end if alone else m.end(), condition, -1 if alone else m.start())
@@ -344,7 +344,7 @@ class _TemplateReader:
             self.found.arms += block.arms
 
     def close(self, block: _Block, end: int) -> None:
-        """Ends the open arm of a block."""
+        """Close the open arm of a block."""
         if block.condition is None and block.inline < 0:
             (self.found.defined if block.defines else self.found.loops).append((block.start, end))
             asks = any(block.start <= arm.start < end for arm in self.found.arms)
@@ -356,12 +356,12 @@ class _TemplateReader:
         block.arms.append(Arm(block.start, end, (*own, *against), block.inline >= 0))
 
     def is_opaque(self, block: _Block, start: int, end: int) -> bool:
-        """Whether a block that ends in the line [start, end) is nothing but text that nobody knows."""
+        """Whether a block that ends in the line [start, end) contains nothing but unknown text."""
         loops = block.condition is None or block.inline < start or self.inlined > block.inline
         return loops or not INLINE.search(self.text, start, end)
 
     def inline(self, start: int, end: int) -> None:
-        """Text that is there or not, in the middle of a line."""
+        """Text in the middle of a line that may be left out."""
         self.found.holes = [h for h in self.found.holes if h.end <= start]
         self.found.holes.append(Hole(start, end, "", FROM_BLOCK))
         self.found.arms = [a for a in self.found.arms if not a.inline or a.end <= start]
@@ -377,7 +377,7 @@ class _TemplateReader:
             self.found.printed.append((start, end))
 
     def fill(self) -> None:
-        """Puts holes and empty lines where templates are."""
+        """Put holes and empty lines in place of templates."""
         self.found.holes = [h for h in self.found.holes if not self.found.hidden_in(h.start, h.end)]
         marks = [(h.start, h.end, HOLE) for h in self.found.holes if not h.silent]
         marks += [(a, b, self.in_place_of(a, b)) for a, b in self.steering if not self.found.hidden_in(a, b)]
@@ -392,7 +392,7 @@ class _TemplateReader:
         self.found.masked = "".join(pieces) + self.text[position:]
 
     def in_place_of(self, start: int, end: int) -> str:
-        """The character that stands for a template that prints nothing: a blank, but where that would take a scalar apart."""
+        """The character in place of a template that prints nothing: a blank, unless that would split a scalar."""
         before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
         apart = before.strip() and before[-1] in SEPARATES
         return " " if apart or self.text[end : end + 1] in OPENS else HOLE
@@ -411,7 +411,7 @@ def _condition(code: str, negated: bool) -> Condition:
 
 
 def left_out(masked: str, lines: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int]] = ()) -> str:
-    """The text with some lines made empty, and parts of lines blank; a line of which nothing is left is made empty too."""
+    """The text with some lines emptied, and parts of lines blanked; a line of which nothing remains is emptied too."""
     for start, end in lines:
         masked = masked[:start] + "\n" * (end - start) + masked[end:]
     for start, end in parts:
@@ -423,7 +423,7 @@ def left_out(masked: str, lines: Sequence[tuple[int, int]], parts: Sequence[tupl
 
 
 def dropping(holes: Sequence[Hole], parts: Sequence[tuple[int, int]]) -> Sequence[Hole]:
-    """The holes with some parts of lines among them that print nothing, in order."""
+    """The holes, merged in order with parts of lines that print nothing."""
     if not parts:
         return holes
     outer = [p for p in parts if not any(q != p and q[0] <= p[0] and p[1] <= q[1] for q in parts)]
@@ -434,7 +434,7 @@ def dropping(holes: Sequence[Hole], parts: Sequence[tuple[int, int]]) -> Sequenc
 
 
 def stretches(holes: Sequence[Hole], start: int, end: int) -> Iterator[tuple[int, int, Hole | None]]:
-    """[start, end) in pieces that are a hole or none."""
+    """[start, end) split into pieces that are holes and pieces between."""
     for hole in holes:
         if hole.start > start:
             yield start, hole.start, None

@@ -1,7 +1,7 @@
-"""What templates print where that can be told: defaults that a template names, and values that its chart does.
+"""The output of templates where it is known: defaults that a template names, and values of its chart.
 
-`{{ .Values.tp | default 8 }}` prints 8 unless somebody says otherwise, and so does `{{ .Values.tp }}` where the chart's `values.yaml` says
-`tp: 8`: like a shell's `${TP:-8}` it is taken for 8. A way to render the file (`templates.Way`) may know better.
+`{{ .Values.tp | default 8 }}` prints 8 unless it is overridden, and so does `{{ .Values.tp }}` if the chart's `values.yaml` says `tp: 8`;
+both are treated like a shell's `${TP:-8}`. A way of rendering the file (`templates.Way`) may determine another value.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ SAME = expression(r"(?:int64|int|float64|toString|tostring|string|trim|str)\b")
 QUOTES = {"quote": '"', "squote": "'"}
 NO_NAMES: Mapping[str, Word] = {}
 World = Mapping[str, "str | bool | None"]
-"""What a way of rendering knows of names: their value, whether they are set; None: a value other than all that is asked for."""
+"""The values of names in a way of rendering: a text, whether they are set; None: none of the values that are asked for."""
 EMPTY = frozenset(("", "0", "false", "False", "null"))
-"""Texts of values in whose place `default` puts another."""
+"""Values that `default` replaces."""
 
 
 @dataclass(frozen=True, slots=True)
 class Printed:
-    """What a template prints, `quote` around it."""
+    """The output of a template, with `quote` around it."""
 
     fragments: tuple[Fragment, ...]
     place: Place
@@ -52,7 +52,7 @@ class Printed:
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """Tells what templates in a text print. `chart` gives scalars of the chart's values by their path."""
+    """Computes the output of templates in a text. `chart` returns scalars of the chart's values by their path."""
 
     text: str
     document: str
@@ -60,7 +60,7 @@ class Values:
     lists: Callable[[Sequence[str]], list[tuple[Word | None, Word]]] = lambda path: []
 
     def elements(self, loop: str) -> list[Mapping[str, Word]]:
-        """What names stand for in each turn of a loop over values of the chart's; none where nobody knows."""
+        """The values of names in each round of a loop over values of the chart; none if unknown."""
         found = RANGE.match(loop)
         turns: list[Mapping[str, Word]] = []
         if found is None:
@@ -74,13 +74,13 @@ class Values:
         return self.lists(subject.removeprefix("$").split(".")[2:]) if LIST.match(subject) else []
 
     def lines(self, hole: Hole) -> list[Word]:
-        """The items of a list that a template prints as lines (`toYaml .Values.args | nindent 8`); none where nobody knows."""
+        """The items of a list that a template prints as lines (`toYaml .Values.args | nindent 8`); none if unknown."""
         printed = LINES.match(hole.text)
         found = self.listed(_name(printed[1], hole.dot)) if printed else []
         return [value for key, value in found if key is None]
 
     def printed(self, hole: Hole, names: Mapping[str, Word] = NO_NAMES, *, world: World) -> Printed | None:
-        """What a hole prints in a way in which `world` holds; None where nobody knows. `names` are those of the document."""
+        """The output of a hole in a way in which `world` holds; None if unknown. `names` are those of the document."""
         if hole.reason != FROM_TEMPLATE:
             return None
         place = Place(self.document, hole.start, hole.end)
@@ -100,7 +100,7 @@ class Values:
         return Printed(fragments, place, quote)
 
     def value(self, hole: Hole, start: int, end: int, world: World, names: Mapping[str, Word]) -> Word | bool | None:
-        """What stands at [start, end) of a hole's text: True where it is set to something nobody knows, False where it is not set."""
+        """The value of [start, end) of a hole's text: True if it is set to something unknown, False if it is not set."""
         written = hole.text[start:end]
         place = Place(self.document, hole.at + start, hole.at + end)
         if written[0] in "\"'`":
@@ -119,7 +119,7 @@ class Values:
 
 
 def _name(written: str, dot: str) -> str:
-    """A name as conditions write it: `.` inside of `with .Values.x` is `.Values.x`, and `$.Values.x` is so everywhere."""
+    """A name in the form that conditions use: `.` inside of `with .Values.x` is `.Values.x`, and `$.Values.x` is so everywhere."""
     if written.startswith("$."):
         return written[1:]
     if not dot or not written.startswith("."):
@@ -128,12 +128,13 @@ def _name(written: str, dot: str) -> str:
 
 
 def _is_missing(value: Word | bool | None) -> bool:
-    """Whether `default` puts another value in place of one."""
+    """Whether `default` replaces a value."""
     return value in (None, False) or (isinstance(value, Word) and value.text in EMPTY)
 
 
 def _stages(code: str) -> list[tuple[str, int, int]] | None:
-    """What a template does, step by step: "value" and "default" with where their text stands, the names of quotes. None: anything else."""
+    """The steps of a template: "value" and "default" with the places of their text, and the names of quoting functions. None: anything
+    else."""
     found: list[tuple[str, int, int]] = []
     position = 0
     for first, end in _pieces(code):

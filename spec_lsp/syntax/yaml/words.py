@@ -1,4 +1,4 @@
-"""Words of command lines in YAML: what Kubernetes and Compose put in place of variables, and strings taken apart as a shell would."""
+"""Words of command lines in YAML: variables of Kubernetes and Compose, and strings split as a shell would."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ FROM_SWEEP = "from the sweep"
 FROM_TOOL = "filled in by the tool that reads the file"
 
 Setting = Word | bool | None
-"""What a name of Compose's stands for: its value; whether it is set, to something nobody knows; None where even that is not known."""
+"""The value of a name for Compose; True or False if it is only known whether it is set; None if not even that is known."""
 Lookup = Callable[[str], Setting]
 Replace = Callable[[re.Match[str]], "tuple[Fragment, ...] | None"]
 
 
 def substituted(word: Word, pattern: re.Pattern[str], replace: Replace) -> Word:
-    """The word with what matches in its text replaced; None leaves a match as it is. Unknown parts match nothing."""
+    """The word with matches in its text replaced; None leaves a match as it is. Unknown parts match nothing."""
     text = embedded(word).whole
     fragments: list[Fragment] = []
     position = 0
@@ -59,7 +59,7 @@ def brought_in(value: Word, reference: Place) -> tuple[Fragment, ...]:
 
 
 def kubernetes(word: Word, env: Mapping[str, Word], is_script: bool) -> Word:
-    """`$(NAME)` replaced by the variable's value; a name that the file does not set is unknown, or a shell's business in a script."""
+    """`$(NAME)` replaced by the variable's value; a name that the file does not set is unknown, or in a script left to the shell."""
 
     def replace(m: re.Match[str]) -> tuple[Fragment, ...] | None:
         reference = place_in(word, m.start(), m.end())
@@ -74,7 +74,7 @@ def kubernetes(word: Word, env: Mapping[str, Word], is_script: bool) -> Word:
 
 
 def with_variables(word: Word, env: Mapping[str, Word]) -> Word:
-    """`$NAME` and `${NAME}` replaced by what is known of them."""
+    """`$NAME` and `${NAME}` replaced by their known values."""
 
     def replace(m: re.Match[str]) -> tuple[Fragment, ...] | None:
         value = env.get(m[1] or m[2])
@@ -84,7 +84,7 @@ def with_variables(word: Word, env: Mapping[str, Word]) -> Word:
 
 
 def asked(text: str) -> dict[str, int]:
-    """The names for which a text asks whether they are set (`${NAME:+--flag}`), as Compose does it, and where it first does."""
+    """The names about which a text asks whether they are set (`${NAME:+--flag}`), as Compose reads it, and the first place of each."""
     found: dict[str, int] = {}
     for m in COMPOSE.finditer(text):
         if (m["how"] or "").endswith("+"):
@@ -93,7 +93,7 @@ def asked(text: str) -> dict[str, int]:
 
 
 def compose(word: Word, lookup: Lookup) -> Word:
-    """`${NAME:-default}` and the like replaced as Compose does it."""
+    """`${NAME:-default}` and similar replaced as Compose does it."""
     text = embedded(word).whole
     if "$" not in text:
         return word
@@ -109,7 +109,7 @@ def compose(word: Word, lookup: Lookup) -> Word:
 
 
 def _interpolated(word: Word, text: str, m: re.Match[str], lookup: Lookup) -> tuple[int, tuple[Fragment, ...]]:
-    """Where a reference ends, and what stands in its place."""
+    """Where a reference ends, and its replacement."""
     if m.group() == "$$":
         return m.end(), (Fragment("$", place_in(word, m.start(), m.end()), False),)
     name = m["plain"] or m["name"]
@@ -129,14 +129,14 @@ def _interpolated(word: Word, text: str, m: re.Match[str], lookup: Lookup) -> tu
 
 
 def _is_given(value: Setting, colon: bool) -> bool | None:
-    """Whether a name is set, and with a colon not to nothing."""
+    """Whether a name is set, and with a colon not empty."""
     if isinstance(value, Word):
         return not colon or value.text != ""
     return value
 
 
 def _closing(text: str, position: int) -> int:
-    """Behind the brace that closes a reference."""
+    """The offset after the brace that closes a reference."""
     depth = 1
     for i in range(position, len(text)):
         depth += {"{": 1, "}": -1}.get(text[i], 0)
@@ -155,7 +155,7 @@ def parameters(word: Word) -> Word:
 
 
 def formatted(word: Word) -> Word:
-    """A command on one line with `{name}` in it: a tool (Python's `str.format`) fills that in, and may go on with more arguments."""
+    """A one-line command that contains `{name}`: a tool (Python's `str.format`) replaces that, and may append more arguments."""
     whole = embedded(word).whole
     if not FIELD.search(whole) or "\n" in whole.strip().replace("\\\n", ""):
         return word
@@ -169,9 +169,10 @@ def formatted(word: Word) -> Word:
 
 
 def split(word: Word, *, escaped: str = '"\\$`', joins: bool = True) -> list[Word]:
-    """A string taken apart at its blanks, quotes and backslashes removed, nothing expanded (Compose's `command: …`).
+    """A string split at its blanks; quotes and backslashes are removed, nothing is expanded (Compose's `command: …`).
 
-    `escaped` are the characters that a backslash in double quotes keeps; `joins`: whether one before a line end joins the lines.
+    `escaped` are the characters before which a backslash in double quotes is removed; `joins`: whether one before a line end joins the
+    lines.
     """
     return list(_split(word, embedded(word).whole, escaped, joins))
 
@@ -218,13 +219,13 @@ def _piece(word: Word, kept: list[tuple[int, int]], start: int, end: int) -> Wor
 
 
 def seen(word: Word, start: int, end: int) -> Place:
-    """Where a reader sees a part of a word: references stand for their values."""
+    """Where a reader sees a part of a word: at a reference, not at its value."""
     places = [next((v for v in f.via if word.place.contains(v)), f.place) for f in word.slice(start, end)]
     return hull(places) if places else word.place
 
 
 def joined_lines(words: list[Word]) -> Word:
-    """Lines of a script that a list holds one by one."""
+    """A list of script lines as one text."""
     fragments: list[Fragment] = []
     for i, word in enumerate(words):
         if i:
@@ -235,7 +236,7 @@ def joined_lines(words: list[Word]) -> Word:
 
 
 def loaded(node: Any) -> Any:
-    """A scalar's data as `yaml.safe_load` gives it, None where it fails."""
+    """A scalar's data as `yaml.safe_load` returns it, None if that fails."""
     try:
         return data_of(yaml.constructor.SafeConstructor(), node)
     except Exception:

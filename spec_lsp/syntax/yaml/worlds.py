@@ -1,4 +1,4 @@
-"""Launches of one document read in several ways, put together: one launch at each place, with a variant for each way."""
+"""Joins the launches of one document that was read in several ways: one launch at each place, with a variant for each way."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def together(ways: Sequence[Way]) -> list[Launch]:
 
 
 def looked_at(launches: Sequence[Launch], ways: Ways) -> Sequence[Launch]:
-    """Launches found in one of some ways to read a document."""
+    """Marks launches that were found in a selection of the ways to read a document."""
     return launches if ways == "all" else [replace(one, ways=fewest((one.ways, ways))) for one in launches]
 
 
@@ -55,7 +55,7 @@ def _merged(same: Sequence[tuple[tuple[Choice, ...], Launch]]) -> Launch:
 
 
 def variant_key(variant: Variant) -> object:
-    """What a variant runs with, however it came about."""
+    """What a variant runs with, regardless of how it was reached."""
     return (
         tuple(map(told, variant.words)),
         tuple((name, told(word)) for name, word in variant.env.items()),
