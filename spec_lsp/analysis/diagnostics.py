@@ -216,4 +216,6 @@ SEVERITIES = ("error", "warning", "information", "hint")
 
 
 def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics, key=lambda d: (d.place.document, d.place.start, d.place.end, d.rule.code)))
+    return tuple(
+        sorted(diagnostics, key=lambda d: (d.place.document, d.place.start, d.place.end, len(d.rule.code), d.rule.code))
+    )

@@ -56,15 +56,10 @@ def findings_of(judged: RunResult) -> list[RunFinding]:
             found.append(RunFinding(rule, counted(f"{note.kind} {note.typed}"), note=i))
     if judged.resolution is not None:
         seen: set[str] = set()
-        late: set[str] = set()
         for finding in judged.resolution.findings:
-            name, at = finding.rule.name, finding.said.at
-            if name in seen or (finding.rule.late and at in late):
-                continue  # a second late refusal at the same field mostly follows from the first
-            seen.add(name)
-            if finding.rule.late:
-                late.add(at)
-            found.append(RunFinding(finding.rule, at, finding.said))
+            if finding.rule.name not in seen:
+                seen.add(finding.rule.name)
+                found.append(RunFinding(finding.rule, finding.said.at, finding.said))
         if not judged.refused:
             found += [RunFinding(OVERRIDDEN_VALUE, said.at, said) for said in overridden(binding, judged.resolution)]
     return found

@@ -350,7 +350,7 @@ def all_rules() -> tuple[Rule, ...]:
         {name.partition(".")[0] for name in pipeline.all_names() if name not in pipeline.NOT_FOLLOWED}
     ):
         import_module(f"{pipeline.__package__}.{module}")
-    return tuple(sorted(RULES.values(), key=lambda rule: rule.code))
+    return tuple(sorted(RULES.values(), key=lambda rule: (len(rule.code), rule.code)))
 
 
 TOPICS = ("shell", "arguments", "spec-lsp")

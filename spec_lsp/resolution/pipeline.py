@@ -331,12 +331,14 @@ speculative.handle_speculative_decoding
 """0.5.1 to 0.5.5: what early.py says of them."""
 
 LATE = """
+late.process_groups
 late.attention_backends
 late.linear_attention_backends
 late.sparse_attention
 late.speculative_workers
 late.block_drafts
 late.quantization_methods
+late.quantization_platforms
 late.expert_runners
 late.loaders
 late.model_options
@@ -351,6 +353,7 @@ late.narrow_caches
 late.prefix_caches
 late.encoders
 late.scheduler
+late.cpu_graphs
 late.model_runner
 late.lora
 late.disaggregation

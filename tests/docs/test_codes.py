@@ -22,3 +22,11 @@ def test_the_example_is_a_rule_of_ours() -> None:
     topic = re.search(r"tests\.docs\.codes (\w+)", (root / "CONTRIBUTING.md").read_text("utf-8"))
     assert topic
     assert example in (root / "spec_lsp" / "resolution" / f"{topic[1]}.py").read_text("utf-8")
+
+
+def test_codes_go_on_behind_a_thousand() -> None:
+    codes = [rule.code for rule in by_topic()["late"]]
+    assert next_code("late", by_topic()) == f"SPC{max(int(code.removeprefix('SPC')) for code in codes) + 1}"
+    assert [rule.code for rule in all_rules()] == sorted(
+        (r.code for r in all_rules()), key=lambda code: int(code.removeprefix("SPC"))
+    )

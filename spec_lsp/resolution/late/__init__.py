@@ -8,16 +8,17 @@ from spec_lsp.resolution.late.attention import attention_backends
 from spec_lsp.resolution.late.block_drafts import block_drafts
 from spec_lsp.resolution.late.caches import caches
 from spec_lsp.resolution.late.experts import moe
+from spec_lsp.resolution.late.groups import process_groups
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
 from spec_lsp.resolution.late.loading import loaders
 from spec_lsp.resolution.late.memory import gpu_memory
-from spec_lsp.resolution.late.methods import quantization_methods
+from spec_lsp.resolution.late.methods import quantization_methods, quantization_platforms
 from spec_lsp.resolution.late.options import model_options
 from spec_lsp.resolution.late.pools import encoders, narrow_caches, v4_pools
 from spec_lsp.resolution.late.runners import expert_runners
-from spec_lsp.resolution.late.scheduling import scheduler
+from spec_lsp.resolution.late.scheduling import cpu_graphs, scheduler
 from spec_lsp.resolution.late.sparse_attention import sparse_attention
 from spec_lsp.resolution.late.speculative import speculative_workers
 from spec_lsp.resolution.late.startup import model_runner
@@ -29,6 +30,7 @@ __all__ = [
     "attention_backends",
     "block_drafts",
     "caches",
+    "cpu_graphs",
     "disaggregation",
     "encoders",
     "expert_runners",
@@ -43,8 +45,10 @@ __all__ = [
     "moe",
     "narrow_caches",
     "prefix_caches",
+    "process_groups",
     "quantization",
     "quantization_methods",
+    "quantization_platforms",
     "scheduler",
     "sparse_attention",
     "speculative_workers",

@@ -245,6 +245,21 @@ def triton_for_cross_attention(c: Config) -> Refusal | None:
     )
 
 
+def _unfit_for_hpc_ops(c: Config) -> tuple[str, str] | None:
+    """The field by which HPC-Ops does not know the attention of this launch, and in words."""
+    of_model = "model_path", f"for {c.model.architecture}"
+    if c.model.is_encoder_decoder or c.model.head_dim != 128 or c.model.is_hybrid_swa():
+        return of_model
+    heads, kv_heads = (c.model.num_attention_heads or 0) // c.tp_size, c.model.get_num_kv_heads(c.tp_size)
+    if heads // kv_heads not in (4, 8):
+        return of_model
+    if c.kv_cache_dtype == "fp8_e4m3" and (heads, kv_heads) not in ((8, 1), (64, 8)):
+        return "kv_cache_dtype", f"with {c.shown('kv_cache_dtype')} for {heads} query and {kv_heads} KV heads on a rank"
+    if c.kv_cache_dtype not in ("auto", "bf16", "bfloat16", "fp8_e4m3"):
+        return "kv_cache_dtype", f"with {c.shown('kv_cache_dtype')}"
+    return None
+
+
 @attention_backends.refuses(
     "SPC905",
     "hpc-ops-launch",
@@ -256,13 +271,16 @@ def triton_for_cross_attention(c: Config) -> Refusal | None:
         "gpu=b200 -- --attention-backend hpc_ops",
         "--attention-backend hpc_ops --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
         "--speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+        "--attention-backend hpc_ops --kv-cache-dtype fp8_e5m2",
+        "model=llama-2-7b -- --attention-backend hpc_ops",
     ),
     good="--attention-backend hpc_ops",
 )
 def hpc_ops_launch(c: Config) -> Refusal | None:
-    """HPC-Ops attention runs on Hopper only, without speculative decoding and without cross attention.
+    """HPC-Ops attention runs on Hopper only, without speculative decoding, for plain attention with four or eight query heads to a KV head.
 
-    Its kernels are built for SM90 only and cannot verify draft tokens.
+    Its kernels are built for SM90, cannot verify draft tokens, and know heads 128 wide and caches in bfloat16, or in FP8 for a few
+    numbers of heads.
     """
     found = runs(c, "hpc_ops")
     if found is None or c.model.uses_mla:
@@ -272,8 +290,8 @@ def hpc_ops_launch(c: Config) -> Refusal | None:
         other, why = "speculative_algorithm", f"with {c.shown('speculative_algorithm')}"
     elif not c.gpu.sm90:
         other, why = "", f"on {c.gpu.title}"
-    elif c.model.is_encoder_decoder:
-        other, why = "model_path", f"for {c.model.architecture}"
+    elif (unfit := _unfit_for_hpc_ops(c)) is not None:
+        other, why = unfit
     else:
         return None
     return Refusal(

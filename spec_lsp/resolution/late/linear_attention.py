@@ -10,8 +10,9 @@ Left out: kernels that need a package nobody can see (FlashKDA, Helion), FlashIn
 
 from __future__ import annotations
 
+from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 from spec_lsp.resolution.linear_attention import decode_backend, decode_field
 from spec_lsp.resolution.model.config import served_quantization
 from spec_lsp.resolution.model.hybrid import extra_buffer, old_extra_buffer, strategy_field
@@ -339,6 +340,43 @@ def scoring_on_hybrid_model(c: Config) -> Refusal | None:
         f"is refused for {c.model.architecture} once the weights are loaded: its recurrent layers do not score items. Remove it.",
         "model_path",
     )
+
+
+FLASHINFER_KDA = (
+    Barred(
+        "enable_two_batch_overlap",
+        lambda c: bool(c.enable_two_batch_overlap),
+        "FlashInfer prefills one batch at a time",
+    ),
+    Barred(
+        "cuda_graph_backend_prefill",
+        lambda c: cuda_graph.backend_of(c, "prefill") == "full",
+        "FlashInfer's prefill cannot be captured whole",
+        "",
+        lambda _: (setting(cuda_graph_backend_prefill="breakable"), dropping("cuda_graph_backend_prefill")),
+    ),
+)
+
+
+@linear_attention_backends.refuses(
+    "SPC1010",
+    "flashinfer-kda-prefill-conflict",
+    raises="ValueError",
+    late=True,
+    since="0.5.23",
+    sglang="kda_backend.py:_validate_flashinfer_kda_prefill",
+    bad="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-prefill-backend flashinfer --cuda-graph-backend-prefill full",
+    good="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-prefill-backend flashinfer",
+)
+def flashinfer_kda_prefill_conflict(c: Config) -> Refusal | None:
+    """FlashInfer prefills Kimi delta attention eagerly, one batch at a time.
+
+    Use breakable prefill graphs, or prefill with triton (`--linear-attn-prefill-backend triton`).
+    """
+    if not c.model.is_kda or backend_for(c, "prefill") != "flashinfer":
+        return None
+    field = field_for(c, "prefill")
+    return first_barred(c, FLASHINFER_KDA, f"with {c.shown(field)} once the weights are loaded", field)
 
 
 # --- Mamba-2 ----------------------------------------------------------------------------------------------------------

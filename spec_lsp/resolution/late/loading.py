@@ -11,8 +11,8 @@ import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping
-from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 
 loaders = Handler("model_loader/loader.py:__init__")
 
@@ -124,3 +124,70 @@ def prefetch_without_threads(c: Config) -> Refusal | None:
         "weight_loader_prefetch_checkpoints",
         fixes=(dropping("weight_loader_prefetch_num_threads"), dropping("weight_loader_prefetch_checkpoints")),
     )
+
+
+def _stored(c: Config) -> object:
+    """How the checkpoint says its weights are quantized."""
+    return (c.model.quantization_config or {}).get("quant_method")
+
+
+def _one_rank(c: Config) -> tuple[Change, ...]:
+    stages = (setting(tp_size=1, pp_size=c.tp_size * c.pp_size),) if c.nnodes == 1 else ()
+    return (*stages, setting(tp_size=1), dropping("tp_size"))
+
+
+RELOADED = ("Qwen2ForCausalLM", "Qwen3ForCausalLM")
+READ_AGAIN = ("auto", "safetensors", "fastsafetensors", "instanttensor", "mistral", "pt", "npcache")
+OF_FORMATS = (
+    Barred(
+        "load_format",
+        lambda c: c.load_format == "bitsandbytes" and _stored(c) not in (None, "bitsandbytes"),
+        "this checkpoint is quantized by another method",
+    ),
+    Barred(
+        "tp_size",
+        lambda c: c.load_format == "bitsandbytes" and _stored(c) == "bitsandbytes" and c.tp_size > 1,
+        "weights that bitsandbytes quantized before are not split among ranks",
+        way_out=_one_rank,
+    ),
+    Barred(
+        "load_format",
+        lambda c: c.load_format == "flash_rl" and c.model.architecture not in RELOADED,
+        f"it reloads the weights of {' and '.join(RELOADED)} only",
+        "0.5.23",
+    ),
+    Barred(
+        "load_format",
+        lambda c: c.load_format == "runai_streamer" and bool(c.modelopt_quant),
+        "the Run:ai streamer does not quantize by ModelOpt",
+        "0.5.12",
+    ),
+    Barred(
+        "load_format",
+        lambda c: c.pp_size > 1 and c.speculative_algorithm is not None and c.load_format not in READ_AGAIN,
+        "a draft behind pipeline stages reads the target's files once more",
+        "0.5.21",
+        lambda _: (dropping("load_format"), setting(pp_size=1), dropping("speculative_algorithm")),
+    ),
+)
+
+
+@loaders.refuses(
+    "SPC1003", "load-format-of-other-weights", raises="ValueError", late=True,
+    sglang="model_loader/loader.py:_load_weights",
+    bad=(
+        "model=qwen3-235b-fp8 -- --tp-size 4 --load-format bitsandbytes",
+        "--tp-size 2 --load-format bitsandbytes --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}}'""",
+        "model=gemma-2-9b -- --load-format flash_rl",
+    ),
+    good=("--load-format bitsandbytes", "model=qwen3-8b -- --load-format flash_rl"),
+)  # fmt: skip
+def load_format_of_other_weights(c: Config) -> Refusal | None:
+    """The loader of this format cannot load these weights in this launch.
+
+    `bitsandbytes` loads unquantized weights or those that bitsandbytes quantized, the latter on one TP rank; `flash_rl` reloads Qwen2 and
+    Qwen3; Run:ai's streamer does not quantize by ModelOpt; and a draft behind pipeline stages needs a format whose files can be read
+    again.
+    """
+    return first_barred(c, OF_FORMATS, "when SGLang loads the weights", "model_path")

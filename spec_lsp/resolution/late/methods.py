@@ -501,3 +501,45 @@ def awq_of_other_bits(c: Config) -> Refusal | None:
         message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels support 4 only, so SGLang stops before it loads them.",
         fixes=NO_FIX,
     )
+
+
+quantization_platforms = Handler("layers/quantization/quark/schemes/quark_w4a4_mxfp4.py:__init__", since="0.5.9")
+
+
+def _served_only_elsewhere(c: Config, name: str) -> str | None:
+    """The hardware that alone has kernels for a method; None where this hardware has."""
+    if name == "quark_mxfp4" and c.since("0.5.15") and not c.gpu.gfx95 and c.model.quantization_config is None:
+        return "AMD GPUs with FP4 (MI350X, MI355X)"
+    if name == "quark_int4fp8_moe" and not c.gpu.is_hip and c.model.num_experts:
+        return "AMD GPUs"
+    if name in ("mxfp_w4a8", "mxfp4_w4a4") and c.since("0.5.15") and c.gpu.platform != "npu":
+        return "Ascend NPUs"
+    return None
+
+
+@quantization_platforms.refuses(
+    "SPC1005", "quantization-method-of-other-hardware", raises="NotImplementedError", late=True, hardware_only=True,
+    bad=(
+        "gpu=mi300x -- --quantization quark_mxfp4",
+        "model=qwen3-30b-a3b -- --quantization quark_int4fp8_moe",
+        "--quantization mxfp_w4a8",
+    ),
+    good="gpu=mi355x -- --quantization quark_mxfp4",
+)  # fmt: skip
+def quantization_method_of_other_hardware(c: Config) -> Refusal | None:
+    """The method quantizes while loading, with kernels that only other hardware has.
+
+    `quark_mxfp4` needs AMD's MI350X or MI355X, `quark_int4fp8_moe` an AMD GPU, `mxfp_w4a8` and `mxfp4_w4a4` an Ascend NPU. SGLang stops
+    when it builds the layers.
+    """
+    name = c.quantization
+    where = _served_only_elsewhere(c, name) if isinstance(name, str) else None
+    if where is None:
+        return None
+    return value_refused(
+        c,
+        "quantization",
+        f"has kernels for {where} only, and SGLang stops on {c.gpu.title} when it builds the layers.",
+        "model_path",
+        fixes=(setting(quantization="fp8"), dropping("quantization")),
+    )

@@ -8,29 +8,16 @@ Left out: what config.json alone decides (activations, layer types, projectors),
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import NamedTuple
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.layout import IN_SGLANG
 from spec_lsp.resolution.late.methods import method
-from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.late.refused import Barred, first_barred
 from spec_lsp.resolution.late.weights import moe_tp_size
 from spec_lsp.resolution.model.config import model_dtype
 from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
 
 model_options = Handler("models/step3_vl.py:__init__", since="0.5.6")
-
-Test = Callable[[Config], bool]
-
-
-class Barred(NamedTuple):
-    """A value that a class refuses: of which field, when (`is_so`), why, since which release, and the way out (None: remove it)."""
-
-    field: str
-    is_so: Test
-    why: str
-    since: str = ""
-    way_out: Callable[[Config], tuple[Change, ...]] | None = None
 
 
 def _without_exchange(_: Config) -> tuple[Change, ...]:
@@ -140,6 +127,15 @@ _V4 = (
 )
 _INKLING = (
     Barred(
+        "enable_scattered_sconv",
+        lambda c: (
+            bool(c.enable_scattered_sconv)
+            and (c.model.text_hf("use_sconv") is False or c.model.hidden_size % attention_tp_size(c) != 0)
+        ),
+        "this model's convolutions cannot be spread over these ranks",
+        "0.5.18",
+    ),
+    Barred(
         "disable_radix_cache",
         lambda c: bool(c.disable_radix_cache) and c.disaggregation_mode != "decode",
         "this model keeps its states in the radix cache",
@@ -239,6 +235,15 @@ _MUSE_GLIMMER = (
     ),
 )
 
+_NEMOTRON = (
+    Barred(
+        "attn_cp_size",
+        lambda c: attention_cp_size(c) > 1,
+        "this model's layers do not split a context among attention ranks",
+        "0.5.21",
+    ),
+)
+
 BARRED: Mapping[str, tuple[Barred, ...]] = {
     "BailingMoeV2_5ForCausalLM": (
         Barred("tp_size", lambda c: not _norms_fit(c), "the ranks cannot share the groups of its norms evenly", "0.5.9", _norm_ranks),
@@ -266,6 +271,15 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
     ),
     "MiniMaxM3SparseForCausalLM": _M3,
     "MiniMaxM3SparseForConditionalGeneration": _M3,
+    "FalconMambaForCausalLM": (
+        Barred(
+            "tp_size",
+            lambda c: c.model.text_hf("intermediate_size") % c.tp_size != 0,
+            "the ranks cannot share the width of its Mamba layers evenly",
+            "0.5.20",
+            _ranks_that(lambda n: n & (n - 1) == 0),
+        ),
+    ),
     "MuseGlimmerForCausalLM": _MUSE_GLIMMER,
     "MuseGlimmerForConditionalGeneration": _MUSE_GLIMMER,
     "MuseSparkForConditionalGeneration": (
@@ -285,6 +299,8 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
             _whole_experts,
         ),
     ),
+    "NemotronHForCausalLM": _NEMOTRON,
+    "NemotronHPuzzleForCausalLM": _NEMOTRON,
     "NanbeigeForCausalLM": (
         Barred("tp_size", lambda c: not _kv_heads_for_each(c), "every rank needs a KV head", "0.5.20", _fewer_ranks_than_kv_heads),
     ),
@@ -329,13 +345,113 @@ def option_this_model_refuses(c: Config) -> Refusal | None:
     barred = BARRED.get(c.model.architecture, ())
     if not barred or c.model_impl not in IN_SGLANG:
         return None
-    for bar in barred:
-        if (not bar.since or c.since(bar.since)) and bar.is_so(c):
-            return value_refused(
-                c,
-                bar.field,
-                f"is refused when SGLang builds {c.model.architecture}: {bar.why}.",
-                "model_path",
-                fixes=bar.way_out(c) if bar.way_out else None,
-            )
-    return None
+    return first_barred(c, barred, f"when SGLang builds {c.model.architecture}", "model_path")
+
+
+# --- what a forward pass refuses ----------------------------------------------------------------------------------------
+
+
+def _tree(c: Config) -> bool:
+    return c.speculative_algorithm is not None and (c.speculative_eagle_topk or 1) > 1
+
+
+def _chain(_: Config) -> tuple[Change, ...]:
+    return (setting(speculative_eagle_topk=1), dropping("speculative_algorithm"))
+
+
+def _power_of_two(number: object) -> bool:
+    return isinstance(number, int) and number > 0 and number & (number - 1) == 0
+
+
+def _one_stream(c: Config) -> bool:
+    """Whether it is a DeepSeek V4.1 whose layers hand a part of their input to the next."""
+    return c.model.model_type == "deepseek_v41" and bool(c.model.hf("hc_pre_from_prev_sublayer"))
+
+
+_STREAMS = (
+    Barred(
+        "pp_size", lambda c: c.pp_size > 1 and _one_stream(c), "its layers hand more on than stages carry", "0.5.21"
+    ),
+    Barred(
+        "enable_two_batch_overlap",
+        lambda c: bool(c.enable_two_batch_overlap) and _one_stream(c),
+        "its layers do not overlap batches",
+        "0.5.21",
+    ),
+)
+
+UNABLE: Mapping[str, tuple[Barred, ...]] = {
+    "DeepseekV4ForCausalLM": _STREAMS,
+    "GptOssForCausalLM": (
+        Barred("moe_a2a_backend", lambda c: c.moe_a2a_backend == "deepep", "its experts have no path for DeepEP", "", _without_exchange),
+    ),
+    "LLaDA2MoeModelLM": (
+        Barred(
+            "moe_runner_backend",
+            lambda c: c.moe_runner_backend == "flashinfer_trtllm" and c.model.hf("expert_capacity") is not None,
+            "this runner does not route whole blocks",
+            "0.5.22",
+        ),
+        Barred(
+            "moe_runner_backend",
+            lambda c: (
+                c.moe_runner_backend == "triton_kernel"
+                and c.model.hf("expert_capacity") is not None
+                and not _power_of_two(c.model.hf("num_experts_per_tok"))
+            ),
+            "this runner routes to a power of two of experts only",
+            "0.5.22",
+        ),
+    ),
+    "LlamaForClassification": (
+        Barred(
+            "model_path",
+            lambda c: not c.is_embedding,
+            "it scores texts and generates none, for which `--is-embedding` is needed",
+            "",
+            lambda _: (setting(is_embedding=True),),
+        ),
+    ),
+    "Qwen4ExpForConditionalGeneration": (
+        Barred("enable_two_batch_overlap", lambda c: bool(c.enable_two_batch_overlap), "its layers do not overlap batches", "0.5.20"),
+        Barred(
+            "speculative_algorithm",
+            lambda c: c.speculative_algorithm == "NGRAM",
+            "its embeddings of each layer cannot be drafted from n-grams",
+            "0.5.20",
+        ),
+        Barred("speculative_eagle_topk", _tree, "its layers verify one chain of draft tokens", "0.5.20", _chain),
+        Barred(
+            "speculative_num_draft_tokens",
+            lambda c: (
+                c.speculative_algorithm is not None
+                and (c.speculative_num_draft_tokens or 0) > (c.model.text_hf("indexer_compress_ratio") or 1 << 30)
+            ),
+            "its index holds back fewer tokens than are drafted",
+            "0.5.20",
+            lambda _: (dropping("speculative_algorithm"),),
+        ),
+    ),
+}  # fmt: skip
+"""What the classes of models/ refuse when they run."""
+
+
+@model_options.refuses(
+    "SPC1006", "option-this-model-cannot-run", raises="NotImplementedError", late=True,
+    sglang="models/gpt_oss.py:forward",
+    bad=(
+        "model=gpt-oss-120b -- --tp-size 2 --moe-a2a-backend deepep",
+        """--json-model-override-args '{"architectures": ["LlamaForClassification"]}'""",
+    ),
+    good="model=gpt-oss-120b -- --tp-size 2",
+)  # fmt: skip
+def option_this_model_cannot_run(c: Config) -> Refusal | None:
+    """This model's layers stop in their first forward pass.
+
+    SGLang accepts the value, and its layers do not know it: gpt-oss has no path for DeepEP, a Llama that classifies generates no text, and
+    Qwen4-Exp verifies short chains of drafts only. The server stops when it captures its CUDA graphs, or at the first prompt.
+    """
+    barred = UNABLE.get(c.model.architecture, ())
+    if not barred or c.model_impl not in IN_SGLANG:
+        return None
+    return first_barred(c, barred, f"in the first forward pass of {c.model.architecture}", "model_path")

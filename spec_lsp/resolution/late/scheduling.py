@@ -10,6 +10,7 @@ from __future__ import annotations
 from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 
 scheduler = Handler("managers/scheduler.py:check_truncation_align_fits_chunk", when=lambda c: bool(c.device == "cuda"))
 
@@ -139,6 +140,94 @@ def prefill_graph_context_without_backend(c: Config) -> Refusal | None:
         message=f"{c.shown(field)} is refused with {c.shown('attention_backend')} when graphs are captured: only triton can bound the "
         "context of a prefill graph. Remove it.",
         fixes=(dropping(field), setting(attention_backend="triton")),
+    )
+
+
+THINKING = "SGLANG_MAX_THINK_TOKENS"
+
+
+@scheduler.refuses(
+    "SPC1004", "strict-thinking-without-token-filter", raises="ValueError", late=True, since="0.5.12",
+    sglang="constrained/base_grammar_backend.py:create_grammar_backend",
+    bad=(
+        "--enable-strict-thinking --reasoning-parser qwen3 --grammar-backend none",
+        f"{THINKING}=1024 -- --enable-strict-thinking --reasoning-parser qwen3 --grammar-backend outlines",
+    ),
+    good="--enable-strict-thinking --reasoning-parser qwen3 --grammar-backend xgrammar",
+)  # fmt: skip
+def strict_thinking_without_token_filter(c: Config) -> Refusal | None:
+    """Strict thinking filters tokens, which only XGrammar does.
+
+    `--enable-strict-thinking` keeps a model from leaving its reasoning too late. Remove `--grammar-backend`: XGrammar is the default.
+    """
+    if not c.enable_strict_thinking or c.skip_tokenizer_init:
+        return None
+    bounded = c.env.is_set(THINKING) and c.env.number(THINKING, -1) >= 0 and c.reasoning_parser is not None
+    if c.grammar_backend != "none" and not (bounded and c.grammar_backend in ("outlines", "llguidance")):
+        return None
+    return value_refused(
+        c,
+        "grammar_backend",
+        f"cannot filter tokens, which {c.shown('enable_strict_thinking')} needs, so the scheduler stops when it starts. Remove it.",
+        "enable_strict_thinking",
+        fixes=(dropping("grammar_backend"), setting(grammar_backend="xgrammar"), dropping("enable_strict_thinking")),
+    )
+
+
+@scheduler.refuses(
+    "SPC1007", "whole-prompts-of-ngram-embeddings", raises="AssertionError", late=True, since="0.5.12",
+    sglang="model_executor/model_runner_components/ngram_embedding_manager.py:from_model",
+    bad="""--chunked-prefill-size -1 --json-model-override-args '{"use_ngram_embedding": true}'""",
+    good="""--json-model-override-args '{"use_ngram_embedding": true}'""",
+)  # fmt: skip
+def whole_prompts_of_ngram_embeddings(c: Config) -> Refusal | None:
+    """A model that embeds n-grams prefills in chunks.
+
+    Its buffers are as long as a chunk, so `--chunked-prefill-size` cannot be -1 (LongCat-Flash-Lite).
+    """
+    if not c.model.hf("use_ngram_embedding", False) or (c.chunked_prefill_size or 0) > 0:
+        return None
+    return value_refused(
+        c,
+        "chunked_prefill_size",
+        f"is refused for {c.model.architecture} with the weights loaded: its buffers of n-grams are as long as a chunk. Remove it.",
+        "model_path",
+    )
+
+
+cpu_graphs = Handler(
+    "model_executor/cpu_graph_runner.py:__init__", when=lambda c: c.device == "cpu" and bool(c.enable_torch_compile)
+)
+UNCOMPILED = (
+    Barred("enable_lora", lambda c: bool(c.enable_lora or c.lora_paths), "adapters change the layers"),
+    Barred("enable_two_batch_overlap", lambda c: bool(c.enable_two_batch_overlap), "it has one batch at a time"),
+    Barred("speculative_algorithm", lambda c: c.speculative_algorithm is not None, "it does not verify drafts"),
+    Barred("pp_size", lambda c: c.pp_size > 1, "it knows no pipeline stages"),
+    Barred(
+        "enable_dp_attention",
+        lambda c: bool(c.enable_dp_attention) and (c.dp_size or 1) > 1,
+        "it knows no data parallelism",
+        "",
+        lambda _: (dropping("enable_dp_attention", "dp_size"), dropping("enable_torch_compile")),
+    ),
+)
+
+
+@cpu_graphs.refuses(
+    "SPC1008", "compiled-graph-on-cpu", raises="AssertionError", late=True,
+    bad=(
+        "gpu=cpu -- --device cpu --enable-torch-compile --pp-size 2",
+        "gpu=cpu -- --device cpu --enable-torch-compile --enable-lora --max-lora-rank 8 --lora-target-modules all",
+    ),
+    good="gpu=cpu -- --device cpu --enable-torch-compile",
+)  # fmt: skip
+def compiled_graph_on_cpu(c: Config) -> Refusal | None:
+    """On a CPU a compiled graph knows the plain launch only.
+
+    `--enable-torch-compile` captures the decode step, without adapters, drafts, pipeline stages or data parallelism.
+    """
+    return first_barred(
+        c, UNCOMPILED, f"with {c.shown('enable_torch_compile')} when the graph is captured", "enable_torch_compile"
     )
 
 

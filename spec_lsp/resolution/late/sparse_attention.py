@@ -12,7 +12,7 @@ from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropp
 from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.ranks import attention_tp_size
 
-sparse_attention = Handler("layers/attention/dsa_backend.py:_validate_triton_sparse_mla_backend", since="0.5.19")
+sparse_attention = Handler("layers/attention/dsa_backend.py:_validate_triton_sparse_mla_backend", since="0.5.15")
 
 MOST_HEADS = 32
 """The query heads of a rank that Triton's sparse kernel holds at most."""
@@ -75,7 +75,7 @@ Q8 = "SGLANG_DSV4_Q8KV8_PREFILL"
 
 
 @sparse_attention.refuses(
-    "SPC689", "v4-q8-prefill-off-hopper", raises="ValueError", late=True, hardware_only=True,
+    "SPC689", "v4-q8-prefill-off-hopper", raises="ValueError", late=True, hardware_only=True, since="0.5.19",
     sglang="layers/attention/deepseek_v4_backend.py:__init__",
     bad="gpu=b200 model=v4 -- --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8",
     good="gpu=h200 model=v4 -- --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8",
@@ -118,4 +118,30 @@ def v4_trtllm_kernels_with_online_compression(c: Config) -> Refusal | None:
         f"is refused with `{COMPRESS}` when SGLang builds the attention backend. Remove one of them.",
         COMPRESS,
         fixes=(dropping_env(COMPRESS), dropping("dsv4_attn_backend")),
+    )
+
+
+@sparse_attention.refuses(
+    "SPC1009", "paged-logits-off-their-hardware", raises="ValueError", late=True, hardware_only=True, since="0.5.15",
+    sglang="layers/attention/dsa/paged_mqa_logits_backend.py:resolve",
+    bad=(
+        "model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend cutedsl",
+        "gpu=b200 model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend aiter",
+    ),
+    good="gpu=b200 model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend cutedsl",
+)  # fmt: skip
+def paged_logits_off_their_hardware(c: Config) -> Refusal | None:
+    """These kernels of the sparse-attention indexer do not run on this GPU.
+
+    `--dsa-paged-mqa-logits-backend cutedsl` needs SM100 (B200, GB200, B300), `aiter` an AMD GPU, which has nothing else. `auto` chooses.
+    """
+    name = c.dsa_paged_mqa_logits_backend
+    fits = name in (None, "auto", "aiter") if c.gpu.is_hip else name != "aiter" and (name != "cutedsl" or c.gpu.sm100)
+    if fits or not c.model.is_deepseek_dsa:
+        return None
+    return value_refused(
+        c,
+        "dsa_paged_mqa_logits_backend",
+        f"has no kernels for {c.gpu.title}, and SGLang stops when it builds the attention backend. Remove it.",
+        "model_path",
     )
