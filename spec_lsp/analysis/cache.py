@@ -11,7 +11,7 @@ from spec_lsp.analysis.inputs import Workspace
 from spec_lsp.analysis.left_out import Named
 from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Diagnostic
-from spec_lsp.analysis.run import ConfigSource
+from spec_lsp.analysis.run import Condoned, ConfigSource
 from spec_lsp.analysis.worlds import Assumed
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.model import ModelFacts
@@ -48,6 +48,8 @@ class Judged:
     """The diagnostics about releases it may run that are not shipped."""
     given: tuple[str, ...] | None = None
     """The text in front of each clue that counts GPUs; None before it was looked at."""
+    condoned: tuple[Condoned, list[Diagnostic]] | None = None
+    """What its writer answers for, and the diagnostics with that refusing nothing."""
     gpus: list[Diagnostic] = field(default_factory=list)
     """The diagnostics about the number of GPUs."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 from spec_lsp.analysis.builds import own_build
@@ -12,7 +12,7 @@ from spec_lsp.analysis.diagnostics import Naming, deduplicated, deprecations_onc
 from spec_lsp.analysis.environment import sets_variables, variables_of
 from spec_lsp.analysis.faults import fault_of, told, unjudged
 from spec_lsp.analysis.gpus import BEFORE, gpu_count_of
-from spec_lsp.analysis.ignores import apply_ignores
+from spec_lsp.analysis.ignores import Heeded, apply_ignores, condoned_refusals
 from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.judge import judge
 from spec_lsp.analysis.left_out import Named as NamedFile
@@ -20,7 +20,16 @@ from spec_lsp.analysis.left_out import files_left_out, named_by
 from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, PlacedDiagnostics, Related, Reports, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED, UNKNOWN_DIRECTIVE
-from spec_lsp.analysis.run import OLDEST_MODELLED, ConfigSource, ModelSource, RunResult, bind_variant, is_open, run
+from spec_lsp.analysis.run import (
+    OLDEST_MODELLED,
+    Condoned,
+    ConfigSource,
+    ModelSource,
+    RunResult,
+    bind_variant,
+    is_open,
+    run,
+)
 from spec_lsp.analysis.worlds import NOT_NAMED, Assumed, assume, directed_paths, newest, sglang_at_hand
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.release import Release
@@ -57,18 +66,26 @@ def analyse(
             looked_at.faults.append(told(error))
             around.append(fault_of(error, document.launches[0], 0))
     anchor, in_text = looked_at.anchor, looked_at.in_text
-    diagnostics = [*map(anchor, map(_problem, document.problems)), *looked_at.diagnostics, *map(anchor, around)]
-    if options.severities:
-        diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
-    if depends_on:
-        diagnostics = [with_names(d, naming) for d in diagnostics]
-    kept, of_comments, ignored = apply_ignores(document, diagnostics, in_text, honour=options.honour_ignores)
-    kept += map(anchor, of_comments)
+    problems, around = [[*map(anchor, own)] for own in (map(_problem, document.problems), around)]
+
+    def heeded(of_launches: Sequence[Diagnostic]) -> Heeded:
+        diagnostics = [*problems, *of_launches, *around]
+        if options.severities:
+            diagnostics = [d for d in (with_severity(d, options) for d in diagnostics) if d is not None]
+        if depends_on:
+            diagnostics = [with_names(d, naming) for d in diagnostics]
+        return apply_ignores(document, diagnostics, in_text, honour=options.honour_ignores)
+
+    left = heeded(looked_at.diagnostics)
+    off = [d for d in looked_at.diagnostics if options.severities.get(d.rule.name) == "off"]
+    if condoned := condoned_refusals(left.silenced, left.kept, off):
+        left = heeded(looked_at.condoning(condoned))
+    kept = [*left.kept, *map(anchor, left.of_comments)]
     return Analysis(
         document,
         PlacedDiagnostics(deprecations_once(in_order(deduplicated(kept))), looked_at.standing),
         reports,
-        ignored,
+        len(left.silenced),
         frozenset(depends_on),
         faults=tuple(looked_at.faults),
     )
@@ -158,7 +175,7 @@ class _Looked:
         if last.index == index:
             return last
         diagnostics = [_numbered(d, last.index, index) for d in last.diagnostics]
-        return replace(last, index=index, diagnostics=diagnostics, given=None)
+        return replace(last, index=index, diagnostics=diagnostics, given=None, condoned=None)
 
     def assume(self, launch: Launch, index: int) -> Assumed:
         build = own_build(self.document, self.document.launches[index])
@@ -190,6 +207,26 @@ class _Looked:
             return [*one.diagnostics, *one.gpus]
         variables = variables_of(self.document, self.document.launches[index], index, one.assumed)
         return [*one.diagnostics, *one.gpus, *map(self.anchor, variables)]
+
+    def condoning(self, condoned: Mapping[int, Condoned]) -> list[Diagnostic]:
+        """The diagnostics where this, by launch, refuses nothing."""
+        changed = [d for d in self.diagnostics if d.launch not in condoned]
+        for index, refusals in condoned.items():
+            one = self.judged[index]
+            if one is not None:
+                if one.condoned is None or one.condoned[0] != refusals:
+                    one.condoned = refusals, self.judged_again(one, refusals)
+                changed += one.condoned[1]
+                changed += self.said(one, index)[len(one.diagnostics) :]
+        return changed
+
+    def judged_again(self, one: Judged, condoned: Condoned) -> list[Diagnostic]:
+        """What is found in a launch where this refuses nothing."""
+        verdict = judge(
+            one.launch, one.assumed.worlds, self.models, self.configs, release_named=one.assumed.release_named,
+            build=one.assumed.build, ask_older=self.ask_older, runs=one.verdict.runs, condoned=condoned,
+        )  # fmt: skip
+        return diagnostics_of(one.launch, one.index, verdict, self.configs)
 
     def before(self, clue: Clue) -> str:
         at = clue.place.start

@@ -7,7 +7,7 @@ from typing import Any
 
 from spec_lsp.analysis.rules import ABBREVIATED_FLAG, DEPRECATED_FLAG, OVERRIDDEN_VALUE, REPEATED_FLAG, rule_of
 from spec_lsp.analysis.run import RunResult
-from spec_lsp.catalog.binding import BindError, Binding, Note, Unknown
+from spec_lsp.catalog.binding import Binding, Note, Unknown
 from spec_lsp.catalog.history import flag_span
 from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Change, Refusal, Resolution, Rule
@@ -47,7 +47,7 @@ def findings_of(judged: RunResult) -> list[RunFinding]:
         said_of[about] += 1
         return about if said_of[about] == 1 else f"{about} ({said_of[about]})"
 
-    found = [RunFinding(rule_of(e), counted(_words_of(e)), error=i) for i, e in enumerate(binding.errors)]
+    found = [RunFinding(rule_of(e), counted(e.about), error=i) for i, e in enumerate(binding.errors)]
     for i, note in enumerate(binding.notes):
         rule = NOTED.get(note.kind)
         if rule is ABBREVIATED_FLAG and not _surprising(note):
@@ -73,12 +73,6 @@ def _surprising(note: Note) -> bool:
     """Whether an abbreviation may be unintended: it leaves out whole words of the flag, or it is a flag of another release."""
     _, *missing = (note.suggestion or "").removeprefix(note.typed).split("-")
     return len(missing) > 1 or flag_span(note.typed) is not None
-
-
-def _words_of(error: BindError) -> str:
-    """The typed words that an argument error is about."""
-    typed = " ".join(dict.fromkeys(filter(None, (error.typed, error.text))))
-    return typed or " ".join(w.text or w.known_start for w in error.words) or error.kind
 
 
 def overridden(binding: Binding, resolution: Resolution) -> list[Refusal]:
@@ -108,8 +102,11 @@ def _written(value: Any) -> str:
 
 def is_fatal(found: RunFinding, judged: RunResult) -> bool:
     """Whether the finding is a reason why argument resolution ends the launch."""
-    if found.error is not None:
-        return judged.binding.errors[found.error].fatal
+    error = judged.binding.errors[found.error] if found.error is not None else None
+    if judged.condones(found.rule, error.about if error is not None else found.about):
+        return False
+    if error is not None:
+        return error.fatal
     return found.rule.severity == "error" and not found.rule.late
 
 

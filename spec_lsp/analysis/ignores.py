@@ -9,9 +9,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
+from typing import NamedTuple
 
+from spec_lsp.analysis.findings import is_fatal
+from spec_lsp.analysis.merge import MergedFinding
 from spec_lsp.analysis.report import Diagnostic
 from spec_lsp.analysis.rules import UNKNOWN_DIRECTIVE, UNUSED_IGNORE
+from spec_lsp.analysis.run import Condoned
 from spec_lsp.analysis.worlds import directive_values, is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
@@ -33,29 +37,63 @@ class Ignore:
     scope: Place
 
 
+class Heeded(NamedTuple):
+    """The diagnostics that no comment silences, what is said of the comments themselves, and those that are silenced."""
+
+    kept: list[Diagnostic]
+    of_comments: list[Diagnostic]
+    silenced: list[Diagnostic]
+
+
 def apply_ignores(
     document: Document,
     diagnostics: Sequence[Diagnostic],
     in_text: Callable[[Diagnostic], Diagnostic],
     *,
     honour: bool,
-) -> tuple[list[Diagnostic], list[Diagnostic], int]:
-    """The diagnostics that no comment silences, what is said of the comments themselves, and how many were silenced. `in_text` gives
-    one with its places in the text, as those about comments have theirs."""
+) -> Heeded:
+    """What comments make of diagnostics. `in_text` gives one with its places in the text, as those about comments have theirs."""
     if not document.directives:
-        return list(diagnostics), [], 0
+        return Heeded(list(diagnostics), [], [])
     ignores = [i for d in document.directives for i in _ignores(d, document)]
     kept: list[Diagnostic] = []
+    silenced: list[Diagnostic] = []
     used: set[Ignore] = set()
     for diagnostic in diagnostics:
         named = [i for i in ignores if i.rule in (diagnostic.rule.name, diagnostic.rule.code)] if honour else []
         silencing = [i for i in named if _speaks_for(i, in_text(diagnostic))]
         used.update(silencing)
-        if not silencing:
-            kept.append(diagnostic)
+        (silenced if silencing else kept).append(diagnostic)
     of_comments = [_unused(i) for i in ignores if i not in used and i.rule in _names()] if honour else []
     of_comments += [d for directive in document.directives if (d := _unknown(directive)) is not None]
-    return kept, of_comments, len(diagnostics) - len(kept)
+    return Heeded(kept, of_comments, silenced)
+
+
+def condoned_refusals(
+    silenced: Sequence[Diagnostic], kept: Sequence[Diagnostic], off: Sequence[Diagnostic]
+) -> dict[int, Condoned]:
+    """By launch, the refusals that its writer answers for, because comments silence all of them there or settings switch their rule off
+    (`off`): what else is said of the launch is said as if they refused nothing."""
+    left = {(d.launch, _refusal(d)) for d in kept}
+    found: dict[int, set[tuple[str, str]]] = {}
+    for diagnostic in silenced:
+        refusal = _refusal(diagnostic)
+        if diagnostic.launch is not None and refusal is not None and (diagnostic.launch, refusal) not in left:
+            found.setdefault(diagnostic.launch, set()).add(refusal)
+    for diagnostic in off:
+        if diagnostic.launch is not None and _refusal(diagnostic) is not None:
+            found.setdefault(diagnostic.launch, set()).add((diagnostic.rule.name, ""))
+    return {launch: frozenset(refusals) for launch, refusals in found.items()}
+
+
+def _refusal(diagnostic: Diagnostic) -> tuple[str, str] | None:
+    """The rule and what it is about, where it is one that ends argument resolution."""
+    merged = diagnostic.source
+    if not isinstance(merged, MergedFinding) or not is_fatal(merged.found, merged.run):
+        return None
+    error = merged.found.error
+    about = merged.run.binding.errors[error].about if error is not None else merged.found.about
+    return diagnostic.rule.name, about
 
 
 def _names() -> dict[str, str]:

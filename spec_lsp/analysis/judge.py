@@ -9,7 +9,7 @@ from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.merge import MergedFinding, Verdict, merge
 from spec_lsp.analysis.releases import older_runs, only_older, since_release, since_when
 from spec_lsp.analysis.rules import INVALID_CHOICE, OVERRIDDEN_VALUE, UNKNOWN_FLAG
-from spec_lsp.analysis.run import ConfigSource, ModelSource, Runner, RunResult
+from spec_lsp.analysis.run import Condoned, ConfigSource, ModelSource, Runner, RunResult
 from spec_lsp.catalog.release import Release
 from spec_lsp.records import replace
 from spec_lsp.syntax.launch import Launch
@@ -25,15 +25,17 @@ def judge(
     build: str = "",
     ask_older: bool = True,
     runs: Sequence[RunResult] = (),
+    condoned: Condoned = frozenset(),
 ) -> Verdict:
     """Judge a launch in all its variants and worlds. If the release is not named, older ones are tried where the newest refuses. Somebody's
     own `build` ("the image's own build") may have flags and choices that no release has.
 
     Without `ask_older` the findings are the same, except for their severity, for where they are said to hold, and for those that only older
-    releases have. `runs`: those of the same launch in the same worlds, if they were already made.
+    releases have. `runs`: those of the same launch in the same worlds, if they were already made. `condoned`: the refusals that its writer
+    answers for, which end nothing.
     """
-    runner = Runner(launch, models, configs)
-    runs = runs or list(runner.in_worlds(worlds))
+    runner = Runner(launch, models, configs, condoned)
+    runs = [*map(runner.condoning, runs)] or list(runner.in_worlds(worlds))
     since: Mapping[tuple[str, str], Release] = {}
     elsewhere: list[MergedFinding] = []
     everywhere = True

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from spec_lsp.analysis.grid import grid
 from spec_lsp.analysis.inputs import World
+from spec_lsp.analysis.rules import rule_of
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED
 from spec_lsp.catalog.binding import Binding, ReadConfig, Setting, Unknown, bind, rebound
 from spec_lsp.catalog.keywords import bind_keywords
@@ -20,7 +21,7 @@ from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import checkpoint
 from spec_lsp.records import dataclass, replace
-from spec_lsp.resolution.engine import RULES, Resolution
+from spec_lsp.resolution.engine import RULES, Resolution, Rule
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.replay import Given, Kind, resolve_by_difference
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
 ModelSource = Callable[[str], "ModelFacts | None"]
 ConfigSource = Callable[[str], "tuple[str, str] | None"]
 """A `--config` file as the launch names it: (document name, text), or None."""
+
+Condoned = frozenset[tuple[str, str]]
+"""What refuses nothing, because the launch's writer says so: rules, by name, and the field or words they are about (empty: anything)."""
 
 OLDEST_MODELLED = Release.parse("0.5.6")
 """The oldest release whose whole resolution is followed; of older ones only some refusals are known."""
@@ -49,14 +53,24 @@ class RunResult:
     """Whether this release's resolution is followed at all."""
     bare: bool = False
     """Whether unknown words (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
+    condoned: Condoned = frozenset()
 
     @property
     def bad_arguments(self) -> bool:
-        return any(e.fatal for e in self.binding.errors)
+        return any(e.fatal and not self.condones(rule_of(e), e.about) for e in self.binding.errors)
 
     @property
     def refused(self) -> bool:
-        return self.bad_arguments or (self.resolution is not None and self.resolution.refused)
+        return self.bad_arguments or (self.resolution is not None and self._refused(self.resolution))
+
+    def _refused(self, resolution: Resolution) -> bool:
+        if not self.condoned:
+            return resolution.refused
+        return any(f.ends_resolution and not self.condones(f.rule, f.said.at) for f in resolution.findings)
+
+    def condones(self, rule: Rule, about: str) -> bool:
+        """Whether a finding about a field, or about words, ends no launch here."""
+        return bool(self.condoned) and not self.condoned.isdisjoint(((rule.name, about), (rule.name, "")))
 
     @property
     def decided(self) -> bool:
@@ -71,7 +85,8 @@ class RunResult:
     @property
     def gated(self) -> bool:
         """Whether a typed value cannot run on this world's hardware at all."""
-        return self.resolution is not None and any(f.rule.hardware_only for f in self.resolution.findings)
+        found = self.resolution.findings if self.resolution is not None else ()
+        return any(f.rule.hardware_only and not self.condones(f.rule, f.said.at) for f in found)
 
 
 @lru_cache(maxsize=128)
@@ -227,8 +242,11 @@ def _configs(variant: Variant, configs: ConfigSource) -> ReadConfig:
 class Runner:
     """Runs one launch in the worlds that are asked about. Its words are bound once for each release."""
 
-    def __init__(self, launch: Launch, models: ModelSource, configs: ConfigSource) -> None:
+    def __init__(
+        self, launch: Launch, models: ModelSource, configs: ConfigSource, condoned: Condoned = frozenset()
+    ) -> None:
         self.launch = launch
+        self.condoned = condoned
         self._models = models
         self._configs = configs
         self._bound: dict[tuple[int, Release], tuple[Binding, Values]] = {}
@@ -240,9 +258,13 @@ class Runner:
             checkpoint()
             binding, values = self.binding(index, world.release)
             judged = run(self.launch, index, world, self._models, binding, values=values)
-            yield judged
+            yield self.condoning(judged)
             if is_open(self.launch, binding) and not (judged.resolution and judged.resolution.refused):
-                yield run(self.launch, index, world, self._models, binding, bare=True, values=values)
+                yield self.condoning(run(self.launch, index, world, self._models, binding, bare=True, values=values))
+
+    def condoning(self, judged: RunResult) -> RunResult:
+        """A run with the rules that end no launch here."""
+        return replace(judged, condoned=self.condoned) if judged.condoned != self.condoned else judged
 
     def binding(self, index: int, release: Release) -> tuple[Binding, Values]:
         """How a variant's words bind in a release."""

@@ -119,6 +119,12 @@ class BindError:
     guess: bool = False
     """Whether the suggestion is no more than the likeliest name: nothing says that it was meant."""
 
+    @property
+    def about(self) -> str:
+        """The words that are wrong, as typed."""
+        typed = " ".join(dict.fromkeys(filter(None, (self.typed, self.text))))
+        return typed or " ".join(w.text or w.known_start for w in self.words) or self.kind
+
 
 @dataclass(frozen=True, slots=True)
 class Note:

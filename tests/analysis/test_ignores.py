@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
+from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.inputs import Options
+from spec_lsp.workspace import DiskWorkspace
 from tests.analysis.support import PINNED, SERVER, check, offered, rules_of, said
 
 BAD = f"{SERVER} --tp two"
@@ -91,3 +97,56 @@ def test_an_unused_ignore_is_removed(text: str, result: str) -> None:
 def test_place_of_an_unused_ignore() -> None:
     text = f"{PINNED}{SERVER}  # spec-lsp: ignore[unknown-flag]\n"
     assert said(text) == [("hint", "unused-ignore", "# spec-lsp: ignore[unknown-flag]")]
+
+
+MODELS = Path(__file__).parent.parent / "models"
+RELEASE = "# spec-lsp: sglang=0.5.23\n"
+PARTLY_REFUSED = [
+    "llama-3.1-8b --attention-backend trtllm_mha --kv-cache-dtype fp8_e4m3",
+    "nemotron-h-8b --mamba-backend flashinfer",
+    "llama-3.1-8b --enable-deterministic-inference --attention-backend triton --tp-size 4 --disable-custom-all-reduce",
+    "llama-3.1-8b --cuda-graph-bs 1 2",
+]
+"""Refused on some hardware, or since some release, only."""
+
+
+@pytest.mark.parametrize("words", PARTLY_REFUSED)
+@pytest.mark.parametrize("head", [RELEASE, ""])
+@pytest.mark.parametrize(
+    ("flag", "ignore", "rule"),
+    [
+        ("--my-flag", "ignore[unknown-flag] our own build", "unknown-flag"),
+        ("--my-flag", "ignore-file[SPC001]", "unknown-flag"),
+        ("--log-requests-level two", "ignore[invalid-value]", "invalid-value"),
+    ],
+)
+def test_what_is_ignored_makes_nothing_else_worse(words: str, head: str, flag: str, ignore: str, rule: str) -> None:
+    """A launch is judged beside an ignored refusal as without it: by comment, and by settings."""
+    launch = f"python3 -m sglang.launch_server --model-path {MODELS}/{words}"
+
+    def others(text: str, **options: Any) -> list[tuple[str, str, str]]:
+        disk = DiskWorkspace()
+        found = analyse(read_document("/w/a.sh", text, disk), Options(**options), disk).diagnostics
+        return [(d.rule.name, d.severity, d.message) for d in found if d.rule.name != rule]
+
+    without = others(f"{head}{launch}\n")
+    assert without
+    assert others(f"{head}# spec-lsp: {ignore}\n{launch} {flag}\n") == without
+    assert others(f"{head}{launch} {flag}\n", severities={rule: "off"}) == without
+
+
+def test_an_ignored_refusal_condones_no_other_of_its_rule() -> None:
+    """The release is not named: what older ones say of their own unknown flags stays as it is."""
+    launch = f"{SERVER} --enable-linear-replayssm --linear-attn-decode-backend flashinfer"
+    told = [d.message for d in check(f"# spec-lsp: ignore[unknown-flag]\n{launch} --my-flag\n").diagnostics]
+    assert told == [d.message for d in check(f"{launch}\n").diagnostics if d.rule.name != "unknown-flag"]
+
+
+def test_comments_that_move_are_heeded_anew() -> None:
+    """The launch is the very same object, what comments say of it is not."""
+    disk, cache = DiskWorkspace(), Cache()
+    launch = f"python3 -m sglang.launch_server --model-path {MODELS}/{PARTLY_REFUSED[0]} --my-flag\n"
+    for between, severity in (("", "warning"), ("echo\n", "error"), ("", "warning")):
+        text = f"{RELEASE}# spec-lsp: ignore[unknown-flag]\n{between}{launch}"
+        found = analyse(read_document("/w/a.sh", text, disk), Options(), disk, cache).diagnostics
+        assert [d.severity for d in found if d.rule.name == "trtllm-mha-fp8-prefill-on-sm120"] == [severity]

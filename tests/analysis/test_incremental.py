@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import permutations
+from typing import Any
 
 import pytest
 
@@ -10,7 +11,10 @@ from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis import check as checking
 from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.judge import judge
+from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Analysis
+from spec_lsp.syntax.launch import Launch
 from tests.analysis.support import NOTHING, check
 from tests.syntax.support import forget
 
@@ -100,15 +104,21 @@ def test_lines_above_leave_all_as_it_was(above: str, text: str, monkeypatch: pyt
 
 
 def test_an_ignored_line_leaves_the_others_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A comment to spec-lsp decides what is shown, not what is found."""
+    """A comment to spec-lsp decides what is shown, and what is found beside it in its launch alone."""
     cache, text = Cache(), f"{RUN} --bogus 7\n" * 3
     analyse(read_document("/w/a.sh", text, NOTHING), Options(), NOTHING, cache)
-    monkeypatch.setattr(checking, "judge", None)
-    monkeypatch.setattr(checking, "diagnostics_of", None)
+    asked: list[Launch] = []
+
+    def judged(launch: Launch, *given: Any, **named: Any) -> Verdict:
+        asked.append(launch)
+        return judge(launch, *given, **named)
+
+    monkeypatch.setattr(checking, "judge", judged)
     ignored = f"# spec-lsp: ignore[unknown-flag] mine\n{text}"
     after = analyse(read_document("/w/a.sh", ignored, NOTHING), Options(), NOTHING, cache)
     assert [d.launch for d in after.diagnostics if d.rule.name == "unknown-flag"] == [1, 2]
     assert after.ignored == 1
+    assert len(asked) == 1
 
 
 def test_a_branch_is_told_by_its_own_words() -> None:
