@@ -277,7 +277,7 @@ LOCK = '[[package]]\nname = "sglang"\nversion = "0.5.12"\n'
 
 @pytest.fixture
 def _no_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("spec_lsp.catalog.kept.cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr("spec_lsp.kept.cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(
         "spec_lsp.catalog.builds.LEAST_SHARED", 0
     )  # what is written here shares no function with SGLang

@@ -4,7 +4,7 @@
     str(release)                # 0.5.23; of a build 0.5.23+7f3a91c: the release that it is nearest to, and its content
 
 A build's flags and variables are its own (`store.load`, `store.environment`); which of its functions are a release's is told by their
-fingerprints, and what follows the others is not certain (`resolution/builds.py`). What was read is kept by its content (`kept.py`).
+fingerprints, and what follows the others is not certain (`resolution/builds.py`). What was read is kept by its content.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from spec_lsp.catalog import store
 from spec_lsp.catalog.evaluate import FAILS, CannotTell
 from spec_lsp.catalog.fingerprints import Definition, definitions, known_places, shipped
 from spec_lsp.catalog.installed import SERVER_ARGS
-from spec_lsp.catalog.kept import keep, kept
 from spec_lsp.catalog.model import Flag, Variable
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.source import read_flags
 from spec_lsp.catalog.variables import modules, read_variables
-from spec_lsp.files import MAX_DOCUMENT, MAX_SOURCE, Area, UnreadableError
+from spec_lsp.files import MAX_DOCUMENT, MAX_SOURCE, MIB, Area, UnreadableError
 from spec_lsp.interruption import checkpoint
+from spec_lsp.kept import Shelf
 from spec_lsp.records import dataclass
 
 WHEELS = "wheels.json"
@@ -38,6 +38,8 @@ MAX_BUILDS = 16
 """Builds that are remembered: somebody who works on SGLang itself makes another with each save."""
 FORMAT = 2
 """Of what is kept under the cache folder."""
+SHELF = Shelf("sglang", files=128, size=32 * MIB)
+"""What was read. The flags, variables and functions of a build take a quarter of a MiB."""
 LEAST_SHARED = 0.1
 """The part of the nearest release's functions that a build has just so; neighbouring releases share 0.7 and more."""
 
@@ -92,7 +94,7 @@ def content(root: Path) -> str:
         raise NoBuildError(f"holds no SGLang that can be read (srt/server_args.py {error})") from error
     paths = [path for path in modules(root) if path.name not in MADE]
     seen = f"content-{_marks(root, paths)}"
-    known = kept(seen, 2 * DIGEST)
+    known = SHELF.get(seen, 2 * DIGEST)
     if known is not None and len(known) == 2 * DIGEST:
         return known
     whole = hashlib.blake2b(digest_size=DIGEST)
@@ -100,7 +102,7 @@ def content(root: Path) -> str:
         checkpoint()
         whole.update(path.relative_to(root).as_posix().encode("utf-8", "surrogateescape"))
         whole.update(hashlib.blake2b(_data(area, path), digest_size=DIGEST).digest())
-    keep(seen, whole.hexdigest())
+    SHELF.keep(seen, whole.hexdigest())
     return whole.hexdigest()
 
 
@@ -191,7 +193,7 @@ def _name(key: str) -> str:
 def _kept(key: str) -> OwnBuild | None:
     """What was read of the same content before; None where nothing was, or where it cannot be used."""
     try:
-        data: Any = json.loads(kept(_name(key), MAX_DOCUMENT) or "")
+        data: Any = json.loads(SHELF.get(_name(key), MAX_DOCUMENT) or "")
         base = store.releases()[store.releases().index(Release.parse(data["release"]))]
         return OwnBuild(
             base._replace(local=key[:7]),
@@ -214,4 +216,4 @@ def _keep(key: str, build: OwnBuild) -> None:
         "functions": functions,
         "doubts": list(build.doubts),
     }
-    keep(_name(key), json.dumps(data, separators=(",", ":")))
+    SHELF.keep(_name(key), json.dumps(data, separators=(",", ":")))

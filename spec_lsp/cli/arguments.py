@@ -109,9 +109,11 @@ cat launch.sh | spec-lsp check - --stdin-filename launch.sh
         "--unsafe-fixes", action="store_true", help="with --fix or --diff: also those that change what runs"
     )
     fix.add_argument("--diff", action="store_true", help="show what --fix would change, and change nothing")
-    _which_files(p).add_argument(
+    files = _which_files(p)
+    files.add_argument(
         "--jobs", type=_positive, metavar="N", help="processes at most (default: the CPUs, where it pays)"
     )
+    files.add_argument("--no-cache", action="store_true", help="check every file anew, and keep nothing of it")
 
 
 def _launches(commands: _Commands) -> None:

@@ -37,6 +37,8 @@ from spec_lsp.syntax import may_hold_launches, may_launch
 from spec_lsp.workspace import decode
 
 STDIN = "-"
+NO_CACHE = "SPEC_LSP_NO_CACHE"
+"""The variable that does what `--no-cache` does."""
 
 
 @collected_seldom()
@@ -94,6 +96,7 @@ def _task(arguments: argparse.Namespace) -> Task:
         fixes=arguments.format != "gitlab" and not arguments.statistics and not arguments.write_baseline,
         upgrade=arguments.upgrade or "",
         overview=arguments.format == "html",
+        remember=not arguments.no_cache and not os.environ.get(NO_CACHE),
     )
 
 
@@ -195,7 +198,7 @@ def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileRepo
     if len(data) > MAX_DOCUMENT:
         raise UsageError(f"standard input is larger than {MAX_DOCUMENT // MIB} MiB")
     name = arguments.stdin_filename or "<stdin>"
-    report = checker.text(os.path.join(task.here, name), decode(data), on_disk=False)
+    report = checker.text(os.path.join(task.here, name), decode(data))
     if report.text is not None or task.fix:
         unguarded(sys.stdout).write(decode(data) if report.text is None else report.text)
     return report

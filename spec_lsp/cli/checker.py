@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
+from typing import TypeVar
 
 from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.check import analyse
@@ -18,15 +19,19 @@ from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.catalog.release import Release
 from spec_lsp.cli.files import Rewritten, rewrite, with_line_ends_of
 from spec_lsp.cli.printed import harmless
+from spec_lsp.cli.remembered import Question, Remembered
 from spec_lsp.cli.report import FileReport, LaunchShown, OfferedFix, Replacement, ReportedFinding
 from spec_lsp.cli.sources import Sources, shown_name
 from spec_lsp.cli.surroundings import Folders, Surroundings
 from spec_lsp.cli.walk import candidates
+from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import MAX_DOCUMENT, UnreadableError, read_named
 from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
+
+T = TypeVar("T")
 
 MAX_STEPS, STEPS_A_LAUNCH = 60_000, 250
 """Steps of looking for the fixes of a file's findings, and more for each of its launches: each is tried on the whole file. `--fix` applies
@@ -52,26 +57,46 @@ class Task:
     """The release to compare with, empty for none."""
     overview: bool = False
     """Whether each launch is told, with what it resolves to."""
+    remember: bool = False
+    """Whether what was found before, and is found now, is kept in the user's cache folder."""
 
 
 class Recording:
-    """A workspace that remembers the texts it gave: findings may lie in them."""
+    """A workspace that remembers what it was asked, and the texts it gave: findings may lie in them."""
 
     def __init__(self, surroundings: Surroundings, name: str, text: str) -> None:
         self._workspace = surroundings.workspace
-        self.model = self._workspace.model
-        self.release = self._workspace.release
-        self.sglang_at = self._workspace.sglang_at
-        self.unread_sglang = self._workspace.unread_sglang
-        self.left_out = self._workspace.left_out
-        self.unreadable_model = self._workspace.unreadable_model
         self.texts = {name: text}
+        self.asked: dict[Question, object] = {}
 
     def read(self, document: str, path: str) -> tuple[str, str] | None:
-        found = self._workspace.read(document, path)
+        found = self._answer(self._workspace.read(document, path), "read", document, path)
         if found is not None:
             self.texts.setdefault(*found)
         return found
+
+    def left_out(self, document: str, path: str) -> str:
+        return self._answer(self._workspace.left_out(document, path), "left_out", document, path)
+
+    def model(self, document: str, path_or_id: str) -> ModelFacts | None:
+        return self._answer(self._workspace.model(document, path_or_id), "model", document, path_or_id)
+
+    def unreadable_model(self, document: str, path_or_id: str) -> str:
+        found = self._workspace.unreadable_model(document, path_or_id)
+        return self._answer(found, "unreadable_model", document, path_or_id)
+
+    def release(self, document: str, python: str = "") -> tuple[Release, str] | None:
+        return self._answer(self._workspace.release(document, python), "release", document, python)
+
+    def unread_sglang(self, document: str, python: str = "") -> str:
+        return self._answer(self._workspace.unread_sglang(document, python), "unread_sglang", document, python)
+
+    def sglang_at(self, document: str, path: str) -> tuple[Release | None, str]:
+        return self._answer(self._workspace.sglang_at(document, path), "sglang_at", document, path)
+
+    def _answer(self, answer: T, *question: str) -> T:
+        self.asked[question] = answer
+        return answer
 
 
 class Checker:
@@ -89,12 +114,30 @@ class Checker:
         )
         self._cache = Cache()
         self._named = frozenset(task.paths)
+        # --fix writes, and --diff shows what it would write
+        remembers = task.remember and not task.fix and not task.diff
+        self._remembered = Remembered(replace(task, paths=())) if remembers else None
+
+    def known(self, path: str) -> FileReport | None:
+        """The report of a file, where all that it follows from is as it was when the file was checked before."""
+        if self._remembered is None:
+            return None
+        try:
+            return self._remembered.report(path, self.bytes(path), self._surroundings(path))
+        except UnreadableError:
+            return None
 
     def file(self, path: str) -> FileReport:
-        """The report of a file; never raises."""
+        """The report of a file, checked anew; never raises."""
         name = shown_name(path, self.task.here)
         try:
-            return self.text(path, decode(self.bytes(path)))
+            data = self.bytes(path)
+            text, surroundings = decode(data), self._surroundings(path)
+            workspace = Recording(surroundings, path, text)
+            report = self._report(path, text, workspace, surroundings, on_disk=True)
+            if self._remembered is not None:
+                self._remembered.keep(path, data, surroundings, workspace.asked, report)
+            return report
         except UnreadableError as error:
             return FileReport(name, problem=str(error))
         except Exception:
@@ -104,10 +147,14 @@ class Checker:
         """What is named is read wherever it is, what was found in a folder in the workspace alone. Raises UnreadableError."""
         return read_named(path) if path in self._named else self.folders.area.read(path, MAX_DOCUMENT)
 
-    def text(self, path: str, text: str, *, on_disk: bool = True) -> FileReport:
-        """The report of a text that is, or (with `on_disk` False) would be, the file at `path`."""
+    def text(self, path: str, text: str) -> FileReport:
+        """The report of a text that would be the file at `path`."""
         surroundings = self._surroundings(path)
-        workspace = Recording(surroundings, path, text)
+        return self._report(path, text, Recording(surroundings, path, text), surroundings, on_disk=False)
+
+    def _report(
+        self, path: str, text: str, workspace: Recording, surroundings: Surroundings, *, on_disk: bool
+    ) -> FileReport:
         if self.task.upgrade and not (self.task.fix or self.task.diff):
             return self._upgrade(path, text, workspace, surroundings)
         analysis = self._analyse(path, text, workspace, surroundings)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import chain, islice
@@ -22,36 +23,70 @@ MAX_WORKERS = 16
 ENDED = "was not checked: the process that read it was killed, or ran out of memory"
 
 
+Looked = tuple[str, "FileReport | None"]
+"""A file, and its report where that is known."""
+
+
 def check_all(task: Task, paths: Iterable[str], jobs: int | None, progress: Progress) -> Iterator[FileReport]:
     """The reports of the files, in their order. `paths` may still be being found: other processes begin with the first ones.
 
     Files are changed by one process only: two launches may share a `--config` file.
     """
-    paths = iter(paths)
-    first = list(islice(paths, FILES_FOR_A_POOL)) if jobs is None else list(paths)
-    workers = 1 if task.fix else _workers(len(first), jobs)
-    if workers > 1:
-        yield from _in_pool(task, chain(first, paths), workers, progress)
-        return
-    files = [*first, *paths]
     checker = Checker(task)
-    for done, path in enumerate(files, 1):
-        report = checker.file(path)
-        yield report
-        progress.show(done, len(files), report.file)
+    files = ((path, checker.known(path)) for path in paths)
+    first, unknown = _ahead(files, FILES_FOR_A_POOL if jobs is None else None)
+    workers = 1 if task.fix else _workers(unknown, jobs)
+    if workers > 1:
+        yield from _in_pool(task, chain(first, files), workers, progress)
+    else:
+        whole = [*first, *files]
+        for done, (path, known) in enumerate(whole, 1):
+            report = known or checker.file(path)
+            yield report
+            progress.show(done, len(whole), report.file)
 
 
-def _in_pool(task: Task, paths: Iterator[str], workers: int, progress: Progress) -> Iterator[FileReport]:
+def _ahead(files: Iterator[Looked], most: int | None) -> tuple[list[Looked], int]:
+    """The files up to so many that are not known, or all; and how many are not known."""
+    first: list[Looked] = []
+    unknown = 0
+    for looked in files:
+        first.append(looked)
+        unknown += looked[1] is None
+        if unknown == most:
+            break
+    return first, unknown
+
+
+def _in_pool(task: Task, files: Iterator[Looked], workers: int, progress: Progress) -> Iterator[FileReport]:
+    """The reports in order; other processes make those that are not known."""
     from spec_lsp.cli.workers import spread  # processes and pipes take a while to import
 
-    found = _Counted(paths)
-    chunks = iter(lambda: list(islice(found, CHUNK)), [])
+    found = _Counted(files)
+    waiting: deque[FileReport | None] = deque()
+    chunks = iter(lambda: list(islice(_unknown(found, waiting), CHUNK)), [])
     done = 0
     for chunk, answer in spread(chunks, workers, partial(_start, task)):
         for report in answer if answer is not None else _one_by_one(task, chunk):
-            done += 1
-            yield report
-            progress.show(done, found.total, report.file)
+            for each in (*_known_first(waiting), report):
+                done += 1
+                yield each
+                progress.show(done, found.total, each.file)
+    yield from _known_first(waiting)
+
+
+def _unknown(files: Iterator[Looked], waiting: deque[FileReport | None]) -> Iterator[str]:
+    """The files that are not known. `waiting` is told of all, in order."""
+    for path, known in files:
+        waiting.append(known)
+        if known is None:
+            yield path
+
+
+def _known_first(waiting: deque[FileReport | None]) -> Iterator[FileReport]:
+    """The known reports that come before the next one that is not, which goes too."""
+    while waiting and (known := waiting.popleft()) is not None:
+        yield known
 
 
 def _one_by_one(task: Task, paths: list[str]) -> Iterator[FileReport]:
@@ -62,22 +97,22 @@ def _one_by_one(task: Task, paths: list[str]) -> Iterator[FileReport]:
         yield answer[0] if answer is not None else FileReport(shown_name(path, task.here), problem=ENDED)
 
 
-class _Counted(Iterator[str]):
+class _Counted(Iterator[Looked]):
     """Files, and how many there are once all are found."""
 
-    def __init__(self, paths: Iterator[str]) -> None:
-        self._paths = paths
+    def __init__(self, files: Iterator[Looked]) -> None:
+        self._files = files
         self._count = 0
         self.total = 0
 
-    def __next__(self) -> str:
+    def __next__(self) -> Looked:
         try:
-            path = next(self._paths)
+            looked = next(self._files)
         except StopIteration:
             self.total = self._count
             raise
         self._count += 1
-        return path
+        return looked
 
 
 def _workers(files: int, jobs: int | None) -> int:

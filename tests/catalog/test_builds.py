@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from spec_lsp.catalog import builds, kept, store
+from spec_lsp import kept
+from spec_lsp.catalog import builds, store
 from spec_lsp.catalog.builds import NoBuildError, content, release_at, wheels
 from spec_lsp.catalog.fingerprints import Definition, shipped
 from spec_lsp.catalog.release import Release
@@ -63,7 +64,7 @@ def test_a_build_is_read_with_its_own_flags_and_variables(tmp_path: Path) -> Non
 def test_what_was_read_is_kept_by_its_content(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = package(tmp_path / "one")
     release = release_at(root)
-    (file,) = (tmp_path / "cache").glob("*.json")
+    (file,) = (tmp_path / "cache" / "sglang").glob("*.json")
     store.builds.clear()
     monkeypatch.setattr(builds, "_read", None)  # it is not read again
     assert release_at(package(tmp_path / "two")) == release
@@ -74,7 +75,7 @@ def test_what_was_read_is_kept_by_its_content(tmp_path: Path, monkeypatch: pytes
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"release": "0.5.23"}', '{"release": 3}', "\0", "[" * 100_000])
 def test_what_is_kept_and_broken_is_read_again(tmp_path: Path, text: str) -> None:
     release = release_at(package(tmp_path / "one"))
-    (file,) = (tmp_path / "cache").glob("*.json")
+    (file,) = (tmp_path / "cache" / "sglang").glob("*.json")
     file.write_text(text)
     store.builds.clear()
     assert release_at(tmp_path / "one") == release
@@ -97,7 +98,7 @@ def test_a_file_that_is_as_it_was_is_not_read_again(tmp_path: Path, monkeypatch:
     before = content(root)
     monkeypatch.setattr(builds, "_data", None)
     assert content(root) == before
-    for file in (tmp_path / "cache").iterdir():
+    for file in (tmp_path / "cache" / "sglang").iterdir():
         file.write_text("broken")
     with pytest.raises(TypeError):
         content(root)

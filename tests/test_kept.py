@@ -8,20 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from spec_lsp.catalog import kept
+from spec_lsp import kept
 from spec_lsp.catalog.builds import content
-from spec_lsp.catalog.kept import cache_folder, keep
+from spec_lsp.kept import Shelf, cache_folder
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr("sys.platform", "linux")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    return tmp_path / "spec-lsp" / "sglang"
+    return tmp_path / "spec-lsp" / "things"
 
 
 def test_the_cache_folder_is_the_users(folder: Path) -> None:
-    assert cache_folder() == folder
+    assert cache_folder() == folder.parent
 
 
 def used(folder: Path, *names: str) -> None:
@@ -30,45 +30,55 @@ def used(folder: Path, *names: str) -> None:
         os.utime(folder / name, (1_000_000 - age,) * 2)
 
 
-def test_what_was_not_used_the_longest_goes_first(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MAX_FILES", 3)
+def test_what_was_not_used_the_longest_goes_first(folder: Path) -> None:
+    shelf = Shelf("things", files=3, size=100)
     for name in ("a", "b", "c"):
-        keep(name, name)
+        shelf.keep(name, name)
     used(folder, "a", "b", "c")
-    assert kept.kept("a", 10) == "a"
-    keep("d", "d")
+    assert shelf.get("a", 10) == "a"
+    shelf.keep("d", "d")
     assert sorted(p.name for p in folder.iterdir()) == ["a", "c", "d"]
-    assert kept.kept("b", 10) is None
+    assert shelf.get("b", 10) is None
 
 
-def test_so_does_what_takes_too_much_and_what_was_half_written(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(kept, "MAX_BYTES", 10)
-    keep("a", "12345")
+def test_so_does_what_takes_too_much_and_what_was_half_written(folder: Path) -> None:
+    shelf = Shelf("things", files=9, size=10)
+    shelf.keep("a", "12345")
     (folder / "tmphalf").write_text("x" * 6)
     used(folder, "tmphalf", "a")
-    keep("b", "12345")
+    shelf.keep("b", "12345")
     assert sorted(p.name for p in folder.iterdir()) == ["a", "b"]
 
 
+def test_of_many_files_too_many_go_now_and_then(folder: Path) -> None:
+    shelf = Shelf("things", files=640, size=10_000)
+    for n in range(1000):
+        shelf.keep(f"{n:x}", "")
+    assert 640 <= len(list(folder.iterdir())) < 740
+
+
 def test_it_may_be_deleted_at_any_time(folder: Path) -> None:
-    keep("a", "1")
+    shelf = Shelf("things", files=9, size=100)
+    shelf.keep("a", "1")
     (folder / "a").unlink()
     folder.rmdir()
-    assert kept.kept("a", 10) is None
-    keep("a", "2")
-    assert kept.kept("a", 10) == "2"
+    assert shelf.get("a", 10) is None
+    shelf.keep("a", "2")
+    assert shelf.get("a", 10) == "2"
 
 
 def test_a_text_that_is_longer_than_any_is_none(folder: Path) -> None:
-    keep("a", "123")
-    assert kept.kept("a", 2) is None
+    shelf = Shelf("things", files=9, size=100)
+    shelf.keep("a", "123")
+    assert shelf.get("a", 2) is None
 
 
 def test_where_nothing_can_be_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path / "file" / "below")
-    keep("a", "1")
-    assert kept.kept("a", 10) is None
+    shelf = Shelf("things", files=9, size=100)
+    shelf.keep("a", "1")
+    assert shelf.get("a", 10) is None
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="every user has a folder there")
