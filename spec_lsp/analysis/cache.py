@@ -46,18 +46,14 @@ class Judged:
     tells_role: bool
     unknown: Sequence[tuple[Release, Diagnostic]]
     """The diagnostics about releases it may run that are not shipped."""
+    settled: bool
+    """Whether nothing around the launch but directives can change its diagnostics."""
     given: tuple[str, ...] | None = None
     """The text in front of each clue that counts GPUs; None before it was looked at."""
     condoned: tuple[Condoned, list[Diagnostic]] | None = None
     """What its writer answers for, and the diagnostics with that refusing nothing."""
     gpus: list[Diagnostic] = field(default_factory=list)
     """The diagnostics about the number of GPUs."""
-
-    @property
-    def settled(self) -> bool:
-        """Whether nothing around the launch but directives can change its diagnostics."""
-        counts = self.assumed.clues.counts
-        return not (counts or self.read or self.sets_variables or self.unknown or self.verdict.older_unasked)
 
 
 @dataclass(slots=True)

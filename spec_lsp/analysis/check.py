@@ -143,7 +143,6 @@ class _Looked:
             if known is not None and known.launch is launch and known.index == index and known.settled:
                 self.judged.append(known)
                 self.diagnostics += known.diagnostics
-                self.diagnostics += known.gpus
                 continue
             try:
                 one = self.at(launch, index, last.get(id(launch)), directed=directed)
@@ -191,9 +190,11 @@ class _Looked:
         verdict, fresh = _judged(launch, assumed, self.models, noted, self.cache, self.ask_older)
         found = diagnostics_of(launch, index, verdict, noted, own=fresh) if verdict.findings else []
         unknown = [(n.value, d) for n in assumed.releases if (d := _unknown_release(n, launch)) is not None]
+        variables = sets_variables(launch)
+        changeable = assumed.clues.counts or read or variables or unknown or verdict.older_unasked
         return Judged(
-            launch, index, read, named_by(launch), assumed, verdict, found, sets_variables(launch), tells_role(launch),
-            unknown,
+            launch, index, read, named_by(launch), assumed, verdict, found, variables, tells_role(launch), unknown,
+            settled=not changeable,
         )  # fmt: skip
 
     def said(self, one: Judged, index: int) -> list[Diagnostic]:

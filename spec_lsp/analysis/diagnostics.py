@@ -164,12 +164,17 @@ def _origins(setting: Setting) -> Iterable[Related]:
 def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
     """One diagnostic, the most severe, for a finding that several launches have at the same place, such as an array or a sourced file that
     they share."""
-    if len({d.place for d in diagnostics}) == len(diagnostics):
-        return list(diagnostics)
-    found: dict[tuple[str, Place, str | None], Diagnostic] = {}
+    by_place: dict[Place, list[Diagnostic]] = {}
     for diagnostic in diagnostics:
-        shared = None if diagnostic.launch is not None else diagnostic.message
-        key = (diagnostic.rule.name, diagnostic.place, shared)
+        by_place.setdefault(diagnostic.place, []).append(diagnostic)
+    return [d for here in by_place.values() for d in (here if len(here) == 1 else _merged(here))]
+
+
+def _merged(diagnostics: Sequence[Diagnostic]) -> Iterable[Diagnostic]:
+    """One diagnostic for each finding at one place."""
+    found: dict[tuple[str, str | None], Diagnostic] = {}
+    for diagnostic in diagnostics:
+        key = (diagnostic.rule.name, None if diagnostic.launch is not None else diagnostic.message)
         first = found.get(key)
         if first is None:
             found[key] = diagnostic
@@ -177,7 +182,7 @@ def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
             worst, _ = sorted((first, diagnostic), key=lambda d: SEVERITIES.index(d.severity))
             also = (*first.also, *(launch for launch in (first.launch, diagnostic.launch) if launch is not None))
             found[key] = replace(worst, also=tuple(dict.fromkeys(a for a in also if a != worst.launch)))
-    return list(found.values())
+    return found.values()
 
 
 def deprecations_once(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
@@ -216,6 +221,4 @@ SEVERITIES = ("error", "warning", "information", "hint")
 
 
 def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(
-        sorted(diagnostics, key=lambda d: (d.place.document, d.place.start, d.place.end, len(d.rule.code), d.rule.code))
-    )
+    return tuple(sorted(diagnostics, key=lambda d: (d.place, d.rule.code)))

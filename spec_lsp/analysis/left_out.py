@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from typing import Literal
 
 from spec_lsp.analysis.inputs import Workspace
@@ -22,7 +22,7 @@ Named = tuple[Kind, str]
 def files_left_out(document: Document, named: Iterable[frozenset[Named]], workspace: Workspace) -> list[Diagnostic]:
     """Diagnostics about sourced files, other included files, `--config` files and models, each where it is named. `named` is what each
     launch names, in the order of the launches."""
-    each = dict.fromkeys(chain.from_iterable(dict.fromkeys(named)))
+    each = frozenset[Named]().union(*named)
     gone: dict[Named, str] = {n: why for n in each if (why := _left_out(n, document, workspace))}
     found: dict[tuple[str, Place], Diagnostic] = {}
     for path, place in _included(document):

@@ -38,17 +38,17 @@ def read_with(name: str, text: str, read: Callable[[str], str | None], language:
     The last document is kept, since a candidate edit is read twice: to make it and to judge it.
     """
     key = (name, text, language)
-    last = _read.pop(key, None)
-    if last is None or any(read(path) != found for path, found in last[1].items()):
-        last = _read_anew(name, text, read, language)
-    _read[key] = last
-    if len(_read) > MAX_READ:
-        del _read[next(iter(_read))]
-    return last[0]
+    at = next((i for i, known in enumerate(_read) if known[0] == key), None)
+    found = _read.pop(at)[1] if at is not None else None
+    if found is None or any(read(path) != content for path, content in found[1].items()):
+        found = _read_anew(name, text, read, language)
+    _read.append((key, found))
+    del _read[:-MAX_READ]
+    return found[0]
 
 
-_read: dict[tuple[str, str, str | None], tuple[Document, Mapping[str, str | None]]] = {}
-"""The document and the files that were asked for."""
+_read: list[tuple[tuple[str, str, str | None], tuple[Document, Mapping[str, str | None]]]] = []
+"""The document and the files that were asked for. A list: hashing a long text takes longer than comparing it with these."""
 MAX_READ = 4
 
 

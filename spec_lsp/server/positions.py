@@ -50,9 +50,10 @@ class Lines:
         line, character = self._index.position(offset, self._encoding)
         return {"line": line, "character": character}
 
-    def where(self, offset: int) -> tuple[int, int]:
-        """Line and column of an offset that stands within no line end."""
-        return self._index.position(offset, self._encoding)
+    def below(self, offset: int) -> int:
+        """Where the next line begins; behind the text, if there is none."""
+        line = self.line_at(offset) + 1
+        return self.span(line)[0] if line < len(self) else len(self.text) + 1
 
     def range(self, start: int, end: int) -> Range:
         """Characters [start, end) as a protocol range."""

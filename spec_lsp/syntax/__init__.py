@@ -78,4 +78,10 @@ def _read(
 
 def has_huge_line(text: str) -> bool:
     """Whether a line is longer than any person or program writes a command: then it is data, which would take seconds to read as words."""
-    return len(text) > MAX_LINE and any(len(line) > MAX_LINE for line in text.split("\n"))
+    start = 0
+    while len(text) - start > MAX_LINE:
+        end = text.rfind("\n", start, start + MAX_LINE + 1)
+        if end < 0:
+            return True
+        start = end + 1
+    return False

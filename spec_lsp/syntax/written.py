@@ -15,10 +15,12 @@ from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import BY_KIND
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
+from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.embedding import CommandResult, read_script
 from spec_lsp.syntax.shell.streams import READ
 from spec_lsp.syntax.source import Source, embedded
+from spec_lsp.syntax.standing import Launches
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.worlds import together
 
@@ -52,16 +54,22 @@ def with_written_files(document: Document, source: Source, nested: Nested) -> Do
     """The document together with the launches of files that its script writes but does not run; `source` is the script's text."""
     if "<<" not in source.text:
         return document
-    launches = list(document.launches)
+    launches = document.launches
+    standing = launches.standing if isinstance(launches, Launches) else None
+    anchored = Mapped(standing.anchor if standing is not None else lambda place: place)
+    found = list(launches.anchored if isinstance(launches, Launches) else launches)
     problems = list(document.problems)
     for written in _written(document.name, source):
-        if _told(launches, written.body.place):
+        if _told(found, anchored.place(written.body.place)):
             continue
-        found = [_read(document.name, written.kind, body, nested) for body in _filled(document, written.body)]
-        launches += together([((), one.launches) for one in found])
-        problems += found[0].problems if written.kind == "shell" else ()
-    launches.sort(key=lambda one: one.extent.start)
-    return replace(document, launches=tuple(launches), problems=tuple(problems))
+        read = [_read(document.name, written.kind, body, nested) for body in _filled(document, written.body)]
+        found += map(anchored.launch, together([((), one.launches) for one in read]))
+        problems += read[0].problems if written.kind == "shell" else ()
+    if len(found) == len(launches) and len(problems) == len(document.problems):
+        return document
+    found.sort(key=lambda one: one.extent.start)
+    all_ = Launches(found, standing, launches.of) if isinstance(launches, Launches) and standing else tuple(found)
+    return replace(document, launches=all_, problems=tuple(problems))
 
 
 def _read(name: str, kind: str, body: Word, nested: Nested) -> CommandResult | Document:

@@ -10,7 +10,9 @@ import asyncio
 import hashlib
 import json
 import logging
+import math
 import time
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -89,37 +91,41 @@ class Finding:
         return (place if self.standing is None else self.standing.place(place))[1:]
 
 
-class Stood:
-    """Where parts of a text stand, and what they read: a finding in the same parts that stand there again is written the same."""
-
-    __slots__ = ("_known", "_lines", "_standing")
-
-    def __init__(self, standing: Standing, lines: Lines) -> None:
-        self._standing = standing
-        self._lines = lines
-        self._known: dict[int, object] = {}
-
-    def of(self, parts: Iterable[int]) -> list[object]:
-        return [self._known[base] if base in self._known else self._look(base) for base in parts]
-
-    def _look(self, base: int) -> object:
-        part = self._standing.part(base)
-        found = self._known[base] = None if part is None else (*self._lines.where(part[0]), part[1])
-        return found
-
-
 @dataclass(slots=True)
 class WrittenFinding:
-    """What was written of a finding last, and where the parts stood then in which it lies."""
+    """What was written of a finding last."""
 
     diagnostic: Diagnostic
     place: Place
     pieces: list[str]
     related: Sequence[tuple[Place, str]]
     parts: tuple[int, ...] | None
-    """None where it lies in none, or not in this document alone."""
-    stood: list[object] | None = None
+    """The bases of the parts of the document that it lies in; None where it lies in none, or not in this document alone."""
+    report: int = 0
+    """The report that it was written for, or found to be the same."""
     json: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """The text that a document was reported for last."""
+
+    report: int
+    text: OpenText
+    changes: int
+    lines: int
+
+    def steady(self, text: OpenText, standing: Standing) -> tuple[float, float]:
+        """Parts with bases below the first number, and from the second on, read the same since and stand in the same lines."""
+        if text is not self.text:
+            return 0, math.inf
+        start, end = text.as_after(self.changes)
+        first = max(bisect_right(standing.starts, start) - 1, 0)
+        stands = len(text.lines) == self.lines
+        below = text.lines.below(len(text.text) - end)
+        behind = bisect_left(standing.starts, below) if stands else len(standing.starts)
+        bases = standing.bases
+        return bases[first] if bases else 0, bases[behind] if behind < len(bases) else math.inf
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -138,21 +144,25 @@ class Reporter:
         """The JSON of findings without their ranges: the pieces between the ranges."""
         self._same: dict[int, WrittenFinding] = {}
         """What was written, by the very diagnostic."""
+        self._reports = 0
+        self._last: dict[str, Reported] = {}
+        """By document."""
 
     def report(self, name: str) -> Report:
         """The report for a document, open or not."""
         fault = self._session.fault(name) if self._session.tried(name) is None else None
         items = [written(_fault(fault))] if fault is not None else []
-        findings = [*self._of_settings(name), *self._found(name)]
-        items += self._all_written(findings)
+        items += map(self._written, self._of_settings(name))
+        lines = self._session.lines(name)
+        items += self._all_written(list(self._found(name)), name, lines) if lines is not None else ()
         items += map(written, self._session.asked.get(name, ()))
         text = self._session.text(name)
         return _report(items, text.text if text else "")
 
-    def _forget_but(self, findings: Sequence[Finding]) -> None:
+    def _forget_but(self, diagnostics: Sequence[Diagnostic]) -> None:
         """Drop the JSON of past findings once it outweighs that of the current ones."""
-        if len(self._same) > 2 * len(findings) + SPARE:
-            now = {id(finding.diagnostic) for finding in findings}
+        if len(self._same) > 2 * len(diagnostics) + SPARE:
+            now = {id(diagnostic) for diagnostic in diagnostics}
             self._same = {key: same for key, same in self._same.items() if key in now}
 
     def report_of_file(self, name: str) -> Report | None:
@@ -162,16 +172,18 @@ class Reporter:
             return None
         text, analysis = read
         lines = Lines(text, self._session.client.encoding)
-        findings = [self._told(analysis, index, name, lines) for index in range(len(analysis.diagnostics))]
-        return _report(self._all_written(findings), text)
+        told = [(analysis, index) for index in range(len(analysis.diagnostics))]
+        return _report(self._all_written(told, name, lines), text)
 
     def found(self, name: str, meets: Callable[[Range], bool]) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
         """The findings shown in some ranges of a document: each as shown, the analysis that it comes from, and its diagnostic there."""
-        for one in self._found(name):
-            if one.analysis is not None and meets(_told_at(one)):
-                standing = one.standing
-                placed = one.diagnostic if standing is None else one.diagnostic.turned(standing.place)
-                yield self._item(one), one.analysis, placed
+        lines = self._session.lines(name)
+        if lines is None:
+            return
+        for analysis, index in self._found(name):
+            one = self._told(analysis, index, name, lines)
+            if meets(_told_at(one)):
+                yield self._item(one), analysis, analysis.diagnostics[index]
 
     def _of_settings(self, name: str) -> Iterator[Finding]:
         """The settings in a document that cannot be used."""
@@ -179,11 +191,8 @@ class Reporter:
         lines = self._session.lines(name) if flaws else None
         return (Finding(flaw, None, flaw.place, lines) for flaw in flaws if lines is not None)
 
-    def _found(self, name: str) -> Iterator[Finding]:
+    def _found(self, name: str) -> Iterator[tuple[Analysis, int]]:
         """Each finding that is shown in a document."""
-        lines = self._session.lines(name)
-        if lines is None:
-            return
         users = self.users(name)
         own = self._session.tried(name)
         if own is not None:
@@ -191,7 +200,7 @@ class Reporter:
             for index, diagnostic in enumerate(own.diagnostics.anchored):
                 alone = users and diagnostic.place.document == name and _of_config_alone(diagnostic, own)
                 if not alone and not self._withholds(diagnostic, name, standing):
-                    yield self._told(own, index, name, lines)
+                    yield own, index
         seen: set[tuple[str, Place]] = set()
         for user in users:
             analysis = self._session.tried(user)
@@ -200,7 +209,7 @@ class Reporter:
                     key = (diagnostic.rule.name, diagnostic.place)
                     if key not in seen and analysis is not None:
                         seen.add(key)
-                        yield Finding(analysis.diagnostics[index], analysis, diagnostic.place, lines)
+                        yield analysis, index
 
     def users(self, name: str) -> list[str]:
         """The other open documents with launches that read this one, in order of their names."""
@@ -211,29 +220,39 @@ class Reporter:
     def _told(self, analysis: Analysis, index: int, name: str, lines: Lines) -> Finding:
         """A finding of the document itself; if it lies in another file, it is shown at the launch that uses the file."""
         told = analysis.diagnostics
-        diagnostic = told.anchored[index]
-        if diagnostic.place.document == name or not analysis.launches:
-            return Finding(diagnostic, analysis, diagnostic.place, lines, told.standing)
-        return Finding(told[index], analysis, analysis.launches[diagnostic.launch or 0].launch.place, lines)
+        anchored, own = told.anchored[index], analysis.document.name == name
+        if own and anchored.place.document == name:
+            return Finding(anchored, analysis, anchored.place, lines, told.standing)
+        at_launch = own and analysis.launches
+        place = analysis.launches[anchored.launch or 0].launch.place if at_launch else anchored.place
+        return Finding(told[index], analysis, place, lines)
 
-    def _all_written(self, findings: Sequence[Finding]) -> list[str]:
+    def _all_written(self, told: Sequence[tuple[Analysis, int]], name: str, lines: Lines) -> list[str]:
         """Findings as JSON. One whose text and lines are as they were is written as it was."""
         found: list[str] = []
-        standing: Standing | None = None
-        for one in findings:
-            kept = self._same.get(id(one.diagnostic))
-            if one.standing is None or kept is None or kept.diagnostic is not one.diagnostic or kept.parts is None:
-                found.append(self._written(one))
+        diagnostics = [analysis.diagnostics.anchored[index] for analysis, index in told]
+        self._reports += 1
+        last, low, high = self._last_of(name, lines)
+        for (analysis, index), diagnostic in zip(told, diagnostics, strict=True):
+            kept = self._same.get(id(diagnostic))
+            if kept is None or kept.diagnostic is not diagnostic or kept.parts is None:
+                found.append(self._written(self._told(analysis, index, name, lines)))
                 continue
-            if standing is not one.standing:
-                standing = one.standing
-                stood = Stood(standing, one.lines)
-            now = stood.of(kept.parts)
-            if now != kept.stood:
-                kept.stood, kept.json = now, self._written(one)
+            if kept.report != last or any(low <= base < high for base in kept.parts):
+                kept.json = self._written(self._told(analysis, index, name, lines))
+            kept.report = self._reports
             found.append(kept.json)
-        self._forget_but(findings)
+        self._forget_but(diagnostics)
         return found
+
+    def _last_of(self, name: str, lines: Lines) -> tuple[int, float, float]:
+        """The report of a document before this one, and what is steady since: see `Reported`."""
+        text, own, before = self._session.text(name), self._session.tried(name), self._last.pop(name, None)
+        standing = own.diagnostics.standing if own is not None else None
+        if text is None or standing is None:
+            return 0, 0, math.inf
+        self._last[name] = Reported(self._reports, text, text.changes, len(lines))
+        return (0, 0, math.inf) if before is None else (before.report, *before.steady(text, standing))
 
     def _written(self, finding: Finding) -> str:
         """A finding as JSON. Its text is serialized once; only the ranges are written anew each time."""

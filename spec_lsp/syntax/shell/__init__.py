@@ -19,7 +19,6 @@ from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.statements import Restated, assigned_in, restate, stated
 from spec_lsp.syntax.shell.streams import written_files
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
-from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.standing import Launches, Standing, WhenAsked, anchored_clues
 from spec_lsp.syntax.word import Place
 
@@ -47,16 +46,20 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     if found is None:
         last, found = None, stated(text)
     parts = found.parts
-    standing = Standing(name, [p.start for p in parts], [p.text for p in parts], found.starts, len(text))
+    standing = Standing(name, found.bases, found.texts, found.starts, len(text))
     run = Interpreter(name, files.load, Memory(), lambda: assigned_in(parts), BUILTINS)
     run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
-    run.too_deep = "sglang" in text and any(s.deep for s in parts)
-    reading = Reading(text, found, run, files, any(s.broken for s in parts))
+    run.too_deep = "sglang" in text and any(parts[i].deep for i in found.broken)
+    reading = Reading(text, found, run, files, bool(found.broken))
     run_again(reading, last, name)
     clues = (*anchored_clues(script_clues(name, text), standing), *run.clues)
     memory = last.run.memory_left if last is not None else Memory()
     clues = memory.around if clues == memory.around else clues
-    told = {key: tell(notes, clues, memory.launches.get(key)) for key, notes in run.launches().items()}
+    kept = memory.launches
+    told = {
+        key: one if (one := kept.get(key)) and one.holds(notes, clues) else tell(notes, clues, one)
+        for key, notes in run.launches().items()
+    }
     run.memory_left.launches, run.memory_left.around = told, clues
     broken = _broken(reading, memory.unbroken, {**files.texts, name: text}, standing)
     _keep(name, reading)
@@ -78,23 +81,19 @@ def _broken(
 ) -> list[Problem]:
     """The broken continuations; commands that were found unbroken are checked again if lines below them changed."""
     found: dict[Place, Problem] = {}
-    memory, text, stated = reading.run.memory_left, reading.text, reading.stated
+    memory, text, stated, name = reading.run.memory_left, reading.text, reading.stated, standing.document
     low = standing.anchored(reach(text, stated.starts[stated.first - 1] if stated.first else 0))
     high = stated.parts[stated.behind].start if stated.behind < len(stated.parts) else None
     for one in memory.launches.values():
-        if one.command is None:
-            continue
-        source = one.command[1]
-        near = (
-            isinstance(source, FileSource)
-            and source.document == standing.document
-            and source.base + len(source.text) >= low
-            and (high is None or source.base <= high)
-        )
-        problems = broken_continuations([one.command], texts, standing) if near or id(one) not in unbroken else ()
-        found.update((p.place, p) for p in problems if p.place not in found)
-        if not problems:
-            memory.unbroken[id(one)] = one
+        at = one.statement
+        near = at is not None and at.document == name and at.end >= low and (high is None or at.start <= high)
+        if near or id(one) not in unbroken:
+            command = one.command
+            problems = broken_continuations([command], texts, standing) if command is not None else ()
+            found.update((p.place, p) for p in problems if p.place not in found)
+            if problems:
+                continue
+        memory.unbroken[id(one)] = one
     return list(found.values())
 
 

@@ -9,7 +9,7 @@ from spec_lsp.syntax.covering import Ways, fewest
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
-from spec_lsp.syntax.source import Source
+from spec_lsp.syntax.source import FileSource, Source
 from spec_lsp.syntax.word import Place, Word, hull, told
 
 Key = tuple[Place, Place]
@@ -127,16 +127,22 @@ class Told:
     launch: Launch
     command: tuple[ast.Simple, Source] | None = field(init=False)
     """The statement that starts it."""
+    statement: Place | None = field(init=False)
+    """Where that stands, if it is a statement of a document."""
 
     def __post_init__(self) -> None:
         started = ((n.node, n.source) for n in self.notes if n.node is not None and n.source is not None)
         self.command = next(started, None)
+        source = self.command[1] if self.command is not None else None
+        self.statement = source.place(0, len(source.text)) if isinstance(source, FileSource) else None
+
+    def holds(self, notes: list[Note], around: tuple[Clue, ...]) -> bool:
+        """Whether it is what these notes, among these clues of the whole script, come to."""
+        return self.around is around and self.notes == notes
 
 
 def tell(notes: list[Note], around: tuple[Clue, ...], last: Told | None) -> Told:
     """The launch of these visits: the same object as in the last reading if nothing about it has changed."""
-    if last is not None and last.around is around and last.notes == notes:
-        return last
     found = _gathered(notes)
     own = tuple(dict.fromkeys((*found.clues, *around)))
     if (

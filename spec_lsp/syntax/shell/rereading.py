@@ -17,7 +17,7 @@ from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS, Answer
 from spec_lsp.syntax.shell.memory import Memory, same
 from spec_lsp.syntax.shell.sourced import SourcedFiles
 from spec_lsp.syntax.shell.state import FILE, State
-from spec_lsp.syntax.shell.statements import Restated
+from spec_lsp.syntax.shell.statements import Restated, assigned_in
 from spec_lsp.syntax.shell.values import Fork, is_later
 from spec_lsp.syntax.source import FileSource, Source
 
@@ -110,7 +110,10 @@ def usable(last: Reading, reading: Reading) -> bool:
         return False
     if any(reading.files.content(path) != content for path, content in last.files.asked.items()):
         return False
-    return all((name in reading.run.all_assigned()) is found for name, found in last.run.assignments.items())
+    now, then = reading.stated, last.stated
+    touched = assigned_in([*now.parts[now.first : now.behind], *then.parts[now.first : now.behind_before]])
+    asked = last.run.assignments.items()
+    return all((name in reading.run.all_assigned()) is found for name, found in asked if name in touched)
 
 
 def resume(reading: Reading, last: Reading, first: int) -> int:

@@ -100,6 +100,11 @@ class Restated:
 
     parts: Sequence[Located]
     starts: Sequence[int]
+    bases: Sequence[int]
+    texts: Sequence[str]
+    """What the parts read."""
+    broken: Sequence[int]
+    """The indices of the parts that are."""
     first: int = 0
     behind: int = 0
     behind_before: int = 0
@@ -109,7 +114,8 @@ def stated(text: str) -> Restated:
     """The statements of a text that is read for the first time."""
     located = list(statements(text))
     bases = first_bases(len(located))
-    return Restated(list(map(_based, located, bases)), [one.start for one in located])
+    parts = list(map(_based, located, bases))
+    return Restated(parts, [one.start for one in located], bases, [one.text for one in parts], _broken(parts))
 
 
 def restate(text: str, old: str, before: Restated) -> Restated | None:
@@ -119,7 +125,7 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
     start = common_start(old, text)
     shift = len(text) - len(old)
     end = len(old) - common_end(old, text, min(len(old), len(text)) - start)
-    broken = [i for i, one in enumerate(parts) if one.broken]
+    broken = before.broken
     first = bisect_right(range(len(parts)), start, key=lambda i: starts[i] + len(parts[i].text))
     first = min([first, *broken[:1]])
     if first and not ends_there(parts[first - 1].text):
@@ -141,6 +147,7 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
     bases = _bases(parts, first, same, len(new))
     if bases is None:
         return None
+    behind = first + len(new)
     return Restated(
         [*parts[:first], *map(_based, new, bases), *parts[same:]],
         [
@@ -148,10 +155,21 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
             *(one.start for one in new),
             *([at + shift for at in starts[same:]] if shift else starts[same:]),
         ],
+        [*before.bases[:first], *bases, *before.bases[same:]],
+        [*before.texts[:first], *(one.text for one in new), *before.texts[same:]],
+        [
+            *(i for i in broken if i < first),
+            *(first + i for i in _broken(new)),
+            *(i - same + behind for i in broken if i >= same),
+        ],
         first,
-        first + len(new),
+        behind,
         same,
     )
+
+
+def _broken(parts: Sequence[Located]) -> list[int]:
+    return [i for i, one in enumerate(parts) if one.broken]
 
 
 def _goes_on(text: str, one: Located, old: str, other: Located, behind: int) -> bool:
