@@ -1,4 +1,4 @@
-"""Which of many names a misspelt one looks like."""
+"""Finds which of many names resembles a misspelled one."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
 
 LEAST = 0.7
-"""How alike two names are at least, to be told of one another (`SequenceMatcher.ratio`)."""
+"""The least similarity (`SequenceMatcher.ratio`) at which two names count as alike."""
 MAX_LENGTH = 80
-"""Characters of a name beyond which it is like none."""
+"""The longest name, in characters, that is compared with others."""
 
 
 @lru_cache(maxsize=512)
 def flags_like(release: Release, typed: str) -> tuple[tuple[float, str], ...]:
-    """The flags of a shipped release that are spelt much like `typed` (with its dashes), the most alike first: how much, and which."""
+    """The flags of a shipped release that are spelled like `typed` (with its dashes), the most similar first, with their similarity."""
     known = load(release).by_spelling
     return tuple((likeness, name) for likeness, name in _flags_like(typed) if name in known)
 
 
 @lru_cache(maxsize=512)
 def _flags_like(typed: str) -> tuple[tuple[float, str], ...]:
-    """Of all releases: they have nearly all flags in common, so a name is compared with each flag once."""
+    """The same over all releases: these have nearly all flags in common, so a name is compared with each flag only once."""
     return tuple(sorted(_like(typed, _every_flag()), reverse=True))
 
 
@@ -33,14 +33,14 @@ def _every_flag() -> Sequence[str]:
 
 
 def most_alike(typed: str, names: Sequence[str], least: float) -> str | None:
-    """The name that is most like `typed`, at least so much; None if none is."""
+    """The name that is most similar to `typed`, if at least this similar; None otherwise."""
     return max(((likeness, name) for likeness, name in _like(typed, names) if likeness >= least), default=(0.0, None))[
         1
     ]
 
 
 def _like(typed: str, names: Sequence[str]) -> Iterator[tuple[float, str]]:
-    """The names that are at least `LEAST` like `typed`, and how much. Letters that the two cannot share rule most out at a glance."""
+    """The names with a similarity to `typed` of at least `LEAST`. Most are ruled out quickly by the letters that they cannot share."""
     if len(typed) > MAX_LENGTH:
         return
     letters = typed.encode("latin-1", "replace")

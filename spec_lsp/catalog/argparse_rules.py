@@ -45,7 +45,7 @@ class Arg:
 
 @dataclass(slots=True)
 class Occurrence:
-    """A flag where it is given, with what its words mean. `matched` is its full spelling, `typed` what stands there."""
+    """A given flag, with the value of its words. `matched` is its full spelling, `typed` the one that is written."""
 
     flag: Flag
     matched: str
@@ -59,7 +59,7 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """An error, in argparse's own words too (`says`); `index` is the element of argv it is at, `words` those it covers."""
+    """An error, also in argparse's own words (`says`); `index` is the element of argv where it is, `words` those that it covers."""
 
     kind: Kind
     phase: int
@@ -200,7 +200,7 @@ class _Parser:
             index += 1
         if self.outcome.help is None:
             self._require()
-        else:  # argparse prints its help and is gone before it looks at what is left over
+        else:  # argparse prints its help and exits before it looks at unrecognized words
             self.outcome.faults = [f for f in self.outcome.faults if f.phase < _REQUIRED]
         self.outcome.faults.sort(key=lambda f: f.phase)
         return self.outcome
@@ -212,7 +212,7 @@ class _Parser:
         return end
 
     def _take(self, index: int, option: _Option) -> tuple[int, bool]:
-        """Consume the option at `index`: where to go on, and whether words there may belong to something unknown."""
+        """Consume the option at `index`; returns where to continue, and whether words there may belong to something unknown."""
         flag = option.flag
         if flag is None:
             return self._take_unknown(index, option)
@@ -234,7 +234,7 @@ class _Parser:
         return end, False
 
     def _values(self, start: int, flag: Flag) -> tuple[list[Arg], int, bool]:
-        """The words that argparse gives to a flag, where they end, and whether it is certain that it gives just those."""
+        """The words that argparse gives to a flag, where they end, and whether it certainly gives exactly those."""
         if flag.nargs is None and start < len(self.args) and self.classes[start] == "value":
             return [self.args[start]], start + 1, True
         most = flag.nargs if isinstance(flag.nargs, int) else len(self.args) if flag.nargs in ("*", "+") else 1
@@ -254,7 +254,7 @@ class _Parser:
         return list(self.args[start:end]), end, certain
 
     def _take_unknown(self, index: int, option: _Option) -> tuple[int, bool]:
-        """A flag that does not exist or is ambiguous: what follows is taken for its values."""
+        """A flag that does not exist or is ambiguous: what follows is assumed to be its values."""
         end = self._run_of_values(index + 1)
         if not option.ambiguous:
             self._left_over(index, end, option.typed)
@@ -409,7 +409,7 @@ class _Parser:
 
     def _require(self) -> None:
         given = {o.flag.dest for o in self.outcome.occurrences}
-        attempted = {f.flag.dest for f in self.outcome.faults if f.flag is not None}  # one error for one flag
+        attempted = {f.flag.dest for f in self.outcome.faults if f.flag is not None}  # only one error for one flag
         missing = [f for f in self.catalog.required if f.dest not in given and f.dest not in attempted]
         if missing and not self.outcome.open:
             says = f"the following arguments are required: {', '.join(map(_name, missing))}"

@@ -1,7 +1,7 @@
 """What the words of a launch mean to one release of SGLang: fields with typed values, and what its command line refuses.
 
-This is `prepare_server_args` up to `ServerArgs(…)`: `sglang serve`'s own words, the `--config` file, then argparse, bug for bug.
-Where the document does not know a word, neither do we, and past words that may be anything nothing is invented.
+This is `prepare_server_args` up to `ServerArgs(…)`: `sglang serve`'s own words, the `--config` file, then argparse, including its bugs.
+Unknown words stay unknown, and nothing is assumed about what follows words that may be anything.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ ErrorKind = Literal[
 NoteKind = Literal["prefix", "deprecated", "repeated", "help", "no-serve"]
 
 ReadConfig = Callable[[str], "tuple[str, str] | ConfigFile | None"]
-"""Gives a `--config` file by its path as typed: (document name, text), or what was read of it already. None if that cannot be told
-from here. Raises FileNotFoundError if there certainly is no such file."""
+"""Returns a `--config` file by its path as typed: (document name, text), or the file already read. None if that is unknown here. Raises
+FileNotFoundError if there certainly is no such file."""
 
 _STRICT: frozenset[Program] = frozenset(("launch_server", "serve", "config"))
-"""Programs that take nothing but `ServerArgs`. Of those with flags of their own, `wrappers` knows which are as strict about the rest."""
+"""Programs that accept only the flags of `ServerArgs`. Of programs with flags of their own, `wrappers` knows which are as strict about the
+rest."""
 
 _SERVE = Release(0, 5, 5)
 _SERVE_MODEL_TYPE = Release(0, 5, 10)
@@ -97,10 +98,10 @@ class Setting:
 class BindError:
     """Something that SGLang's command line refuses (`fatal`), or silently ignores.
 
-    `place` is None where nothing is written that is wrong (a missing flag). `says` is what argparse prints, up to what follows a
-    colon in SGLang's own messages. `typed` is the flag as typed, `text` the value; `candidates` are the flags an abbreviation may
-    mean or the values a flag takes; `suggestion` is the flag or value that was probably meant, or the successor of a flag that is
-    gone, with its value where that is fixed (`--moe-a2a-backend deepep`). `words` are those at fault, the flag's first.
+    `place` is None if the mistake is something missing (a flag). `says` is what argparse prints, in SGLang's own messages up to a colon.
+    `typed` is the flag as typed, `text` the value; `candidates` are the flags that an abbreviation may mean or the values that a flag
+    accepts; `suggestion` is the flag or value that was probably meant, or the replacement of a removed flag, with its value if that is
+    fixed (`--moe-a2a-backend deepep`). `words` are those at fault, the flag's first.
     """
 
     kind: ErrorKind
@@ -117,7 +118,7 @@ class BindError:
     from_config: bool = False
     related: tuple[tuple[Place, str], ...] = ()
     guess: bool = False
-    """Whether the suggestion is no more than the likeliest name: nothing says that it was meant."""
+    """Whether the suggestion is only the most likely name, without other evidence."""
 
     @property
     def about(self) -> str:
@@ -138,16 +139,16 @@ class Note:
     suggestion: str | None = None
     related: tuple[tuple[Place, str], ...] = ()
     word: Word | None = None
-    """The flag's word, where the note is of a flag."""
+    """The flag's word, if the note is about a flag."""
     from_config: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Binding:
-    """What a launch sets. `errors` are in the order in which SGLang would meet them; a real launch dies of the first fatal one.
+    """What a launch sets. `errors` are in the order in which SGLang meets them; a real launch ends at the first fatal one.
 
-    `open` holds the words that may stand for any flag; `open_after` is the index of the last of them in the merged words (a setting with
-    a greater `index` cannot be changed by them), -1 if there is none. `config` is the file that was asked for.
+    `open` holds the words that may stand for any flag; `open_after` is the index of the last of them in the merged words (they cannot
+    change a setting with a greater `index`), -1 if there is none. `config` is the file that was asked for.
     """
 
     catalog: Catalog
@@ -160,11 +161,11 @@ class Binding:
 
     @property
     def fatal(self) -> bool:
-        """Whether the real launch dies before its arguments are resolved."""
+        """Whether the real launch ends before its arguments are resolved."""
         return any(e.fatal for e in self.errors)
 
     def may_differ(self, field: str) -> bool:
-        """Whether words that the document does not tell may set this field after all that is known."""
+        """Whether unknown words may set this field after everything that is known."""
         setting = self.settings.get(field)
         return self.open_after >= 0 and (setting is None or setting.index < self.open_after)
 
@@ -173,7 +174,7 @@ _OWN_CHOICES: Mapping[tuple[Program, str], tuple[str, ...]] = {
     ("dynamo", "load_format"): ("gms",),
     ("dynamo", "disaggregation_mode"): ("agg", "pd", "encode"),
 }
-"""Values that a program takes for SGLang's flags besides SGLang's own: Dynamo loads weights through its GPU memory service."""
+"""Values that a program accepts for SGLang's flags in addition to SGLang's own: Dynamo loads weights through its GPU memory service."""
 
 
 def bind(
@@ -185,18 +186,18 @@ def bind(
 ) -> Binding:
     """Bind the words that follow the entry point.
 
-    For programs whose own flags nobody knows (router, trainer), words that SGLang does not know are no errors.
+    For programs whose own flags are unknown (router, trainer), unknown words are not errors.
     """
     return _Binder(catalog, program, read_config).bind(words)
 
 
 _ALIKE = frozenset((None, "int", "float", "str", "loads", "json_list_type", "human_readable_int", "nullable_str"))
-"""Types that every release reads alike."""
+"""Types that every release converts alike."""
 
 
 def rebound(binding: Binding, catalog: Catalog) -> Binding | None:
-    """What the words of `python -m sglang.launch_server` come to in another release, if it is plainly the same: all are known, bind
-    without a remark, and belong to flags that both releases define alike. None: bind them."""
+    """The binding of `python -m sglang.launch_server`'s words in another release, if it clearly is the same: all flags are known, bind
+    without a remark, and are defined alike in both releases. None: bind the words again."""
     if binding.errors or binding.notes or binding.open or binding.config is not None:
         return None
     settings: dict[str, Setting] = {}
@@ -212,7 +213,7 @@ def rebound(binding: Binding, catalog: Catalog) -> Binding | None:
 
 
 def _alike(flag: Flag, other: Flag, value: Any) -> bool:
-    """Whether a value that one flag takes is taken by the other, as the same."""
+    """Whether one flag's value is accepted by the other, with the same meaning."""
     if flag is other:
         return flag.type in _ALIKE
     same = (flag.field, flag.action, flag.nargs, flag.const, flag.type) == (
@@ -271,7 +272,7 @@ class _Binder:
     # --- sglang serve --------------------------------------------------------------------------------------------------
 
     def _serve(self, args: list[Arg]) -> list[Arg]:
-        """What `sglang serve` does to its words before it hands them on (`sglang/cli/serve.py`)."""
+        """What `sglang serve` does to its words before it passes them on (`sglang/cli/serve.py`)."""
         if self.release < _SERVE:
             if args:
                 message = f"SGLang {self.release} has no `sglang serve`; it came with 0.5.5. Use `python -m sglang.launch_server`."
@@ -307,7 +308,7 @@ class _Binder:
     # --- the config file -----------------------------------------------------------------------------------------------
 
     def _with_config(self, args: list[Arg]) -> list[Arg]:
-        """The words after SGLang has put those of the `--config` file before them."""
+        """The words, preceded by those of the `--config` file as SGLang inserts them."""
         places = [i for i, a in enumerate(args) if a.text == "--config"]
         if not places or "--config" not in self.catalog.by_spelling:
             return args
@@ -338,7 +339,7 @@ class _Binder:
         if read is None:
             self.unread = True
             return []
-        from spec_lsp.syntax.yaml.config import read_config  # PyYAML: few launches name a file
+        from spec_lsp.syntax.yaml.config import read_config  # imports PyYAML, and few launches name a file
 
         return self._merge(path, read_config(*read) if isinstance(read, tuple) else read)
 
@@ -430,7 +431,7 @@ class _Binder:
             self.notes.append(Note("help", message, outcome.help.word.place))
 
     def _note_repeats(self, outcome: Outcome) -> None:
-        """A flag that is given again later on the command line with another value."""
+        """Note a flag that is given again later on the command line with another value."""
         last: dict[str, Occurrence] = {}
         for occurrence in reversed(outcome.occurrences):
             if not occurrence.sets or occurrence.arg.config:
@@ -468,7 +469,7 @@ class _Binder:
             self.errors.append(self._error(fault, args))
 
     def _is_own(self, fault: Fault) -> bool:
-        """Whether a flag is the beginning of one that the program takes for itself: Dynamo does so before SGLang's parser reads on."""
+        """Whether a flag abbreviates one that the program takes for itself: Dynamo does so before SGLang's parser sees it."""
         kinds = ("unknown-flag", "ambiguous-prefix") if self.program == "dynamo" else ("unknown-flag",)
         return fault.kind in kinds and is_own(self.program, fault.typed)
 
@@ -498,7 +499,7 @@ class _Binder:
         )
 
     def _is_guess(self, fault: Fault, suggestion: str) -> bool:
-        """Whether a suggestion is merely spelt alike."""
+        """Whether a suggestion is only similar in spelling."""
         if fault.kind == "invalid-choice":
             field = fault.flag.field if fault.flag is not None else ""
             return not is_certain(fault.text, suggestion, fault.candidates, field)
@@ -507,7 +508,7 @@ class _Binder:
         return not is_certain_flag(self.release, fault.typed, suggestion)
 
     def _suggestion(self, fault: Fault) -> str | None:
-        """What was probably meant: the successor of a flag that is gone, else what is spelt alike."""
+        """What was probably meant: the replacement of a removed flag, else a similarly spelled one."""
         if fault.kind == "invalid-choice":
             return suggest_value(fault.text, fault.candidates, fault.flag.field if fault.flag is not None else "")
         if fault.kind not in ("unknown-flag", "ambiguous-prefix", "removed-flag"):
@@ -552,7 +553,7 @@ class _Binder:
 
 
 def _text(word: Word) -> str | None:
-    """`word.text`, quicker for the common word of one fragment."""
+    """`word.text`, faster for the usual word of one fragment."""
     return word.fragments[0].text if len(word.fragments) == 1 and not word.splat else word.text
 
 
@@ -584,7 +585,7 @@ def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: b
 
 
 def _is_key(flag: Word) -> bool:
-    """Whether a flag is written as the key of a mapping, whose dashes a tool adds."""
+    """Whether a flag is written as the key of a mapping, to which a tool adds the dashes."""
     return len(flag.fragments) > 1 and flag.fragments[0].fixed and flag.fragments[0].text == "--"
 
 
@@ -620,7 +621,7 @@ def _without_config(args: list[Arg]) -> list[Arg]:
 
 
 def words_from(argv: Sequence[str], document: str = "argv") -> tuple[Word, ...]:
-    """Words that stand in no file: character n of the argv joined by single spaces."""
+    """Words that are not in any file: character n of the argv joined by single spaces."""
     found: list[Word] = []
     position = 0
     for text in argv:

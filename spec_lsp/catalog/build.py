@@ -95,7 +95,7 @@ def package(path: Path) -> Path:
 
 
 def version(root: Path) -> str | None:
-    """The release that the package or its installation beside it names."""
+    """The release that the package, or the installation metadata beside it, names."""
     for file in ("_version.py", "version.py"):
         if (root / file).is_file():
             found = _VERSION.search((root / file).read_text(encoding="utf-8"))
@@ -148,7 +148,7 @@ def imported_flag(row: dict[str, Any]) -> Flag:
 
 
 def write_catalog(built: Built, root: Path) -> None:
-    """Add what was read to the shipped catalogs, in place of what they hold of that release, with the fingerprints of its functions."""
+    """Add what was read to the shipped catalogs, replacing what they hold for that release, with the fingerprints of its functions."""
     functions = fingerprints.fingerprints(root, fingerprints.known_places())
     builds.add_wheel(built.release, root)
     for name, rows in (
@@ -165,7 +165,7 @@ def write_catalog(built: Built, root: Path) -> None:
 
 
 def flag_differences(old: tuple[Flag, ...], new: tuple[Flag, ...]) -> Iterator[str]:
-    """One line for each flag that came, went or changed."""
+    """One line for each flag that was added, removed or changed."""
     before, after = {f.spellings: f for f in old}, {f.spellings: f for f in new}
     for spellings in [s for s in before if s not in after]:
         yield f"- {'/'.join(spellings)}"

@@ -37,7 +37,7 @@ _ALL_SPELLINGS = Release(0, 5, 23)
 
 @dataclass(frozen=True, slots=True)
 class BadKey:
-    """A key that makes SGLang stop: the flag it belongs to, or None for a key that is no text (`8080: x`, `null: x`)."""
+    """A key at which SGLang stops: the flag it belongs to, or None for a key that is not text (`8080: x`, `null: x`)."""
 
     word: Word
     flag: Flag | None
@@ -90,7 +90,7 @@ def _entry(release: Release, key: str, entry: ConfigEntry) -> Iterator[Arg]:
 
 
 def _flag_word(key: Word, name: str) -> Word:
-    """`--name`, its characters where the key is written if they are the key's own."""
+    """`--name`; its characters are those of the written key, if the key is spelled so."""
     start = key.place.start
     dashes = Fragment("--", Place(key.place.document, start, start), False)
     named = key.fragments if key.text == name else (Fragment(name, key.place, False),)

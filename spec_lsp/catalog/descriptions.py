@@ -20,9 +20,9 @@ VALUES = Path(__file__).with_name("values.toml")
 
 
 def describe(flag: Flag | str) -> str:
-    """One or two sentences about a flag, or about a field or dest by its name; empty if nobody wrote any.
+    """One or two sentences about a flag, by its name, field or dest; empty if nobody wrote any.
 
-    An old spelling (`--cuda-graph-max-bs`) has its own; else they are those of the field it fills.
+    An old spelling (`--cuda-graph-max-bs`) may have its own; else those of its field apply.
     """
     texts = descriptions()
     if isinstance(flag, str):
@@ -52,7 +52,7 @@ ALIKE = {
     "speculative_draft_model_quantization": "quantization",
     "speculative_draft_kv_cache_dtype": "kv_cache_dtype",
 }
-"""Fields whose values mean what they mean in another."""
+"""Fields whose values mean the same as another field's."""
 
 
 @functools.cache

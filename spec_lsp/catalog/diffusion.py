@@ -1,6 +1,6 @@
-"""`sglang serve` of a diffusion model: another server with another parser (`sglang/multimodal_gen`), which is none of ours.
+"""`sglang serve` of a diffusion model: another server with another parser (`sglang/multimodal_gen`), which we do not check.
 
-SGLang decides by the model's files. Here a flag that only the other parser has tells it, or the name of a well-known model.
+SGLang decides by the model's files. Here it is recognized by a flag that only the other parser has, or by the name of a well-known model.
 """
 
 from __future__ import annotations

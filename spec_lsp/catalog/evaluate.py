@@ -1,7 +1,7 @@
 """Reads values out of Python sources without importing them: just enough of the language for tables of flags.
 
-Constants, containers, comprehensions, enum members, class attributes, small functions, and names imported from other
-files of the same tree. Whatever cannot be told (a call into a foreign package, say) raises `CannotTell`.
+Constants, containers, comprehensions, enum members, class attributes, small functions, and names imported from other files of the same
+tree. Anything that cannot be determined (such as a call into a foreign package) raises `CannotTell`.
 """
 
 from __future__ import annotations
@@ -21,23 +21,23 @@ from spec_lsp.interruption import checkpoint
 from spec_lsp.records import dataclass, field
 
 PACKAGE = "sglang"
-"""What the package is called where it is imported, whatever its folder is called."""
+"""The package's import name, whatever its folder is called."""
 MAX_DEPTH = 60
 MAX_STEPS = 150_000
-"""Expressions, rounds and statements of one tree that are gone through; SGLang's own takes some 3,000."""
+"""The most expressions, loop rounds and statements evaluated for one tree; SGLang's own needs some 3,000."""
 MAX_PARSED = 4 * MIB
-"""Characters of all modules of one tree that are parsed and kept; the flags of SGLang take no more than 1 MiB."""
+"""The most characters of all modules of one tree that are parsed and kept; the flags of SGLang need no more than 1 MiB."""
 MAX_SIZE = 100_000
-"""Items or characters of a value."""
+"""The largest value, in items or characters."""
 MAX_BITS = 4_096
-"""Of a whole number."""
+"""The largest whole number, in bits."""
 FAILS = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError, OSError,
 )  # fmt: skip
-"""What reading and evaluating anybody's source may end in: then nothing is told."""
+"""The exceptions that reading and evaluating arbitrary source may raise: then nothing is known."""
 _PYTHON = ".".join(map(str, sys.version_info[:2]))
 WIDTHS = expression(r"\d{4}|\*|\{[^{}]*\{")
-"""What a text to be formatted may have that makes it very long."""
+"""What makes a formatted text very long."""
 
 
 class CannotTell(Exception):  # noqa: N818 - an answer, not a failure
@@ -133,7 +133,7 @@ class Member:
 
 @dataclass(frozen=True)
 class Instance:
-    """The result of calling a class of the tree; its arguments are all that is known of it."""
+    """The result of calling a class of the tree; only its arguments are known."""
 
     owner: Class
     args: tuple[Any, ...]
@@ -253,7 +253,7 @@ class Module:
 
 
 class Tree:
-    """The unpacked `sglang` package at `root` (the folder that holds `srt/`), of which so many characters are parsed."""
+    """The unpacked `sglang` package at `root` (the folder that contains `srt/`), of which at most so many characters are parsed."""
 
     def __init__(self, root: Path, most: int = MAX_PARSED) -> None:
         self.root = root
@@ -265,13 +265,13 @@ class Tree:
         self.depth = 0
 
     def spend(self, steps: int) -> None:
-        """Take so many steps. Raises CannotTell when there are none left."""
+        """Count so many steps. Raises CannotTell when the limit is exceeded."""
         self._left -= steps
         if self._left < 0:
             raise CannotTell("it takes more work than any tree should")
 
     def parse(self, size: int) -> None:
-        """Parse so many characters. Raises CannotTell when there are none left."""
+        """Count so many parsed characters. Raises CannotTell when the limit is exceeded."""
         checkpoint()
         self._unparsed -= size
         if self._unparsed < 0:
@@ -358,7 +358,7 @@ class _Return(Exception):  # noqa: N818 - control flow, not an error
 def run(
     module: Module, body: list[ast.stmt], scope: dict[str, Any], on_call: Callable[[ast.Call], bool] | None = None
 ) -> Any:
-    """Execute simple statements; `on_call` sees each statement that is a call and says whether it took it."""
+    """Execute simple statements; `on_call` is called for each statement that is a call, and returns whether it handled it."""
     for node in body:
         module.tree.spend(1)
         if isinstance(node, ast.Return):
@@ -391,7 +391,7 @@ def run(
 
 
 def _maybe(module: Module, node: ast.expr, scope: dict[str, Any]) -> Any:
-    """The value, or the failure to be raised when somebody reads it."""
+    """The value, or the exception to be raised when it is used."""
     try:
         return module.evaluate(node, scope)
     except CannotTell as problem:
@@ -399,7 +399,7 @@ def _maybe(module: Module, node: ast.expr, scope: dict[str, Any]) -> Any:
 
 
 def _mutate(module: Module, call: ast.Call, scope: dict[str, Any]) -> None:
-    """`names.append(x)` and the like on a local container."""
+    """`names.append(x)` and similar on a local container."""
     target = call.func
     if isinstance(target, ast.Attribute) and isinstance(target.value, ast.Name):
         container = scope.get(target.value.id)
@@ -419,7 +419,7 @@ def _mutate(module: Module, call: ast.Call, scope: dict[str, Any]) -> None:
 
 
 def _bounded(value: Any) -> Any:
-    """The value. Raises CannotTell where it is larger than any that SGLang has."""
+    """The value. Raises CannotTell if it is larger than any that SGLang has."""
     size = (
         value.bit_length() * MAX_SIZE // MAX_BITS
         if isinstance(value, int)
@@ -433,7 +433,7 @@ def _bounded(value: Any) -> Any:
 
 
 def _would_be(operator_: type, left: Any, right: Any) -> int:
-    """At least how large the result of an operator gets, before it is worked out."""
+    """A lower bound for the size of an operator's result, before it is computed."""
     if operator_ in (ast.Pow, ast.LShift):
         bits = abs(right) if isinstance(right, int) else 1
         each = max(left.bit_length(), 1) if operator_ is ast.Pow and isinstance(left, int) else 1
@@ -453,7 +453,7 @@ def _iterate(value: Any) -> list[Any]:
     if isinstance(value, Class) and value.is_enum():
         return list(value.members())
     if isinstance(value, (set, frozenset)):
-        return sorted(value, key=str)  # a set has no order; neither do SGLang's messages about one
+        return sorted(value, key=str)  # a set has no order; SGLang's messages about one have none either
     if isinstance(value, (list, tuple, dict, str, range)):
         return list(value)
     raise CannotTell(f"iteration over {value!r}")
@@ -695,7 +695,7 @@ class _Evaluator(ast.NodeVisitor):
 
 
 def _makes_long(owner: Any, name: str, given: list[Any]) -> bool:
-    """Whether a method of a text may make one that is longer than any of SGLang's."""
+    """Whether a method of a text may produce one that is longer than any of SGLang's."""
     if not isinstance(owner, str):
         return False
     if name == "format":
@@ -731,7 +731,7 @@ def _unpacked(target: ast.expr, value: Any) -> dict[str, Any]:
 def _foreign_call(tree: Tree, function: Foreign, args: list[Any], kwargs: dict[str, Any]) -> Any:
     name = function.name
     if function.path == "sys.modules.get":
-        return None  # in a process that has just started, nothing is imported
+        return None  # in a fresh process nothing is imported yet
     if name in _CONTAINERS and function.path.startswith("builtins."):
         return _CONTAINERS[name](_iterate(args[0]) if args else ())
     if name == "sorted":

@@ -1,10 +1,10 @@
-"""Fingerprints of SGLang's functions: which of them a source tree has as a release has them, and which are its own.
+"""Fingerprints of SGLang's functions: which functions of a source tree are the same as in a release, and which differ.
 
-A fingerprint is a hash of a function's syntax without what does not change what it does: comments, docstrings, annotations, names of
-locals, lines of a log, the texts of errors. It is the same under every Python that can read the source.
+A fingerprint is a hash of a function's syntax without what has no effect: comments, docstrings, annotations, names of locals, log messages,
+the texts of errors. It is the same under every Python that can read the source.
 
-    found = fingerprints(Path("site-packages/sglang"))
-    found["srt/arg_groups/hicache_hook.py:handle_hicache"] == shipped(Release.parse("0.5.23"))[…]
+found = fingerprints(Path("site-packages/sglang")) found["srt/arg_groups/hicache_hook.py:handle_hicache"] ==
+shipped(Release.parse("0.5.23"))[…]
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ FILES = ("srt/server_args.py", "srt/configs/model_config.py", "srt/utils/common.
 FOLDER = "srt/arg_groups"
 """Where SGLang's argument resolution stands, in all releases: every function of these is followed."""
 RESOLUTION = (FILES[0], f"{FOLDER}/")
-"""What the places of argument resolution begin with."""
+"""How the places of argument resolution begin."""
 _COMMON = frozenset(("init__", "post_init__", "from_string", "get_config", "draft"))
-"""Names, without what they begin with, that say nothing without their file."""
+"""Names, without their prefix, that are ambiguous without their file."""
 MAX_PARSED = 16 * MIB
-"""Characters of all files of one tree that are looked at."""
+"""The most characters of all files of one tree that are read."""
 MAX_FILES = 2_000
 """Files of one tree that are read; SGLang's resolution has some 150."""
 _LOGS = frozenset(("logger", "logging", "warnings", "print"))
@@ -41,7 +41,7 @@ _LOGS = frozenset(("logger", "logging", "warnings", "print"))
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A function, a method, or a constant of a module. `uses` are the names of others that its text has; lines count from 1."""
+    """A function, a method, or a constant of a module. `uses` are the names of others in its text; lines count from 1."""
 
     place: str
     fingerprint: str
@@ -65,7 +65,7 @@ def fingerprints(root: Path, places: Iterable[str] = ()) -> dict[str, str]:
 
 
 def definitions(root: Path, places: Iterable[str] = ()) -> dict[str, Definition]:
-    """The same with what each uses and where it stands."""
+    """The same, with the names that each uses and its lines."""
     wanted: dict[str, set[str]] = {}
     for place in places:
         wanted.setdefault(place.partition(":")[0].rpartition("/")[2], set()).add(place)
@@ -88,21 +88,21 @@ def definitions(root: Path, places: Iterable[str] = ()) -> dict[str, Definition]
 
 
 def _called(key: str) -> set[str]:
-    """What a place may call a function: `ServerArgs.from_cli_args`, `from_cli_args`, `ServerArgs`."""
+    """The forms in which a place may name a function: `ServerArgs.from_cli_args`, `from_cli_args`, `ServerArgs`."""
     name = key.partition(":")[2]
     return {name, *name.split(".")}
 
 
 @functools.cache
 def shipped(release: Release) -> Mapping[str, str]:
-    """The fingerprints of a shipped release; none of one that is not shipped."""
+    """The fingerprints of a shipped release; none if it is not shipped."""
     table = _table()
     return MappingProxyType(dict(map(table.rows.__getitem__, table.members.get(release, ()))))
 
 
 @functools.cache
 def known_places() -> frozenset[str]:
-    """The functions that some shipped release's fingerprints are of, beside those of argument resolution."""
+    """The functions in some shipped release's fingerprints, besides those of argument resolution."""
     return frozenset(key for key, _ in _table().rows if not is_resolution(key))
 
 
@@ -123,10 +123,10 @@ def bare(place: str) -> str:
 
 
 def find(place: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Those of the functions known (an `index`) that a place means, as handlers and rules write it: `hicache_hook.py:handle_hicache`.
+    """The known functions (an `index`) that a place means, as handlers and rules write it: `hicache_hook.py:handle_hicache`.
 
-    A function that another release has in another file counts, with or without a leading underscore (`_handle_hicache` was a method);
-    where it is in the file named, only those there. Of a class all methods.
+    A function that another release has in another file counts, with or without a leading underscore (`_handle_hicache` was a method); if it
+    is in the named file, only those there. For a class all its methods.
     """
     name = place.partition(":")[2].lstrip("_")
     alike = known.get(name, ())
@@ -137,7 +137,7 @@ def find(place: str, known: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
 
 
 def index(known: Iterable[str]) -> Mapping[str, Sequence[str]]:
-    """Functions by what a place may call them."""
+    """Functions by all names that a place may use for them."""
     found: dict[str, list[str]] = {}
     for key in known:
         for word in dict.fromkeys(w.lstrip("_") for w in key.partition(":")[2].split(".")):
@@ -146,12 +146,12 @@ def index(known: Iterable[str]) -> Mapping[str, Sequence[str]]:
 
 
 def in_file(place: str, file: str) -> bool:
-    """Whether a place (`moe/utils.py:initialize_moe_config`) speaks of a file, by the end of its path."""
+    """Whether a place (`moe/utils.py:initialize_moe_config`) names a file, by the end of its path."""
     return ("/" + file).endswith("/" + place.partition(":")[0])
 
 
 def files(root: Path, names: Iterable[str] = ()) -> list[str]:
-    """The files below `root` that may be looked at, by their paths from there: those of resolution, and others of these names."""
+    """The files below `root` to be read, by their relative paths: those of resolution, and others with these names."""
     wanted = frozenset(names)
     found = [f for f in FILES if os.path.isfile(root / f)]
     for folder, below, inside in os.walk(root / "srt"):
@@ -173,7 +173,7 @@ def _text(area: Area, root: Path, file: str) -> str:
 
 
 def _in_text(text: str, file: str, names: set[str] | None) -> list[Definition]:
-    """What a file defines: all of it, or what has these names."""
+    """The definitions of a file: all, or those with these names."""
     try:
         if names is not None and not any(name in text for name in names):
             return []
@@ -225,7 +225,7 @@ def _definition(place: str, node: ast.AST, statement: ast.stmt) -> Definition:
 
 
 def _locals(function: ast.AST) -> dict[str, None]:
-    """The names that a function binds itself, in an order that does not hang on the names; what it imports keeps its name."""
+    """The names that a function binds itself, in an order that does not depend on the names; imported names are kept."""
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
         return {}
     found: dict[str, None] = {}
@@ -251,7 +251,7 @@ def _locals(function: ast.AST) -> dict[str, None]:
 
 
 _UNREAD = frozenset(("ctx", "kind", "type_comment", "type_params", "annotation", "returns"))
-"""Parts of nodes that do not change what happens, or that not every Python has."""
+"""Parts of nodes that have no effect, or that not every Python has."""
 
 
 _NAMED: Mapping[type[ast.AST], str] = {
@@ -265,7 +265,7 @@ _NAMED: Mapping[type[ast.AST], str] = {
 
 
 def _write(node: Any, names: Mapping[str, str], text: list[str]) -> None:
-    """Add a node's syntax to `text`: its kind and its parts, locals by their numbers."""
+    """Append a node's syntax to `text`: its kind and its parts, with locals replaced by numbers."""
     if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
         node = ast.Raise(node.exc.func)
     elif isinstance(node, ast.Assert):
@@ -294,7 +294,7 @@ def _write(node: Any, names: Mapping[str, str], text: list[str]) -> None:
 
 
 def _is_silent(node: Any) -> bool:
-    """Whether a statement does nothing but tell: a docstring, a line of the log, `pass`."""
+    """Whether a statement has no effect but output: a docstring, a log line, `pass`."""
     if isinstance(node, ast.Pass) or (isinstance(node, ast.AnnAssign) and node.value is None):
         return True
     if not isinstance(node, ast.Expr):
@@ -311,7 +311,7 @@ def _is_silent(node: Any) -> bool:
 
 
 def forget() -> None:
-    """Drop what was read: the table was written anew."""
+    """Drop cached tables after they were written again."""
     shipped.cache_clear()
     known_places.cache_clear()
     _table.cache_clear()

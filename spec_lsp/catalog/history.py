@@ -1,6 +1,6 @@
-"""Since when and until when each flag, choice and environment variable exists, across the shipped releases; and what replaces what is gone.
+"""In which of the shipped releases each flag, choice and environment variable exists; and replacements of removed ones.
 
-The replacements are in `replacements.toml`, for a person to edit; a flag's own `replacement` in the catalog comes first.
+The replacements are in `replacements.toml`, which is edited by hand; a flag's own `replacement` in the catalog takes precedence.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Span:
         return self.since == releases()[0]
 
     def __str__(self) -> str:
-        """As a person says it: `since 0.5.9, gone in 0.5.20`."""
+        """In words: `since 0.5.9, gone in 0.5.20`."""
         first = "from the oldest we know" if self.from_the_start else f"since {self.since}"
         return first + (f", gone in {self.until}" if self.until else "")
 
@@ -50,15 +50,15 @@ class Replacement:
     also: tuple[str, ...] = ()
     """Flags with their values that are needed beside `instead`."""
     values: Mapping[str, str] = field(default_factory=dict)
-    """What the old flag's values are called in the new one."""
+    """The old flag's values, mapped to those of the new one."""
     value_of: str = ""
     """The flag whose value the new one is given."""
     takes_over: bool = False
-    """Whether the new flag takes that one's place, too."""
+    """Whether the new flag replaces that one, too."""
 
     @property
     def fixed(self) -> tuple[tuple[str, str], ...]:
-        """The flags and values to write where the value is told: `--moe-a2a-backend`, `deepep`."""
+        """The flags and values to write if the value is fixed: `--moe-a2a-backend`, `deepep`."""
         pairs = [tuple(re.split(r"[ =]", text, maxsplit=1)) for text in (self.instead, *self.also)]
         return tuple((p[0], p[1]) for p in pairs if len(p) == 2) if all(len(p) == 2 for p in pairs) else ()
 
@@ -94,9 +94,9 @@ def variable_names() -> Iterable[str]:
 
 
 def replacement(name: str, release: Release | None = None) -> Replacement | None:
-    """What replaces a flag (`--cuda-graph-max-bs`) or variable (`SGLANG_ENABLE_SPEC_V2`) in a release, as far as known.
+    """The replacement of a flag (`--cuda-graph-max-bs`) or variable (`SGLANG_ENABLE_SPEC_V2`) in a release, as far as known.
 
-    A replacement that was replaced itself before `release` (default: the newest) is followed to its own.
+    A replacement that was itself replaced before `release` (default: the newest) is followed further.
     """
     release = release or releases()[-1]
     found = _replacement(name, release)
@@ -111,7 +111,7 @@ def replacement(name: str, release: Release | None = None) -> Replacement | None
 
 
 def _replacement(name: str, release: Release) -> Replacement | None:
-    """What a person wrote of it, else what the release itself says."""
+    """The replacement from our file, else the one that the release itself names."""
     edited = _replacements().get(name)
     if edited is not None:
         return edited

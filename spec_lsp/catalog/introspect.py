@@ -1,7 +1,7 @@
-"""Run by `build.py` in the interpreter that has SGLang: prints its version and what its argparse parser holds, as JSON.
+"""Run by `build.py` in the interpreter that has SGLang: prints its version and the contents of its argparse parser as JSON.
 
-It stands alone (that interpreter has no spec-lsp) and is called with the folder to put before `sys.path` and, optionally,
-a script to run first.
+It is self-contained (that interpreter has no spec-lsp) and is called with the folder to put first in `sys.path` and, optionally, a script
+to run before.
 """
 
 # mypy: ignore-errors

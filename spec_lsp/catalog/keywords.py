@@ -1,7 +1,7 @@
-"""What the keyword arguments of `sgl.Engine(…)` and `ServerArgs(…)` mean to one release: fields, with the values Python gives them.
+"""What the keyword arguments of `sgl.Engine(…)` and `ServerArgs(…)` mean to one release: fields with Python values.
 
-No argparse stands before them: a keyword is the name of a field, a value is taken as it is, and choices are not checked. Python itself
-refuses a keyword that `ServerArgs` does not have.
+No argparse is involved: a keyword is the name of a field, a value is used as it is, and choices are not checked. Python itself refuses a
+keyword that `ServerArgs` does not have.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ WITHOUT_FLAG = frozenset(
 """Fields that no flag fills, of any shipped release (`ServerArgs`, or since 0.5.22 `arg_groups/fields/`)."""
 
 _NO_FIELDS = ("deprecated", "help")
-"""Actions of flags whose dest is no field."""
+"""Actions of flags whose dest is not a field."""
 
 
 def bind_keywords(catalog: Catalog, words: Sequence[Word]) -> Binding:
@@ -47,7 +47,7 @@ def bind_keywords(catalog: Catalog, words: Sequence[Word]) -> Binding:
             continue
         flag = fields.get(name)
         if flag is not None:
-            # Python takes no keyword twice, so nothing that `**` brings can change it
+            # Python accepts no keyword twice, so nothing in `**` can change it
             errors += _misspelt(catalog, flag, key, value)
             settings[name] = Setting(
                 name, typed(flag, value), name, key, (value,), flag, index=len(words), keyword=True
@@ -72,7 +72,7 @@ def _pairs(words: Sequence[Word]) -> Iterator[tuple[Word, Word | None]]:
 
 
 def typed(flag: Flag, word: Word) -> Any:
-    """The value of a source text; Unknown where the document does not tell it, or where it is of a kind that no flag would give."""
+    """The value of a source text; Unknown if the document does not determine it, or it is of a kind that no flag would give."""
     if word.text is None:
         return Unknown(word.reason)
     try:
@@ -108,8 +108,8 @@ def _is_one(flag: Flag, value: Any) -> bool:
 
 
 def _meant(catalog: Catalog, name: str) -> str | None:
-    """The field that a keyword was probably meant to name: `tp` is `tp_size`, a flag's spelling its field. With its value
-    (`cuda_graph_backend_prefill="disabled"`) where that took the keyword's place."""
+    """The field that a keyword was probably meant to name: `tp` is `tp_size`, a flag's spelling is its field. With its value
+    (`cuda_graph_backend_prefill="disabled"`) if both replace the keyword."""
     fields = fields_of(catalog)
     successor = replacement("--" + name.replace("_", "-"), catalog.release)
     if successor is not None and successor.name.startswith("--"):
@@ -125,7 +125,7 @@ def _meant(catalog: Catalog, name: str) -> str | None:
 
 
 def _misspelt(catalog: Catalog, flag: Flag, key: Word, value: Word) -> Iterator[BindError]:
-    """A value that is plainly a slip for one of the flag's choices. Python takes it, and SGLang stops where it looks it up."""
+    """Note a value that is clearly a misspelled choice of the flag. Python accepts it, but SGLang stops where it uses it."""
     try:
         text = ast.literal_eval((value.text or "").strip())
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

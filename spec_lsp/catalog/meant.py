@@ -1,4 +1,4 @@
-"""Which fields words that do not bind can have been meant to set: of these nothing is known, of all others as much as ever."""
+"""Which fields may have been meant by words that do not bind: these fields are unknown, all others are unaffected."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.model import Catalog
 
 _ALIKE = 0.7
-"""How alike a flag's letters are to those of one that it may be a slip for."""
+"""The least similarity of a flag to a misspelled one that it may be."""
 
 _LESS_ALIKE = 0.08
-"""How much less alike than the nearest flag another may be that is meant."""
+"""How much less similar than the nearest flag a flag may be that is still considered."""
 
 _MOST = 8
-"""Flags that a misspelt one may be a slip for."""
+"""The most flags that a misspelled one may be."""
 
 
 def fields_meant(binding: Binding, error: BindError) -> frozenset[str]:
-    """The fields that a mistake of arguments can have been meant to set: of several, those that are not set anyway."""
+    """The fields that an argument error may have been meant to set, without those that are set anyway."""
     catalog = binding.catalog
     names = {catalog.fields_by_name.get(name) for name in _names(catalog, error)}
     own = error.definition.field if error.definition is not None and not error.definition.fatal else None
@@ -48,7 +48,7 @@ def _names(catalog: Catalog, error: BindError) -> Iterator[str]:
 
 
 def _near(catalog: Catalog, typed: str) -> Iterable[str]:
-    """Flags that a misspelt one begins or that are spelt much like it."""
+    """Flags that a misspelled one begins, or that are spelled similarly."""
     known = [s for s in catalog.by_spelling if s.startswith("--")]
     near = [one for one in flags_like(catalog.release, typed)[:_MOST] if one[0] >= _ALIKE]
     yield from (name for likeness, name in near if likeness >= near[0][0] - _LESS_ALIKE)

@@ -1,4 +1,4 @@
-"""The sentences for what binding finds: what was typed, what SGLang does, why, and the way out."""
+"""The messages for what binding finds: what was typed, what SGLang does, why, and the way out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from spec_lsp.catalog.history import Replacement, Span, choice_span, field_span,
 from spec_lsp.catalog.model import Catalog, Flag
 
 MOST = 12
-"""Values or flags that a message lists before it gives up."""
+"""The most values or flags that a message lists."""
 
 
 class Wording:
@@ -85,7 +85,7 @@ class Wording:
         return f"The engine of {self.name} accepts no argument `{name}`{when}, so Python stops with a TypeError.{meant}"
 
     def misspelt_keyword(self, name: str, text: str, near: str) -> str:
-        """Of a value that `Engine(…)` takes as it is."""
+        """For a value that `Engine(…)` uses as it is."""
         return f"{self.name} has no `{text}` for `{name}`: the engine fails when it looks the name up. Did you mean `{near}`?"
 
     def _stray(self, fault: Fault, previous: str | None) -> str:
@@ -102,7 +102,7 @@ class Wording:
         return f"{words} {verb} to no flag, and {self.name} stops."
 
     def abbreviated(self, typed: str, matched: str) -> str:
-        """Of a flag that is written in part."""
+        """For an abbreviated flag."""
         span = flag_span(typed)
         was = f" ({_when(span, self.catalog)})" if span is not None else ""
         return f"{self.name} has no flag `{typed}`{was}: it reads the word as an abbreviation of `{matched}`."
@@ -174,7 +174,7 @@ def _instead(found: Replacement | None) -> str:
 
 
 def flag_and_value(text: str | None) -> tuple[str, str] | None:
-    """The parts of one word that was meant to be two: `--tp 8` as an item of a YAML list."""
+    """The parts of one word that should be two: `--tp 8` as an item of a YAML list."""
     flag, blank, value = (text or "").partition(" ")
     return (
         (flag, value.strip())

@@ -1,4 +1,4 @@
-"""What one SGLang release's command line consists of: its flags, and the environment variables its source reads."""
+"""The command line of one SGLang release: its flags, and the environment variables that its source reads."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.records import dataclass
 
 SUPPRESS = "==SUPPRESS=="
-"""argparse's own marker: the flag puts nothing into the namespace when it is not given."""
+"""argparse's own marker: the flag adds nothing to the namespace when it is not given."""
 
 Action = Literal[
     "store",
@@ -24,9 +24,8 @@ Action = Literal[
     "deprecated-const",
     "deprecated-alias",
 ]
-"""How a flag's words become a value. `boolean` is argparse's BooleanOptionalAction (`--x` / `--no-x`). The `deprecated…`
-ones are SGLang's: `deprecated` sets nothing, `deprecated-true` and `deprecated-alias` write the field that replaced theirs,
-`deprecated-const` writes `const`."""
+"""How a flag's words become a value. `boolean` is argparse's BooleanOptionalAction (`--x` / `--no-x`). The `deprecated…` ones are SGLang's:
+`deprecated` sets nothing, `deprecated-true` and `deprecated-alias` set the field of their replacement, `deprecated-const` sets `const`."""
 
 ACTIONS: frozenset[str] = frozenset(get_args(Action))
 
@@ -66,7 +65,7 @@ class Flag:
     replacement: str = ""
     """What SGLang says to use instead (`--cuda-graph-max-bs-decode`), empty if it says nothing."""
     fatal: bool = False
-    """A removed flag that is still known only to stop the launch."""
+    """A removed flag that the parser keeps only to stop the launch."""
 
     @property
     def name(self) -> str:
@@ -88,9 +87,9 @@ VariableType = Literal["bool", "int", "float", "str", "json", "list", "unknown"]
 
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """An environment variable that a release's source reads. `default` is None where there is none or it is computed.
+    """An environment variable that a release's source reads. `default` is None if there is none or it is computed.
 
-    A `deprecated` one is still looked at, with a warning at best; `replacement` is what SGLang names instead.
+    A `deprecated` one is still looked at, if only to warn; `replacement` is the one that SGLang names instead.
     """
 
     name: str
@@ -115,7 +114,7 @@ class Catalog:
 
     @functools.cached_property
     def by_field(self) -> Mapping[str, Flag]:
-        """The flag that fills a field; where several do, the first that is not deprecated."""
+        """The flag that fills a field; of several, the first that is not deprecated."""
         found: dict[str, Flag] = {}
         for flag in self.flags:
             known = found.get(flag.field)
@@ -135,7 +134,7 @@ class Catalog:
 
     @functools.cached_property
     def defaults(self) -> Mapping[str, Any]:
-        """What each field is when nothing is typed (of several flags of a field, the first decides)."""
+        """The value of each field if nothing is typed (of several flags of a field, the first decides)."""
         found: dict[str, Any] = {}
         for flag in self.flags:
             if flag.default != SUPPRESS:
@@ -143,5 +142,5 @@ class Catalog:
         return MappingProxyType(found)
 
     def flag(self, spelling: str) -> Flag | None:
-        """The flag spelt exactly so."""
+        """The flag with exactly this spelling."""
         return self.by_spelling.get(spelling)

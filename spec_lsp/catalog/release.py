@@ -1,4 +1,4 @@
-"""SGLang releases: reading their names and telling which comes first."""
+"""SGLang releases: parsing and comparing them."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _STAGES = {"dev": -4, "a": -3, "b": -2, "rc": -1, "post": 1}
 
 
 class Release(NamedTuple):
-    """One release, ordered as pip orders it: `0.5.5rc1 < 0.5.5 < 0.5.5.post3 < 0.5.6`.
+    """One release, ordered as by pip: `0.5.5rc1 < 0.5.5 < 0.5.5.post3 < 0.5.6`.
 
-    A plain tuple of integers underneath, so comparing two costs next to nothing and it can be a dictionary key.
-    `stage` is 0 for a final release, 1 for `.postN`, below 0 for pre-releases; `number` is the N. `local` names a build of somebody's
-    own by its content (`0.5.23+7f3a91c`): it comes after the release that it is nearest to (see builds.py).
+    A plain tuple of integers, so it is cheap to compare and can be a dictionary key. `stage` is 0 for a final release, 1 for `.postN`,
+    below 0 for pre-releases; `number` is the N. `local` names somebody's own build by its content (`0.5.23+7f3a91c`): it comes after the
+    release that it is nearest to (see builds.py).
     """
 
     major: int
@@ -40,7 +40,7 @@ class Release(NamedTuple):
     @staticmethod
     @functools.lru_cache(maxsize=1024)
     def read(text: str) -> Release | None:
-        """Like `parse`, but None for anything that is no release."""
+        """Like `parse`, but None for anything that is not a release."""
         match = _NAME.fullmatch(text.strip())
         if match is None:
             return None
@@ -63,7 +63,7 @@ class Release(NamedTuple):
 
     @property
     def stock(self) -> Release:
-        """The release itself; of a build the one that it is nearest to."""
+        """The release itself; for a build the one that it is nearest to."""
         return self._replace(local="") if self.local else self
 
     def __repr__(self) -> str:

@@ -37,7 +37,7 @@ _MISSING = object()
 
 @dataclass(frozen=True)
 class Reading:
-    """The flags that the source shows, and what could not be told of them."""
+    """The flags that the source shows, and what could not be determined about them."""
 
     flags: tuple[Flag, ...]
     doubts: tuple[str, ...]
@@ -240,7 +240,7 @@ class _Field:
         return self._metadata(metadata, lambda _, read: None)[1] if metadata is not None else ""
 
     def flag(self, or_doubt: Callable[[str, Callable[[], Any]], Any]) -> Flag | None:
-        """The flag that `add_cli_args_from_dataclass` makes of the field, None if it makes none."""
+        """The flag that `add_cli_args_from_dataclass` creates for the field, None if it creates none."""
         annotation, metadata = _annotated(self.annotation)
         if metadata is None:
             return None
@@ -320,7 +320,7 @@ def _fields(module: Module, server_args: ast.ClassDef) -> Iterator[_Field]:
 
 
 def _own_fields(owner: Class) -> Iterator[_Field]:
-    found: dict[str, _Field] = {}  # a field declared twice keeps its first place, as in a dataclass
+    found: dict[str, _Field] = {}  # a field declared twice keeps its first position, as in a dataclass
     for node in owner.node.body:
         if (
             isinstance(node, ast.AnnAssign)
@@ -356,7 +356,7 @@ def _generic(node: ast.expr) -> tuple[str, list[ast.expr]]:
 
 
 def _without_none(node: ast.expr) -> ast.expr:
-    """`Optional[X]`, `Union[X, None]`, `X | None` → X; a union of several stays."""
+    """`Optional[X]`, `Union[X, None]`, `X | None` → X; a union of several types is kept."""
     parts = _union(node)
     rest = [p for p in parts if not (isinstance(p, ast.Constant) and p.value is None)]
     return rest[0] if len(rest) == 1 else node

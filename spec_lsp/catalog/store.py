@@ -59,7 +59,7 @@ def _encode(value: object) -> str:
 
 
 class Build(Protocol):
-    """What is told of a build beside what it is nearest to."""
+    """What is known of a build besides the release that it is nearest to."""
 
     @property
     def release(self) -> Release: ...
@@ -116,7 +116,7 @@ def load(release: Release) -> Catalog:
 
 @functools.cache
 def fields_of_any() -> frozenset[str]:
-    """The fields that some shipped release has, told from the rows: loading every catalog takes a while."""
+    """The fields that some shipped release has, read from the table's rows, as loading every catalog takes a while."""
     return frozenset(FIELDS.get(dest, dest) for _, dest, _, _, _, default, *_ in _flags().rows if default != SUPPRESS)
 
 
@@ -140,7 +140,7 @@ def _variable(number: int) -> Variable:
 
 
 def forget() -> None:
-    """Drop what was read: the files were written anew."""
+    """Drop cached tables after they were written again."""
     for cached in (_flags, _variables, releases, catalog_of, load, fields_of_any, environment, _flag, _variable):
         cached.cache_clear()
 

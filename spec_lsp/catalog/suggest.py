@@ -1,4 +1,4 @@
-"""What was probably meant by a flag that does not exist or a value that is not taken."""
+"""What was probably meant by a flag that does not exist or a value that is not accepted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
 
 MAX_SUGGESTED = 10
-"""Mistakes of one launch for which something is looked up that may be meant: of more, it is no flags that are misspelt."""
+"""The most mistakes of one launch for which suggestions are looked up: if there are more, the words are not misspelled flags."""
 
 FOREIGN = {
     # vLLM
@@ -45,7 +45,7 @@ FOREIGN = {
     "--max-seq-len": "--context-length",
     "--max-total-token-num": "--max-total-tokens",
 }
-"""Flags of other servers and near misses that no likeness of letters finds, to the SGLang flag that does the same."""
+"""Flags of other servers and near misses that similarity of letters does not find, each with the SGLang flag that does the same."""
 
 
 @functools.lru_cache(maxsize=512)
@@ -68,11 +68,11 @@ def suggest_flag(release: Release, typed: str) -> str | None:
 
 
 ALIKE = 0.75
-"""How alike names are (`SequenceMatcher.ratio`) of which one may be meant by the other."""
+"""The least similarity (`SequenceMatcher.ratio`) at which one name may be meant by another."""
 
 
 MEANT = {("kv_cache_dtype", "fp8"): "fp8_e4m3"}
-"""What a value of another server's is called here: vLLM's `fp8` is E4M3."""
+"""SGLang's names for values of other servers: vLLM's `fp8` is E4M3."""
 
 
 def suggest_value(text: str, choices: Sequence[str], field: str = "") -> str | None:
@@ -86,8 +86,8 @@ def suggest_value(text: str, choices: Sequence[str], field: str = "") -> str | N
 
 
 def is_certain(typed: str, meant: str, among: Iterable[str], field: str = "") -> bool:
-    """Whether what was typed can have meant nothing else than `meant`, one of the names `among`: another way of writing it, another
-    engine's name for it, or a slip of the fingers that no other name is as near to."""
+    """Whether what was typed can only mean `meant`, one of the names `among`: another notation, another engine's name for it, or a typing
+    error that is not as near to any other name."""
     folded, name = _folded(typed), _folded(meant)
     known = (
         _folded(FOREIGN.get("--" + folded, "-")) == name or MEANT.get((field, typed.lower())) == meant or folded == name
@@ -104,12 +104,12 @@ def is_certain(typed: str, meant: str, among: Iterable[str], field: str = "") ->
 
 @functools.lru_cache(maxsize=512)
 def is_certain_flag(release: Release, typed: str, meant: str) -> bool:
-    """The same of a flag among those of a shipped release."""
+    """The same for a flag among those of a shipped release."""
     return is_certain(typed, meant, (s for s in load(release).by_spelling if s.startswith("--")))
 
 
 _LONG = 8
-"""Letters from which on two slips in a name are no other name."""
+"""The length from which two typing errors still identify a name."""
 
 
 def _folded(name: str) -> str:
@@ -121,13 +121,13 @@ def _digits(name: str) -> str:
 
 
 def _opposite(one: str, other: str) -> bool:
-    """Whether a whole word differs that means something: `no-x` is not `x`."""
+    """Whether the difference is a whole word with a meaning: `no-x` is not `x`."""
     return one.startswith("no-") != other.startswith("no-")
 
 
 def _slips(one: str, other: str, most: int) -> int:
-    """How many letters are wrong, missing, too many, or swapped with their neighbour (optimal string alignment), as far as they are no
-    more than `most`; else some number above it."""
+    """The number of letters that are wrong, missing, superfluous, or swapped with their neighbour (optimal string alignment), if at most
+    `most`; else some larger number."""
     if abs(len(one) - len(other)) > most or len(set(one) ^ set(other)) > 2 * most:
         return most + 1
     before: list[int] = []

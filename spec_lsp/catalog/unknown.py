@@ -1,4 +1,4 @@
-"""A value that the document does not tell."""
+"""A value that the document does not determine."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
-"""Reads which environment variables an unpacked SGLang looks at, without importing it.
+"""Reads which environment variables an unpacked SGLang uses, without importing it.
 
-Three kinds of evidence, the best first: the declarations of `srt/environ.py` (`SGLANG_X = EnvBool(False)`), reads by
-name (`os.environ.get("SGLANG_X", "0")`, `get_bool_env_var("SGLANG_X")`), and any other place where the name stands as a
-string.
+Three kinds of evidence, the best first: the declarations of `srt/environ.py` (`SGLANG_X = EnvBool(False)`), reads by name
+(`os.environ.get("SGLANG_X", "0")`, `get_bool_env_var("SGLANG_X")`), and any other occurrence of the name in a string.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ _DECLARED: tuple[tuple[str, VariableType], ...] = (
 )
 _GENERATED = ("_version.py",)
 MAX_PARSED = 64 * MIB
-"""Characters of all modules that are parsed; those of SGLang that name a variable have some 27 MiB."""
+"""The most characters of all modules that are parsed; SGLang's modules that name a variable have some 27 MiB."""
 MAX_OF_BUILD = 12 * MIB
-"""The same for a build that is nearly a release; beside the release before, 0.5.23 takes 2 MiB."""
+"""The same for a build that is nearly a release; compared with the release before, 0.5.23 needs 2 MiB."""
 MAX_MODULES = 20_000
-"""Python files of a package; SGLang has some 5,000."""
+"""The most Python files of a package that are read; SGLang has some 5,000."""
 
 
 def read_variables(root: Path, known: Mapping[str, Variable] = MappingProxyType({})) -> tuple[Variable, ...]:
     """The `SGLANG_*` and `SGL_*` variables of the package at `root` (the folder `sglang`), by name.
 
-    Of a build that is nearly a release whose variables are `known`: modules that name no others are not read again.
+    For a build that is nearly a release whose variables are `known`, modules that name no other variables are not read again.
     """
     tree, area = Tree(root, MAX_OF_BUILD if known else MAX_PARSED), Area((root,))
     found: dict[str, Variable] = {}
@@ -67,7 +66,7 @@ def read_variables(root: Path, known: Mapping[str, Variable] = MappingProxyType(
 
 
 def modules(root: Path) -> list[Path]:
-    """The Python files of a package, in order, no more than any SGLang has; links are none of it: many may lead to one file."""
+    """The Python files of a package in order, up to a limit that SGLang does not reach. Links are skipped, as many may lead to one file."""
     found: list[Path] = []
     for folder, below, inside in os.walk(root):
         checkpoint()
@@ -172,7 +171,7 @@ def _deprecated_table(node: ast.Dict) -> Iterator[Variable]:
 
 
 def _named(advice: str) -> str:
-    """The first flag or variable that a piece of advice names; no more of it is kept."""
+    """The first flag or variable that a piece of advice names; the rest is dropped."""
     flag, name = _FLAG.search(advice), _NAME.search(advice)
     return (flag or name).group() if flag or name else ""  # type: ignore[union-attr]
 

@@ -1,8 +1,8 @@
-"""The flags that programs around SGLang's parser take for themselves. The rest goes to that parser, as strict as ever.
+"""The flags that programs around SGLang's parser take for themselves. All others go to that parser and are checked as usual.
 
 The benches put theirs beside SGLang's in one parser (`BenchArgs.add_cli_args` of `sglang/bench_*.py`, since 0.5.15 `sglang/benchmark/*.py`;
-`sglang/compile_deep_gemm.py`; `sglang/srt/weight_cache/daemon.py`). Dynamo reads its own first and hands on the rest
-(`dynamo/sglang/args.py:parse_args`). Releases of Dynamo are not told by what a launch says: its flags are those of all of them.
+`sglang/compile_deep_gemm.py`; `sglang/srt/weight_cache/daemon.py`). Dynamo reads its own first and passes on the rest
+(`dynamo/sglang/args.py:parse_args`). A launch does not show the release of Dynamo, so the flags of all its releases are accepted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Values = str
 
 
 def _flags(none: str = "", one: str = "", many: str = "", either: str = "") -> Iterator[tuple[str, Values]]:
-    """`either`: switches that have a `--no-…`, too."""
+    """`either`: switches that also have a `--no-…` form."""
     yield from ((f"--{name}", "") for name in none.split())
     yield from ((f"--{name}", "1") for name in one.split())
     yield from ((f"--{name}", "*") for name in many.split())
@@ -79,25 +79,25 @@ _FAMILIES: Mapping[Program, tuple[str, ...]] = {
         "--no-nats-tls-",
     )
 }
-"""Beginnings of flags that are a program's own, whatever follows: with each release come more."""
+"""Prefixes of flags that belong to the program, whatever follows: each release adds more."""
 
 OTHER_ENGINE = frozenset(("--image-diffusion-worker", "--video-generation-worker"))
-"""Flags with which Dynamo hands the rest to another parser than SGLang's."""
+"""Flags with which Dynamo passes the rest to another parser than SGLang's."""
 
 
 def is_strict(program: Program, args: Sequence[Arg]) -> bool:
-    """Whether what is not the program's own is handed to SGLang's parser."""
+    """Whether flags that are not the program's own are passed to SGLang's parser."""
     return program in OWN and not any(a.text in OTHER_ENGINE for a in args)
 
 
 def is_own(program: Program, flag: str) -> bool:
-    """Whether a program takes a flag for itself, also where only its beginning is written."""
+    """Whether a program takes a flag for itself, including its abbreviations."""
     names = OWN.get(program, {})
     return flag.startswith(_FAMILIES.get(program, ())) or any(name.startswith(flag) for name in names)
 
 
 def without_own(catalog: Catalog, program: Program, args: Sequence[Arg]) -> list[Arg]:
-    """The words without the program's own flags and their values. What SGLang's parser knows by the same name stays."""
+    """The words without the program's own flags and their values. Flags that SGLang's parser has under the same name are kept."""
     names, families = OWN.get(program, {}), _FAMILIES.get(program, ())
     kept: list[Arg] = []
     at = 0

@@ -1,1 +1,1 @@
-"""What can be known of the world a launch will meet: hardware, model, environment variables."""
+"""What can be known about where and with what a launch runs: hardware, model, environment variables."""

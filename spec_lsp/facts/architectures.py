@@ -1,6 +1,6 @@
-"""Which architectures SGLang treats how: the lists of sglang/srt/configs/model_config.py (0.5.23) as sets.
+"""How SGLang treats which architectures: the lists of sglang/srt/configs/model_config.py (0.5.23) as sets.
 
-A name that an older release lacks does no harm there: that release cannot serve such a model at all.
+A name that an older release lacks does no harm: that release cannot serve such a model at all.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MLA = frozenset({
     "KimiK3ForConditionalGeneration", "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM",
     "BailingMoeV3VLForConditionalGeneration", "SarvamMLAForCausalLM",
 })  # fmt: skip
-"""Latent attention whatever the rest of the config says."""
+"""Latent attention regardless of the rest of the config."""
 
 MLA_IF_KV_LORA = frozenset({"PixtralForConditionalGeneration", "BailingMoeForCausalLMNextN"})
 """Latent attention when the text config has `kv_lora_rank`."""
@@ -27,7 +27,7 @@ MLA_HEAD_DIM_256 = MLA - frozenset({
     "BailingMoeV2_5ForCausalLM", "BailingMoeV3ForCausalLM", "BailingMoeV3VLForConditionalGeneration",
     "SarvamMLAForCausalLM",
 })  # fmt: skip
-"""Those for which ModelConfig sets head_dim to 256."""
+"""Architectures for which ModelConfig sets head_dim to 256."""
 
 DEEPSEEK_V4 = frozenset({"DeepseekV4ForCausalLM", "DeepseekV4ForCausalLMNextN", "DeepseekV4ForCausalLMDSpark"})
 
@@ -175,7 +175,7 @@ DRAFT_OF = {
     "HYV4ForCausalLM": "HYV4ForCausalLMNextN",
     "DeepseekV4ForCausalLM": "DeepseekV4ForCausalLMNextN",
 }
-"""The class that a target's own checkpoint is loaded as when it is the draft (ModelConfig._config_draft_model)."""
+"""The class by which a target's own checkpoint is loaded if it is the draft (ModelConfig._config_draft_model)."""
 
 # Model types (config.json's `model_type`) whose configuration class marks a hybrid of attention and linear attention
 # (sglang/srt/configs/hybrid_arch.py).

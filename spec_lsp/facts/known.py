@@ -1,10 +1,10 @@
-"""The one way in which not knowing shows: reading what is not known raises `NotKnown`, and whoever asked says nothing."""
+"""How missing knowledge is signalled: reading something unknown raises `NotKnown`, and whoever asked reports nothing."""
 
 from __future__ import annotations
 
 
 class NotKnown(Exception):  # noqa: N818 - a signal, not an error
-    """A fact or a field was read that nobody can tell. `what` names it, `why` continues "unknown: "."""
+    """A fact or a field was read that is unknown. `what` names it, `why` continues "unknown: "."""
 
     def __init__(self, what: str, why: str = "") -> None:
         super().__init__(what)
@@ -13,7 +13,7 @@ class NotKnown(Exception):  # noqa: N818 - a signal, not an error
 
 
 class NotGiven(NotKnown):
-    """Nothing at all is told of it: a model whose config.json is not at hand, flags that `"$@"` may add.
+    """Nothing at all is known about it: a model without a config.json at hand, flags that `"$@"` may add.
 
-    What was typed is then taken to stay as typed: it was typed for a model and for flags that go with it.
+    Typed values are then assumed to stay as typed, since the writer knows the model and those flags.
     """

@@ -1,8 +1,8 @@
-"""How much memory a model takes on each GPU: its weights and its KV cache, from config.json alone.
+"""How much memory of each GPU a model needs: its weights and its KV cache, from config.json alone.
 
-Counted are the matrices that every model of a family has: attention, MLP, experts, embeddings. Norms, biases and routers, which are a
-thousandth of a model, draft layers, activations and CUDA graphs are not; so `weights` is a lower bound of what SGLang loads. Families
-that share parameters otherwise, or keep states beside the KV cache, are not counted at all (NotKnown).
+Counted are the matrices that every model of a family has: attention, MLP, experts, embeddings. Not counted are norms, biases and routers (a
+thousandth of a model), draft layers, activations and CUDA graphs; so `weights` is a lower bound of what SGLang loads. Families that share
+parameters differently, or keep states beside the KV cache, raise NotKnown.
 
 Follows the linear layers of sglang/srt/models (llama, qwen2, qwen3, mixtral, qwen2_moe, qwen3_moe, glm4_moe, deepseek_v2, minimax_m2,
 gpt_oss) and the pools of mem_cache/memory_pool.py.
@@ -34,8 +34,8 @@ GIB = 1024**3
 
 
 class Parameters(NamedTuple):
-    """Parameters of a whole model: of its linear layers (which quantization shrinks), those among them of routed experts, and of its
-    embeddings (which it leaves alone; input and output counted once where they may be tied)."""
+    """Parameters of a whole model: of its linear layers (which quantization shrinks), of the routed experts among them, and of its
+    embeddings (which are not quantized; input and output count once if they may be tied)."""
 
     linear: int
     experts: int
@@ -43,7 +43,7 @@ class Parameters(NamedTuple):
 
 
 class Layout(NamedTuple):
-    """How the launch spreads the KV cache: PP ranks, and those of TP that share attention heads."""
+    """How the launch divides the KV cache: PP ranks, and the TP ranks that share attention heads."""
 
     pp: int
     attention_tp: int
@@ -51,7 +51,7 @@ class Layout(NamedTuple):
 
 @lru_cache(maxsize=128)
 def parameters(model: ModelFacts) -> Parameters:
-    """The parameters of a model of the counted families. Raises NotKnown for others, and where config.json does not say."""
+    """The parameters of a model of the counted families. Raises NotKnown for others, and if config.json does not say."""
     name = model.architecture
     if name not in DENSE | PLAIN_EXPERTS | LATENT_EXPERTS or model.is_draft:
         raise NotKnown("the model's parameters", "its family is not counted")
@@ -150,7 +150,7 @@ def quantizes_experts_only(method: str | None) -> bool:
 
 
 def weights(model: ModelFacts, tp: int, pp: int, per_parameter: float, dtype: str, experts_only: bool = False) -> int:
-    """The least bytes of weights on the fullest GPU: linear layers over TP × PP, the embeddings over TP."""
+    """The least bytes of weights on the fullest GPU: linear layers are divided by TP × PP, the embeddings by TP."""
     counted = parameters(model)
     full = DTYPE_BYTES.get(dtype, 2.0)
     shrunk = counted.experts if experts_only else counted.linear
@@ -162,7 +162,7 @@ KV_BYTES = {"auto": 2.0, "bfloat16": 2.0, "bf16": 2.0, "float16": 2.0, "fp8_e4m3
 
 
 def kv_per_token(model: ModelFacts, layout: Layout, kv_dtype: str) -> int:
-    """Bytes of KV cache that a token takes on a GPU. Raises NotKnown where layers keep less (a sliding window) or other states."""
+    """Bytes of KV cache for a token on a GPU. Raises NotKnown if layers keep less (a sliding window) or other states."""
     if kv_dtype not in KV_BYTES:
         raise NotKnown("the KV cache's type", kv_dtype)
     if model.is_mambaish or model.is_hybrid_swa() or model.is_deepseek_dsa or model.is_deepseek_v4:

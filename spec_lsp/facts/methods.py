@@ -1,8 +1,8 @@
-"""The GPUs and data types that each quantization method takes on NVIDIA, by release.
+"""The GPUs and data types that each quantization method supports on NVIDIA, by release.
 
-data/methods.json has for each method of SGLang's registry the releases in which something of it changed (null: the method is gone). It
-is made from sglang/srt/layers/quantization by `python -m tests.sources.methods`; nobody types it. SGLang compares before it builds
-the model (model_loader/loader.py, _get_quantization_config).
+data/methods.json lists for each method of SGLang's registry the releases in which something about it changed (null: the method was
+removed). It is generated from sglang/srt/layers/quantization by `python -m tests.sources.methods`, never edited. SGLang compares before it
+builds the model (model_loader/loader.py, _get_quantization_config).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from spec_lsp.catalog.release import Release
 
 
 class Requirements(NamedTuple):
-    """What a method asks of the GPU (`capability`: 89 for 8.9; None: not known) and of the activations (`dtypes`; empty: not known)."""
+    """What a method requires of the GPU (`capability`: 89 for 8.9; None: unknown) and of the activations (`dtypes`; empty: unknown)."""
 
     capability: int | None = None
     dtypes: tuple[str, ...] = ()
@@ -31,12 +31,12 @@ NOTHING_KNOWN = Requirements()
 GENERATIONS = {
     60: "Pascal", 70: "Volta", 75: "Turing", 80: "Ampere", 89: "Ada or Hopper", 90: "Hopper", 100: "Blackwell",
 }  # fmt: skip
-"""What a person calls the oldest GPUs of a capability."""
+"""The usual names of the oldest GPUs with a capability."""
 
 
 @cache
 def requirements(method: str, release: Release) -> Requirements:
-    """What this release's `method` asks for; nothing where the release does not have it."""
+    """The requirements of this release's `method`; empty if the release does not have it."""
     found = None
     for since, facts in _table().get(method, {}).items():
         if release >= Release.parse(since):
@@ -45,7 +45,7 @@ def requirements(method: str, release: Release) -> Requirements:
 
 
 def needed(capability: int) -> str:
-    """A capability as a person reads it: "SM89 (Ada or Hopper)"."""
+    """A capability in words: "SM89 (Ada or Hopper)"."""
     name = GENERATIONS.get(capability)
     return f"SM{capability}" + (f" ({name})" if name else "")
 

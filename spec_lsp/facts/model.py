@@ -22,11 +22,11 @@ CORE_KEYS = frozenset({
     "num_key_value_heads", "head_dim", "vocab_size", "max_position_embeddings", "quantization_config", "dtype",
     "intermediate_size",
 })  # fmt: skip
-"""The keys that shipped facts of a well-known model do not imply: when one is missing there, it is not known. Any other
-key is one that only some architectures have; shipped facts hold it wherever the model's config.json has it."""
+"""Keys that every config.json has: if shipped facts of a well-known model lack one, it is unknown. Any other key is one that only some
+architectures have; shipped facts include it if the model's config.json does."""
 
 ANY_OTHER = "*"
-"""Among the keys that shipped facts are unsure of: every key that they do not state."""
+"""In a list of unsure keys: every key that the facts do not state."""
 
 CONTEXT_LENGTH_KEYS = (
     "max_sequence_length",
@@ -48,9 +48,9 @@ _ABSENT = object()
 class ModelFacts:
     """A model's config.json as a mapping.
 
-    `complete` is False for shipped facts of well-known models, which hold only what resolution reads: reading one of
-    `CORE_KEYS` that is not there, or a key named in `unsure`, raises NotKnown instead of giving the default.
-    `is_draft` marks the view that the draft worker has of the checkpoint (see `as_draft`).
+    `complete` is False for shipped facts of well-known models, which hold only what resolution reads: reading a missing key of `CORE_KEYS`,
+    or a key named in `unsure`, raises NotKnown instead of giving the default. `is_draft` marks the draft worker's view of the checkpoint
+    (see `as_draft`).
     """
 
     __slots__ = ("__dict__", "complete", "config", "is_draft", "unsure")
@@ -89,7 +89,7 @@ class ModelFacts:
         return default
 
     def _number(self, name: str) -> int:
-        """A number ModelConfig cannot do without; where config.json lacks it, its configuration class may have a default."""
+        """A number that ModelConfig requires; if config.json lacks it, its configuration class may have a default."""
         value = self.text_hf(name)
         if not isinstance(value, int):
             raise NotKnown(f"the model's {name}", "its config.json does not say")
@@ -145,7 +145,7 @@ class ModelFacts:
         return self.text_model_type == "gemma3_text" and bool(self.text_hf("use_bidirectional_attention", False))
 
     def multimodal_enabled(self, enable_multimodal: bool | None = None) -> bool:
-        """What ModelConfig makes of `--enable-multimodal` (None: not given)."""
+        """How ModelConfig interprets `--enable-multimodal` (None: not given)."""
         if enable_multimodal is not None:
             return enable_multimodal
         if self.architecture in arch.MULTIMODAL_OFF_BY_DEFAULT:
@@ -500,7 +500,7 @@ class ModelFacts:
         return ModelFacts(self.config, complete=self.complete, unsure=self.unsure, is_draft=True)
 
     def overridden(self, overrides: Mapping[str, Any]) -> ModelFacts:
-        """With the value of `--json-model-override-args`: a key replaces config.json's, a part (`text_config`) is merged."""
+        """With the value of `--json-model-override-args` applied: a key replaces config.json's, a part (`text_config`) is merged."""
         config = dict(self.config)
         for key, value in overrides.items():
             old = config.get(key)
@@ -509,7 +509,7 @@ class ModelFacts:
         return ModelFacts(config, complete=self.complete, unsure=self.unsure, is_draft=self.is_draft)
 
     def overridden_by(self, text: str) -> ModelFacts:
-        """With the text of `--json-model-override-args`; unchanged where that is no JSON object."""
+        """With the text of `--json-model-override-args` applied; unchanged if that is not a JSON object."""
         return _overridden_by(self, text)
 
 
@@ -523,7 +523,7 @@ def _overridden_by(facts: ModelFacts, text: str) -> ModelFacts:
 
 
 def model_from_config_json(text: str, overrides: str | Mapping[str, Any] | None = None) -> ModelFacts | None:
-    """The facts of a config.json's text, overridden by `--json-model-override-args`; None when it is no JSON object."""
+    """The facts of a config.json's text, overridden by `--json-model-override-args`; None if it is not a JSON object."""
     try:
         config = json.loads(text)
     except ValueError:

@@ -1,7 +1,7 @@
-"""Which quantization a checkpoint is served with: what `--quantization` asks for against what config.json says.
+"""With which quantization a checkpoint is served: what `--quantization` asks for, and what config.json says.
 
-Follows ModelConfig._verify_quantization (sglang/srt/configs/model_config.py), the registry of
-sglang/srt/layers/quantization and each method's override_quantization_method, of 0.5.6 to 0.5.23.
+Follows ModelConfig._verify_quantization (sglang/srt/configs/model_config.py), the registry of sglang/srt/layers/quantization and each
+method's override_quantization_method, of 0.5.6 to 0.5.23.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Problem = Literal["", "mismatch", "unknown", "rocm"]
 
 
 class Served(NamedTuple):
-    """What the model is served with; `problem` names SGLang's objection, `checkpoint` what config.json asks for."""
+    """The quantization that the model is served with; `problem` is SGLang's objection, `checkpoint` what config.json asks for."""
 
     method: str | None
     checkpoint: str | None = None
@@ -29,7 +29,7 @@ class Served(NamedTuple):
 
 
 REQUANTIZED = frozenset({"quark_mxfp4"})
-"""Methods that quantize any checkpoint again while loading (from 0.5.17)."""
+"""Methods that re-quantize any checkpoint while loading (since 0.5.17)."""
 
 _FIRST_METHODS = frozenset({
     "auto-round", "awq", "awq_marlin", "blockwise_int8", "compressed-tensors", "fbgemm_fp8", "fp8", "gguf",
@@ -71,7 +71,7 @@ _COMPATIBLE = {
     "w8a8_fp8": (("compressed-tensors", ""), ("compressed_tensors", "")),
     "auto-round-int8": (("compressed-tensors", "0.5.15"), ("compressed_tensors", "0.5.15")),
 }
-"""What may be asked for (key) of a checkpoint of another method, each from the release named."""
+"""Methods that may be asked for (key) for a checkpoint of another method, each since the release named."""
 
 
 @cache
@@ -96,7 +96,7 @@ def methods(release: Release, gpu: Hardware, cpu_engine: bool = False) -> frozen
     """QUANTIZATION_METHODS: the methods this release knows on this device (`cpu_engine`: SGLANG_USE_CPU_ENGINE is set)."""
     return _methods(
         release, gpu.platform, gpu.gfx95, cpu_engine
-    )  # no more of the device: replay.py goes by what is asked
+    )  # only these facts of the device are read: replay.py depends on which are
 
 
 @cache
@@ -121,9 +121,9 @@ def rocm_methods(release: Release) -> frozenset[str]:
 
 
 def refused_by_device(method: str, gpu: Hardware, release: Release) -> str:
-    """Why this device serves no checkpoint with the method, as the end of a sentence; empty where it may.
+    """Why this device serves no checkpoint with the method, phrased as the end of a sentence; empty if it may.
 
-    For models that are not at hand. Nothing is said of `modelopt`: the checkpoint turns it into another method.
+    For models without a config.json at hand. `modelopt` is never refused: the checkpoint turns it into another method.
     """
     if method == "modelopt":
         return ""
@@ -196,7 +196,7 @@ def _has_nvfp4_layers(config: Mapping[str, Any]) -> bool:
 
 
 def compatible(requested: str, checkpoint: str, release: Release) -> bool:
-    """Whether a checkpoint of one method may be served as the other that was asked for."""
+    """Whether a checkpoint of one method may be served by the other that was asked for."""
     pairs = _COMPATIBLE.get(requested, ())
     return any(method == checkpoint and (not since or release >= _release(since)) for method, since in pairs)
 
@@ -230,7 +230,7 @@ def served(
 
 
 def _detected(config: Mapping[str, Any], requested: str | None, gpu: Hardware, release: Release) -> str | None:
-    """What a method's override_quantization_method makes of a checkpoint, the first in the registry's order."""
+    """The method that some method's override_quantization_method makes of a checkpoint, the first in the registry's order."""
     declared = str(config.get("quant_method", "")).lower()
     algorithm = str(config.get("quant_algo") or "").upper()
     if requested not in ("nvfp4_online", *REQUANTIZED):
@@ -261,7 +261,7 @@ def _of_modelopt_algorithm(algorithm: str, release: Release) -> str | None:
 
 
 def _marlin_serves(config: Mapping[str, Any], declared: str, gpu: Hardware) -> bool:
-    """Whether the Marlin kernels take the checkpoint's bits, groups and zero points."""
+    """Whether the Marlin kernels support the checkpoint's bits, groups and zero points."""
     bits, group = config.get("bits"), config.get("group_size")
     if gpu.major < 8 or group not in (-1, 32, 64, 128):
         return False

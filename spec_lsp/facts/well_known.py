@@ -1,10 +1,10 @@
-"""Facts of well-known models, for ids whose config.json is not at hand.
+"""Facts of well-known models, for ids without a config.json at hand.
 
-data/well_known.json holds one line a model: the ids that share the facts, then the keys of config.json that resolution
-reads, less those of the model or family it is `like`. A null takes an inherited key back (or is config.json's own null).
-`unsure` names keys that config.json may have but that the line leaves open (`*`: all that it does not state): reading one of those, or one
-of the keys every config.json has (`CORE_KEYS`), gives NotKnown. `from` says where a line's facts come from, where that is not the
-model's own config.json as its publisher shows it. `python -m tests.sources.models` makes lines from config.json files.
+data/well_known.json holds one line for each model: the ids that share the facts, then the keys of config.json that resolution reads, except
+those inherited from the model or family that it is `like`. A null removes an inherited key (or is config.json's own null). `unsure` names
+keys that config.json may have but that the line leaves open (`*`: all that it does not state): reading one of those, or a missing key of
+`CORE_KEYS`, gives NotKnown. `from` says where a line's facts come from, if not from the model's own published config.json. `python -m
+tests.sources.models` makes lines from config.json files.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from spec_lsp.expressions import expression
 from spec_lsp.facts.model import ANY_OTHER, ModelFacts
 
 _CACHE_FOLDER = "models--"
-"""What a model's folder in the Hugging Face cache is called: models--<org>--<name>."""
+"""The name of a model's folder in the Hugging Face cache: models--<org>--<name>."""
 
 
 @lru_cache(maxsize=512)
 def find_model(name: str) -> ModelFacts | None:
-    """Facts of the model that someone calls `name`: its id in any case, or its name under another organisation or in a folder, also
-    with what says that its weights were quantized behind it (`Qwen3-32B-AWQ`, `GLM-4.7-NVFP4`).
+    """Facts of the model called `name`: its id in any case, or its name under another organisation or in a folder, also with a suffix that
+    says that its weights were quantized (`Qwen3-32B-AWQ`, `GLM-4.7-NVFP4`).
 
-    Only the id itself says how the weights are quantized: a copy of the same name may be quantized otherwise. For a name that the
-    table does not have, its siblings answer: another training of the same size (`-Base`, `-it`) has the same layers, another size
-    of a series has the architecture of those that are known.
+    Only the id itself determines how the weights are quantized: a copy with the same name may differ. A name that is not in the table gets
+    what its siblings share: another training of the same size (`-Base`, `-it`) has the same layers, another size of a series has the
+    architecture of the known ones.
     """
     wanted = name.strip().rstrip("/").lower()
     exact = _by_id().get(wanted)
@@ -48,7 +48,8 @@ def find_model(name: str) -> ModelFacts | None:
 
 
 QUANTIZING_CHANGES = frozenset(("dtype", "torch_dtype", "num_nextn_predict_layers", "mtp_num_hidden_layers"))
-"""Keys that quantizing a model may change, beside the quantization itself: AWQ copies compute in float16, many leave the MTP layers out."""
+"""Keys that quantizing a model may change, besides the quantization itself: AWQ copies compute in float16, many leave out the MTP
+layers."""
 
 QUANTIZATION = frozenset(("quantization_config", "hf_quant_config"))
 """Where a checkpoint says how it is quantized."""
@@ -58,7 +59,7 @@ TRAINING_CHANGES = QUANTIZING_CHANGES | QUANTIZATION | {
     "max_seq_len", "rope_scaling", "rope_parameters", "rope_theta", "sliding_window", "sliding_window_size", "use_sliding_window",
     "vocab_size", "tie_word_embeddings", "use_bidirectional_attention",
 }  # fmt: skip
-"""Keys that may differ between a base model and what was trained from it: those, the length of its texts, its vocabulary."""
+"""Keys that may differ between a base model and one trained from it: these, the context length, the vocabulary."""
 
 _QUANTIZED = expression(
     r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48](?:[-_.]preview)?|fp(?:4|8|16)|int[2-8]|w-mxfp4-a-fp8|"
@@ -66,8 +67,8 @@ _QUANTIZED = expression(
     r"quantized|dynamic|static|pertensor|block|channel|kv|mix(?:ed)?|g(?:32|64|128)|sym|unsloth|ud|uncensored|abliterated|heretic)"
     r"(?:[-_.]v[12])?$"
 )
-"""Ends of names that say how a copy of a model was quantized or trained on, which leaves its architecture as it is. A GGUF file is none:
-it brings a configuration of its own."""
+"""Suffixes that say how a copy of a model was quantized or trained on, which does not change its architecture. GGUF is not among them: such
+a file brings its own configuration."""
 
 _TRAINED = expression(r"[-_.](?:instruct|chat|base|it|pt|thinking|reasoning|preview)$")
 """Ends of names that say what a model was trained for."""
@@ -76,7 +77,7 @@ _DATED = expression(r"[-_.](?:\d{4}|\d{2}-\d{4}|\d{6,8})$")
 """The date of a checkpoint (`-2507`, `-08-2024`)."""
 
 _SIZE = expression(r"(?<![a-z0-9.])(a?)\d+(?:\.\d+)?[bmt](?![a-z0-9])")
-"""A number of parameters: all (`30b`), or those at work (`a3b`)."""
+"""A number of parameters: all (`30b`), or the active ones (`a3b`)."""
 
 
 def ids() -> tuple[str, ...]:
@@ -111,7 +112,7 @@ def _by_id() -> Mapping[str, Mapping[str, Any]]:
 
 @cache
 def _by_name() -> Mapping[str, Mapping[str, Any] | None]:
-    """By the part behind the slash; None where two models share it."""
+    """By the part after the slash; None if two models share it."""
     found: dict[str, Mapping[str, Any] | None] = {}
     for name, entry in _lines():
         last = _last_part(name)
@@ -136,7 +137,7 @@ def _series(name: str) -> str:
 
 @cache
 def _called(shortened: Callable[[str], str]) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
-    """The table's models by what is left of their names: the rest to the name to the entry."""
+    """The table's models by their names without suffixes."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
     for name, entry in _lines():
         last = _last_part(name)
@@ -145,7 +146,7 @@ def _called(shortened: Callable[[str], str]) -> Mapping[str, Mapping[str, Mappin
 
 
 def _sibling(name: str) -> ModelFacts | None:
-    """What all known trainings of a model share, less what training changes; None where none is known or they are of different classes."""
+    """What all known trainings of a model share, without the keys that training changes; None if none is known or their classes differ."""
     known = [_config(entry) for entry in _called(_stem).get(_stem(name), {}).values()]
     if len({_architecture(config) for config, _ in known}) != 1:
         return None
@@ -154,7 +155,7 @@ def _sibling(name: str) -> ModelFacts | None:
 
 
 def _in_series(name: str) -> ModelFacts | None:
-    """The architecture of a series, of which at least two sizes are known and all have it; that of the same size at another date."""
+    """The architecture of a series, if at least two sizes are known and all share it; or that of the same size with another date."""
     dated = _called(_undated).get(_undated(name), {}) if _undated(name) != _stem(name) else {}
     sizes = _called(_series).get(_series(name), {})
     known = dated or (sizes if len({_undated(size) for size in sizes}) > 1 else {})
@@ -169,7 +170,7 @@ def _architecture(config: Mapping[str, Any]) -> str:
 
 
 def _shared(configs: Sequence[Mapping[str, Any]], left_open: set[str]) -> dict[str, Any]:
-    """The keys on which all agree; the others, and those of their parts, are added to what is left open."""
+    """The keys on which all agree; the others, and those in their parts, become unsure."""
     shared: dict[str, Any] = {}
     for key in dict.fromkeys(key for config in configs for key in config):
         values = [config.get(key, ANY_OTHER) for config in configs]
@@ -192,7 +193,7 @@ def _facts(entry: Mapping[str, Any], *, exact: bool = True, unsure: frozenset[st
 
 
 def _without(config: Mapping[str, Any], keys: frozenset[str]) -> dict[str, Any]:
-    """A config less some keys, in its parts too."""
+    """A config without some keys, in its parts too."""
     return {k: _without(v, keys) if isinstance(v, Mapping) else v for k, v in config.items() if k not in keys}
 
 
