@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # typing is not imported for a name: `spec-lsp --version` starts with this module
+TYPE_CHECKING = False  # typing is not imported just for one name: `spec-lsp --version` starts with this module
 if TYPE_CHECKING:
     from spec_lsp.api import Finding, Fix, Remark, Resolved, check_text, resolve
 

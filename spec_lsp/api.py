@@ -2,11 +2,10 @@
 
 import spec_lsp
 
-for finding in spec_lsp.check_text(script, sglang="0.5.23", gpu="b200"):
-    print(finding.line + 1, finding.message)
+for finding in spec_lsp.check_text(script, sglang="0.5.23", gpu="b200"): print(finding.line + 1, finding.message)
 
-Nothing is read from the disk, run or fetched: a launch's other files and its models are handed in. These names, their parameters and
-the fields of what they give are kept stable; everything else in the package is not.
+Nothing is read from the disk, run or fetched: a launch's other files and its models are passed in. These names, their parameters and the
+fields of their results are kept stable; nothing else in the package is.
 """
 
 from __future__ import annotations
@@ -36,9 +35,9 @@ __all__ = ["Finding", "Fix", "Remark", "Resolved", "check_text", "resolve"]
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """A verified way out. `text` is the whole checked text with the fix applied; None when the fix changes another file.
+    """A verified fix. `text` is the whole checked text with the fix applied; None when the fix changes another file.
 
-    applicability: "safe" keeps what the server runs, "unsafe" changes it, "display" is for a person to do.
+    applicability: "safe" keeps what the server runs, "unsafe" changes it, "display" must be done by a person.
     """
 
     title: str
@@ -48,7 +47,7 @@ class Fix:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """What a rule says of a launch. `late`: SGLang notices only after it has loaded the weights."""
+    """What a rule says about a launch. `late`: SGLang notices only after it has loaded the weights."""
 
     rule: str
     code: str
@@ -59,9 +58,9 @@ class Remark:
 
 @dataclass(frozen=True, slots=True)
 class Finding(Remark):
-    """What is said of one place. Lines and characters count from 0, characters in code points; the end is exclusive.
+    """A finding at one place. Lines and characters count from 0, characters in code points; the end is exclusive.
 
-    `file` is the name of the checked text, or of the file handed in that the finding lies in.
+    `file` is the name of the checked text, or of the passed file that contains the finding.
     """
 
     file: str
@@ -76,9 +75,9 @@ class Finding(Remark):
 class Resolved:
     """What SGLang's argument resolution makes of a launch.
 
-    outcome: "accepted"; "refused"; "bad-arguments" (by the command line parser); "depends" (on the release or hardware that is not
-    named); "unknown" (nothing speaks against it, but not everything is known). `fields` are the values that every possible world agrees
-    on, by the name of SGLang's `ServerArgs` field; `reasons` say why a field has its value, first to last.
+    outcome: "accepted"; "refused"; "bad-arguments" (by the command line parser); "depends" (on the release or hardware that is not named);
+    "unknown" (no refusal is known, but not everything is known). `fields` are the values that every possible world agrees on, by the name
+    of SGLang's `ServerArgs` field; `reasons` say why a field has its value, first to last.
     """
 
     outcome: Outcome
@@ -101,11 +100,12 @@ def check_text(
     models: Mapping[str, Mapping[str, Any]] | None = None,
     fixes: bool = True,
 ) -> tuple[Finding, ...]:
-    """What `spec-lsp check` says of a file called `name` (which decides how it is read: `launch.sh`, `compose.yaml`, `Dockerfile`, …).
+    """The findings of `spec-lsp check` for a file called `name` (which decides how it is read: `launch.sh`, `compose.yaml`, `Dockerfile`,
+    …).
 
-    `sglang` and `gpu`: what it will run on; with several, every one must accept. What the text itself names wins over a single one.
-    `files`: other files that it reads (`--config`, `source`), by their path relative to it. `models`: contents of config.json by the path
-    or id that the launch names. `fixes=False` leaves the search for repairs out. Raises ValueError for a release or GPU nobody knows.
+    `sglang` and `gpu`: what it will run on; if several are given, each must accept. What the text itself names takes precedence over a
+    single one. `files`: other files that it reads (`--config`, `source`), by their path relative to it. `models`: contents of config.json
+    by the path or id that the launch names. `fixes=False` skips the search for fixes. Raises ValueError for an unknown release or GPU.
     """
     workspace = InMemory(files or {}, models or {})
     chosen, cache = _options(_several(sglang), _several(gpu)), Cache()
@@ -128,7 +128,7 @@ def resolve(
     """What SGLang will run with for the arguments of `python -m sglang.launch_server`, and why.
 
     Without `sglang` or `gpu`, every release from 0.5.9 on or every kind of GPU is considered. `files` and `models` as for `check_text`.
-    Raises ValueError for a release or GPU nobody knows.
+    Raises ValueError for an unknown release or GPU.
     """
     workspace = InMemory(files or {}, models or {})
     answer = resolve_argv(
@@ -150,7 +150,7 @@ def _several(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _options(releases: tuple[str, ...], gpus: tuple[str, ...]) -> Options:
-    """One of each stands where the text names none; several are the worlds that must all accept."""
+    """A single release and GPU apply where the text names none; several are worlds that must all accept."""
     for named in releases:
         _release(named)
     for named in gpus:
@@ -213,7 +213,7 @@ def _remark(said: Said) -> Remark:
 
 
 def _reasons(answer: Answer) -> dict[str, tuple[str, ...]]:
-    """Why each agreed field that was decided, rather than left at its default, has its value."""
+    """The reason of each agreed field that was decided rather than left at its default."""
     judged = answer.main
     if judged is None or judged.resolution is None:
         return {}

@@ -1,12 +1,12 @@
-"""Where long work looks up: it may be stopped there, and nowhere else; and where its steps are counted.
+"""Points at which long work may be stopped, and at which its steps are counted.
 
-Readers, evaluators and judges call `checkpoint()` for each statement, node, world or candidate they take up. That costs some 50 ns and
-does nothing, unless whoever asked for the work said with `stopped_when` what makes it needless. At a checkpoint nothing that outlives the
-work is half done: caches are filled when a piece is complete. So work that was stopped can be done again, and comes to the same.
+Readers, evaluators and judges call `checkpoint()` for each statement, node, world or candidate. That costs some 50 ns and does nothing,
+unless whoever asked for the work specified with `stopped_when` what makes it pointless. At a checkpoint, nothing that outlives the work is
+half done: caches are filled when a piece is complete. So work that was stopped can be repeated with the same result.
 
-One thread of a process does such work; others may decide, through `stopped_when`, that it ends.
+One thread of a process does such work; other threads may end it through `stopped_when`.
 
-Checkpoints are the steps by which work is bounded, too: within `bounded` there are only so many. What costs more than a step says so.
+Checkpoints also count the steps by which work is limited: within `bounded` there is a maximum. Expensive work counts as several steps.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from contextlib import contextmanager
 
 
 class Interrupted(BaseException):
-    """The work is not wanted any more. No Exception: what guards against faults of ours must let it pass."""
+    """The work is no longer wanted. Not a subclass of Exception, so that handlers for internal faults let it pass."""
 
 
 class Exhausted(Exception):  # noqa: N818 - a bound that was met, not an error
-    """The work took more steps than it may. What is not known by then stays unknown."""
+    """The work took more steps than allowed. What is unknown by then stays unknown."""
 
 
 _needless: Callable[[], bool] | None = None
 _left = float("inf")
-"""Steps that the work under way may still take."""
+"""How many more steps the current work may take."""
 
 
 def checkpoint(steps: int = 1) -> None:
-    """Go on, after so many steps; or raise Interrupted if the work under way is not wanted any more, Exhausted if it took too many."""
+    """Count so many steps and continue; raise Interrupted if the current work is no longer wanted, Exhausted if it took too many steps."""
     global _left
     _left -= steps
     if _left < 0:
@@ -40,7 +40,8 @@ def checkpoint(steps: int = 1) -> None:
 
 @contextmanager
 def bounded(steps: float) -> Iterator[None]:
-    """Within this, checkpoints raise Exhausted after so many steps. Within another such block, whichever bound is met first."""
+    """Within this context, checkpoints raise Exhausted after so many steps. If contexts are nested, the limit that is reached first
+    applies."""
     global _left
     outer, _left = _left, min(_left, steps)
     given = _left
@@ -52,7 +53,7 @@ def bounded(steps: float) -> Iterator[None]:
 
 @contextmanager
 def stopped_when(needless: Callable[[], bool]) -> Iterator[None]:
-    """Within this, checkpoints raise Interrupted as soon as `needless()` is true. Within another such block, either suffices."""
+    """Within this context, checkpoints raise Interrupted as soon as `needless()` is true. If contexts are nested, either suffices."""
     global _needless
     outer = _needless
     _needless = needless if outer is None else lambda: outer() or needless()

@@ -1,8 +1,8 @@
 """Patterns as in .gitignore: for the setting `exclude`, and for git's own files.
 
-A pattern becomes a regular expression that never tries twice where a `*` ends: what stands between two `*` is taken where it first
-fits, as no later place can do better. So matching is linear, whatever the pattern. (pathspec, which knows the same patterns, leaves
-it to backtracking: `*a*a*a*a*a*b` takes it minutes for one long name.)
+A pattern becomes a regular expression that never backtracks at a `*`: the text between two `*` is matched where it first fits, as no later
+place can be better. So matching is linear for every pattern. (pathspec, which supports the same patterns, leaves matching to backtracking:
+`*a*a*a*a*a*b` takes it minutes for one long name.)
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from functools import lru_cache
 from itertools import count, groupby
 
 MAX_PATTERNS = 5_000
-"""Patterns of one list that are looked at."""
+"""The most patterns of one list that are used."""
 MAX_PATTERN = 1_000
-"""Characters of a pattern: file names have 255, paths that are looked at rarely more."""
+"""The longest pattern, in characters: file names have at most 255, and paths rarely more."""
 
 
 class Patterns:
-    """A list of patterns, relative to one folder. The last one that matches decides; `!` takes a path in again."""
+    """A list of patterns, relative to one folder. The last one that matches decides; `!` includes a path again."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
         self._lines = tuple(p for p in patterns if p.strip() and not p.startswith("#"))[:MAX_PATTERNS]
@@ -28,7 +28,7 @@ class Patterns:
         return bool(self._lines)
 
     def match(self, path: str) -> bool:
-        """Whether a file (relative, `/` between folders) is left out, by itself or with a folder above it."""
+        """Whether a file (relative, `/` between folders) is excluded, by itself or with a folder above it."""
         if not self._lines:
             return False
         parts = path.split("/")
@@ -37,7 +37,7 @@ class Patterns:
         return bool(self.decide(path, False))
 
     def decide(self, path: str, is_folder: bool) -> bool | None:
-        """Whether a path is left out (True) or taken in again (False); None where no pattern matches it itself."""
+        """Whether a path is excluded (True) or included again (False); None if no pattern matches the path itself."""
         if not self._lines:
             return None
         expression, taken_in = _compiled(self._lines, is_folder)
@@ -46,7 +46,7 @@ class Patterns:
 
 
 def misfit(pattern: str) -> str:
-    """Why a pattern matches nothing, as the end of a sentence; empty for one that may match."""
+    """Why a pattern can match nothing, as the end of a sentence; empty if it can match."""
     if len(pattern) > MAX_PATTERN:
         return f"a pattern of more than {MAX_PATTERN:,} characters is not used"
     text = _trimmed(pattern)
@@ -57,7 +57,7 @@ def misfit(pattern: str) -> str:
 
 @lru_cache(maxsize=512)
 def _compiled(lines: Sequence[str], is_folder: bool) -> tuple[re.Pattern[str] | None, dict[str, bool]]:
-    """One expression for all patterns, the last one first, and by the name of the group that matches whether it takes in."""
+    """One expression for all patterns, the last one first; the name of the matching group says whether it includes."""
     rules = [r for line in reversed(lines) if len(line) <= MAX_PATTERN and (r := _rule(_trimmed(line))) is not None]
     parts, taken_in = [], {}
     numbers = count()
@@ -75,8 +75,8 @@ class _Rule:
         self.folders_only = folders_only
 
     def expression(self, numbers: Iterator[int]) -> str:
-        """Runs of segments between `**`. The first run stands at the beginning, the last one at the end, each other one where it
-        first fits."""
+        """Runs of segments between `**`. The first run is anchored at the beginning, the last one at the end, each other one matches where
+        it first fits."""
         runs = _split(self._segments, "**")
         written = ["/".join(_segment(s, numbers) for s in run) for run in runs]
         if len(runs) == 1:
@@ -88,7 +88,7 @@ class _Rule:
 
 
 def _rule(text: str) -> _Rule | None:
-    """A pattern without its line end; None for comments, blanks and what git takes for no pattern."""
+    """A pattern without its line end; None for comments, blanks and what git does not accept as a pattern."""
     if not text or text.startswith("#"):
         return None
     taken_in = text.startswith("!")
@@ -111,7 +111,7 @@ def _without_doubles(segments: Sequence[str]) -> list[str]:
 
 
 def _trimmed(line: str) -> str:
-    """Without the blanks at its end, but for one behind a backslash."""
+    """The pattern without trailing blanks, except one after a backslash."""
     kept = line.rstrip("\r\n").rstrip(" ")
     backslashes = len(kept) - len(kept.rstrip("\\"))
     return kept + " " if backslashes % 2 and len(kept) < len(line.rstrip("\r\n")) else kept
@@ -128,7 +128,7 @@ def _split(segments: Sequence[str], mark: str) -> list[list[str]]:
 
 
 def _first_fit(expression: str, numbers: Iterator[int]) -> str:
-    """Taken where it first fits, and nowhere else afterwards."""
+    """Matched where it first fits, and nowhere else afterwards."""
     name = f"fit{next(numbers)}"
     return f"(?=(?P<{name}>{expression}))(?P={name})"
 
@@ -146,7 +146,7 @@ def _segment(segment: str, numbers: Iterator[int]) -> str:
 
 @lru_cache(maxsize=4096)
 def _chunks(segment: str) -> list[str] | None:
-    """What stands between the `*` of a segment, as expressions; None for a segment that git takes for no pattern."""
+    """The parts between the `*` of a segment, as expressions; None for a segment that git does not accept."""
     chunks, i = [""], 0
     while i < len(segment):
         c = segment[i]

@@ -1,4 +1,4 @@
-"""One declaration of every setting: `spec-lsp.toml`, `[tool.spec-lsp]`, editors, the JSON schema and the docs come from it."""
+"""The one declaration of every setting: `spec-lsp.toml`, `[tool.spec-lsp]`, editors, the JSON schema and the docs are derived from it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SEVERITIES: tuple[str, ...] = ("error", "warning", "information", "hint", "off")
 
 
 def _setting(default: Any, description: str, schema: Mapping[str, Any], *, example: str) -> Any:
-    """`example` is how a line of spec-lsp.toml sets it."""
+    """`example` is a line of spec-lsp.toml that sets it."""
     metadata = {"description": description, "schema": schema, "example": example}
     return field(default_factory=lambda: default, metadata=metadata)
 
@@ -145,7 +145,7 @@ class Misfit:
 
 
 def read_settings(values: Mapping[str, Any]) -> tuple[Settings, list[Misfit]]:
-    """Settings from a mapping of TOML or editor keys, and what is wrong with it; what is good is kept."""
+    """Settings from a mapping of TOML or editor keys, and what is wrong with it; valid settings are kept."""
     known = {f.name: f for f in fields(Settings)}
     kept: dict[str, Any] = {}
     misfits: list[Misfit] = []
@@ -179,7 +179,7 @@ def merge(*layers: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def options(settings: Settings, *, honour_ignores: bool = True) -> Options:
-    """What analysis needs of the settings."""
+    """The part of the settings that analysis needs."""
     by_code = {rule.code: rule.name for rule in all_rules()} if settings.rules or settings.fix_all != ("all",) else {}
     severities: dict[str, Any] = {by_code.get(name, name): severity for name, severity in settings.rules.items()}
     otherwise = Target() if settings.targets else read_target({"sglang": settings.sglang, "gpu": settings.gpu})
@@ -214,8 +214,8 @@ def json_schema() -> dict[str, Any]:
 
 
 def schema_of(setting: Field[Any]) -> dict[str, Any]:
-    """The JSON schema of one setting: its shape, and the names that it may hold. Of GPUs and releases there are more spellings than can be
-    listed: those are examples, which editors offer."""
+    """The JSON schema of one setting: its type, and the names that it may hold. GPUs and releases have too many spellings to list: those
+    are examples, which editors offer."""
     schema = dict(setting.metadata["schema"])
     match setting.name:
         case "sglang":
@@ -242,7 +242,7 @@ def severity_of(value: str) -> Severity:
 
 
 def read_target(named: Mapping[str, Any]) -> Target:
-    """A target as `targets` writes it; what names no release or GPU that is known is left open."""
+    """A target as `targets` writes it; an unknown release or GPU is left open."""
     release, gpu = named.get("sglang"), named.get("gpu")
     written = release if isinstance(release, str) else ""
     return Target(
@@ -257,7 +257,7 @@ def _snake(key: str) -> str:
 
 
 def _kebab(like: str, name: str) -> str:
-    """A setting's key as the one that it may stand for is written: `unsafe-fixes`, or `unsafeFixes` in editors."""
+    """The name of a setting, from any form of its key: `unsafe-fixes`, or `unsafeFixes` in editors."""
     if any(c.isupper() for c in like):
         first, *more = name.split("_")
         return first + "".join(word.capitalize() for word in more)
@@ -272,7 +272,7 @@ def shown(value: Any) -> str:
 
 
 MAX_SHOWN = 80
-"""Characters of a key that a message shows."""
+"""The most characters of a key that a message shows."""
 
 
 def _short(key: str) -> str:
@@ -282,7 +282,7 @@ def _short(key: str) -> str:
 
 
 def _meant(word: str, known: Iterable[str]) -> str:
-    """The end of a sentence that names what was probably meant; empty where nothing is near."""
+    """The end of a sentence that names what was probably meant; empty if nothing is similar."""
     import difflib  # takes a while to import
 
     near = difflib.get_close_matches(word, list(known), n=1) if len(word) <= MAX_SHOWN else []
@@ -290,7 +290,7 @@ def _meant(word: str, known: Iterable[str]) -> str:
 
 
 def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
-    """What is wrong with a value as a whole, as the end of a sentence; empty when it is right."""
+    """What is wrong with a value as a whole, as the end of a sentence; empty if it is valid."""
     expected = {"string": str, "boolean": bool, "array": (list, tuple), "object": Mapping}[schema["type"]]
     if not isinstance(value, expected):  # type: ignore[arg-type]
         return f"{shown(value)} is not {'an' if schema['type'][0] in 'ao' else 'a'} {schema['type']}"
@@ -310,7 +310,7 @@ def _misfit(name: str, value: Any, schema: Mapping[str, Any]) -> str:
 
 
 def _bad_entries(name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The entries of a setting that cannot be used, the others being good: a key or a text, and why."""
+    """The entries of a setting that cannot be used (the others are valid): a key or a text, and why."""
     if name == "rules":
         names = set(_rule_names())
         for rule, severity in value.items():

@@ -1,4 +1,4 @@
-"""What may be typed in a file with settings: its keys and their values, the names of rules, releases and GPUs."""
+"""Completion in settings files: keys and their values, the names of rules, releases and GPUs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DECLARED: Mapping[str, Field[Any]] = {f.name.replace("_", "-"): f for f in field
 
 
 def complete_settings(path: str, text: str, offset: int) -> Completion | None:
-    """What may be typed at character `offset` of a spec-lsp.toml or pyproject.toml; None where none of our settings stands."""
+    """The completions at character `offset` of a spec-lsp.toml or pyproject.toml; None where none of our settings can be."""
     spot = toml_spot(text, offset)
     if spot is None:
         return None

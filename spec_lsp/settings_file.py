@@ -1,4 +1,4 @@
-"""A file with settings, `spec-lsp.toml` or `pyproject.toml`: its table, and what of it cannot be used, each at its place."""
+"""A settings file, `spec-lsp.toml` or `pyproject.toml`: its table, and its unusable parts with their places."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spec_lsp.syntax.word import Place
 
 SETTINGS_FILES = ("spec-lsp.toml", "pyproject.toml")
 MAX_DOTS = 100
-"""Dots in a key: what reads TOML takes time with their square."""
+"""The most dots in a key: TOML parsers take time quadratic in them."""
 
 Keys = tuple[str, ...]
 
@@ -34,7 +34,7 @@ class Flaw:
 
 @dataclass(frozen=True, slots=True)
 class SettingsFile:
-    """The settings of a file, as TOML gives them, and what of the file cannot be used."""
+    """The settings of a file, as TOML gives them, and what cannot be used."""
 
     path: str
     text: str = ""
@@ -45,7 +45,7 @@ class SettingsFile:
 
     @classmethod
     def unusable(cls, path: str, why: str, text: str = "", start: int = 0, end: int = 0) -> SettingsFile:
-        """A file of which nothing can be used; `why` is what is said of it."""
+        """A file of which nothing can be used; `why` is phrased to follow the file's name."""
         return cls(path, text, flaws=(Flaw(f"{os.path.basename(path)} {why}", start, end, fatal=True),))
 
     @property
@@ -53,7 +53,7 @@ class SettingsFile:
         return os.path.dirname(self.path)
 
     def without(self, misfits: Sequence[Misfit]) -> SettingsFile:
-        """The same with more flaws: settings that are there but not used."""
+        """The same with more flaws: settings that are present but not used."""
         if not misfits:
             return self
         written = dict(_written_keys(self.text))
@@ -62,8 +62,8 @@ class SettingsFile:
 
 
 def flaws_of(file: SettingsFile) -> list[Diagnostic]:
-    """The flaws of a file as findings. A file of which nothing is used is an error: what it switches off is told, what it names is not
-    looked at."""
+    """The flaws of a file as findings. If nothing of a file is used, that is an error: rules that it switches off are reported, files that
+    it names are not checked."""
     return [
         Diagnostic(
             SETTING_NOT_USED,
@@ -115,7 +115,7 @@ def read_settings_file(path: str, text: str) -> SettingsFile | None:
 
 
 def _toml(text: str) -> dict[str, Any]:
-    """The tables of a text. Raises ValueError where it is no TOML, RecursionError where it is nested too deeply."""
+    """The tables of a text. Raises ValueError if it is not TOML, RecursionError if it is nested too deeply."""
     if sys.version_info >= (3, 11):
         import tomllib
     else:
@@ -136,7 +136,7 @@ _AT = expression(r"\(at line (\d+), column (\d+)\)$")
 
 
 def _told_place(text: str, error: str) -> tuple[int, int]:
-    """The characters that an error of the TOML reader means: from where it stands to the end of the line, at least one."""
+    """The characters that an error of the TOML parser refers to: from its position to the end of the line, at least one."""
     told = _AT.search(error)
     lines = text.split("\n")
     line, column = (int(told[1]) - 1, int(told[2]) - 1) if told else (len(lines) - 1, len(lines[-1]))
@@ -156,7 +156,7 @@ def _sentence(error: str) -> str:
 
 
 def _place(text: str, written: Mapping[Keys, tuple[int, int]], prefix: Keys, keys: Keys) -> tuple[int, int]:
-    """Where a key stands: its own place, else that of the nearest key around it, and there what reads like it."""
+    """Where a key is written: its own place, else that of the nearest enclosing key, and there the text that looks like it."""
     for depth in range(len(prefix) + len(keys), 0, -1):
         found = written.get((*prefix, *keys)[:depth])
         if found is None:
@@ -202,7 +202,7 @@ def _equals(line: str) -> int:
 
 
 def _keys(written: str) -> Keys:
-    """The parts of a key as it is written; none for what is no key."""
+    """The parts of a key as written; none if it is not a key."""
     if not written or len(written) > 500:
         return ()
     try:

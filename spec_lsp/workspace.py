@@ -1,7 +1,7 @@
 """The files and models around a document, read from the disk; nothing is ever fetched or written.
 
-What a document names is read in the workspace and in the model folders alone, links followed (`files.Area`). Open editor buffers come
-first: the server hands their text in with `overlay`.
+What a document names is read only in the workspace and in the model folders, links followed (`files.Area`). Open editor buffers take
+precedence: the server passes their text with `overlay`.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from spec_lsp.settings_file import SETTINGS_FILES, SettingsFile, read_settings_f
 T = TypeVar("T")
 
 MAX_KEPT = 4_096
-"""Answers that are kept in a workspace that is watched."""
+"""How many answers are kept in a workspace that is watched."""
 MAX_KEPT_TEXT = 1_000_000
-"""Characters of a file's text that is kept there."""
+"""The longest text, in characters, that is kept there."""
 
 
 def decode(data: bytes) -> str:
@@ -77,7 +77,7 @@ class DiskWorkspace:
         self._typed = typed
         self._watched = watched
         self._answers: dict[tuple[object, ...], object] = {}
-        """What the disk said, in a workspace that is watched, by what it was asked."""
+        """The disk's answers to questions, in a workspace that is watched."""
         self._models: dict[tuple[str, int], ModelFacts | None] = {}
         self._pins: dict[str, tuple[Release, str] | None] = {}
         self._pinning: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ class DiskWorkspace:
         self._builds: dict[Path, tuple[Release | None, str]] = {}
 
     def forget(self) -> None:
-        """Forget what was read of models, pins and installations; call it when watched files change."""
+        """Drop what was read of models, pins and installations; to be called when watched files change."""
         self._builds.clear()
         self._help.clear()
         self._models.clear()
@@ -95,7 +95,7 @@ class DiskWorkspace:
         self._answers.clear()
 
     def forget_file(self, name: str) -> None:
-        """Forget what a file holds, or those of a folder; call it when one changes that documents read."""
+        """Drop the contents of a file, or of the files in a folder; to be called when one changes that documents read."""
         below = name + os.sep
         for question in list(self._answers):
             kind, path = question[:2]
@@ -103,7 +103,7 @@ class DiskWorkspace:
                 del self._answers[question]
 
     def _answer(self, find: Callable[[], T], *question: object) -> T:
-        """What `find` finds on the disk, which is looked for once where somebody watches it."""
+        """What `find` finds on the disk, looked for only once if the workspace is watched."""
         if not self._watched:
             return find()
         if question not in self._answers:
@@ -116,14 +116,14 @@ class DiskWorkspace:
         return cast(T, self._answers[question])
 
     def looked_at(self, document: str) -> frozenset[str]:
-        """The files, there or not, that a document's pins and models were looked for in."""
+        """The files, existing or not, in which a document's pins and models were looked for."""
         return frozenset(self._looked_at.get(os.path.dirname(document), ()))
 
     def _looks_at(self, document: str, files: Iterable[str]) -> None:
         self._looked_at.setdefault(os.path.dirname(document), set()).update(files)
 
     def area(self, document: str) -> Area:
-        """What of the disk may be read for a document."""
+        """The part of the disk that may be read for a document."""
         if self._typed:
             return Area((os.path.abspath(os.sep),))
         if self.roots:
@@ -142,7 +142,7 @@ class DiskWorkspace:
             written = self.overlay(candidate)
             if written is not None:
                 return candidate, written
-            # a document itself is read when it is asked for: only what it names is watched
+            # the document itself is always read anew: only files that it names are watched
             found = _read_text(candidate, area) if candidate == document else self._text(candidate, area)
             if not isinstance(found, UnreadableError):
                 return candidate, found
@@ -152,7 +152,7 @@ class DiskWorkspace:
         return self._answer(lambda: _read_text(path, area), "text", path, area.folders)
 
     def left_out(self, document: str, path: str) -> str:
-        """Why a file that `read` does not give is left out, as what is said of it; empty where it is read, or is not there."""
+        """Why a file that `read` does not return is left out, phrased to follow its name; empty if it is read, or does not exist."""
         area = self.area(document)
         for candidate in self._candidates(document, path):
             if self.overlay(candidate) is not None:
@@ -176,7 +176,7 @@ class DiskWorkspace:
 
     @staticmethod
     def _folder(document: str) -> str:
-        """The folder of the disk that a document lies in; empty for one that lies in none."""
+        """The folder on disk of a document; empty if it has none."""
         return os.path.dirname(document) if os.path.isabs(document) else ""
 
     def _model(self, document: str, path_or_id: str) -> ModelFacts | None:
@@ -186,7 +186,7 @@ class DiskWorkspace:
         return found[1] if found else find_model(path_or_id)
 
     def model_folder(self, document: str, path_or_id: str) -> str | None:
-        """The folder whose config.json `model` gives; None where it gives none, or facts of a known id."""
+        """The folder whose config.json `model` uses; None if it uses none, or facts of a known id."""
         found = self._model_in_folder(document, path_or_id)
         return found[0] if found else None
 
@@ -205,7 +205,7 @@ class DiskWorkspace:
         return None
 
     def unreadable_model(self, document: str, path_or_id: str) -> str:
-        """Why the config.json of a model that lies where it may be read cannot be used; empty where there is no such reason."""
+        """Why the config.json of a model in a readable place cannot be used; empty if there is no such reason."""
 
         def find() -> str:
             configs = self._model_configs(document, path_or_id)
@@ -215,7 +215,7 @@ class DiskWorkspace:
         return self._answer(find, "unreadable model", self._folder(document), path_or_id)
 
     def _model_configs(self, document: str, path_or_id: str) -> Iterator[tuple[str, Area]]:
-        """Where the config.json of a model may be, and of what area it has to be."""
+        """Where the config.json of a model may be, and the area that it must be in."""
         for folder in self._candidates(document, path_or_id):
             yield os.path.join(folder, "config.json"), self.area(document)
         for shelf in self.models:
@@ -295,9 +295,8 @@ class DiskWorkspace:
     # --- the reader's own SGLang
 
     def installed_help(self, document: str, spelling: str, python: str = "") -> str | None:
-        """SGLang's own help for a flag: from the environment of the interpreter `python`, else from the installation nearest to
-        the document (a virtual environment in its folders), else from the active one. Read from the source there and then; None
-        without one."""
+        """SGLang's own help for a flag: from the environment of the interpreter `python`, else from the installation nearest to the
+        document (a virtual environment in its folders), else from the active one. Read from the source each time; None without one."""
         package = self._installed(document, python)
         if package is None:
             return None
@@ -339,7 +338,7 @@ class DiskWorkspace:
     # --- settings
 
     def settings(self, document: str) -> SettingsFile | None:
-        """The nearest `spec-lsp.toml` or `[tool.spec-lsp]`, no further up than the workspace, or the checkout around it, reaches."""
+        """The nearest `spec-lsp.toml` or `[tool.spec-lsp]`, looked for up to the root of the workspace or of the surrounding checkout."""
         folder = os.path.dirname(document)
         roots = self.roots or (Path(folder),)
         above = [root for root in roots if root in (Path(folder), *Path(folder).parents)]
@@ -349,7 +348,7 @@ class DiskWorkspace:
 
 
 def _read_text(path: str, area: Area) -> str | UnreadableError:
-    """What a file holds, or why it cannot be read."""
+    """The content of a file, or why it cannot be read."""
     try:
         return decode(area.read(path, MAX_DOCUMENT))
     except UnreadableError as error:
@@ -373,8 +372,8 @@ def settings_in(folder: Path, area: Area) -> SettingsFile | None:
 
 
 def in_workspace(file: SettingsFile, area: Area) -> SettingsFile:
-    """The same settings with their paths in full, but for those that lie outside of what may be read: only the reader names those, on
-    the command line or in the editor's settings."""
+    """The same settings with full paths, except those outside of what may be read: these must be named on the command line or in the
+    editor's settings."""
     table = dict(file.table)
     outside: list[Misfit] = []
     if isinstance(models := table.get("models"), list):
@@ -444,7 +443,7 @@ CHECKOUTS = (
 
 
 def _environment_of(python: str) -> str:
-    """The environment that an interpreter belongs to; empty for what is no path of one."""
+    """The environment that an interpreter belongs to; empty if the path is not one of an interpreter."""
     path = os.path.expanduser(python)
     bin_ = os.path.dirname(path)
     named = os.path.basename(bin_) in ("bin", "Scripts")
@@ -460,7 +459,7 @@ def _read_model(config: str, area: Area) -> ModelFacts | None:
 
 
 def _why_unreadable(config: str, area: Area) -> str:
-    """Why a config.json cannot be used; empty for one that can be, or is not there."""
+    """Why a config.json cannot be used; empty if it can, or does not exist."""
     try:
         return "" if isinstance(json.loads(area.read(config, MAX_MODEL).decode()), dict) else "holds no object"
     except MissingError:
@@ -474,7 +473,7 @@ def _why_unreadable(config: str, area: Area) -> str:
 
 
 def _pin_in(files: Iterable[str], area: Area) -> tuple[Release, str] | None:
-    """The pin of one folder, by its files that may have one."""
+    """The pin in one folder, from its files that may have one."""
     for file in files:
         try:
             found = pinned_release(decode(area.read(file, MAX_DOCUMENT)))
@@ -486,7 +485,7 @@ def _pin_in(files: Iterable[str], area: Area) -> tuple[Release, str] | None:
 
 
 def _pinning(folder: str, area: Area) -> list[str]:
-    """The files of a folder that may pin a release. One listing of its names is cheaper than a question for each that would count."""
+    """The files of a folder that may pin a release. Listing it once is cheaper than checking for each name."""
     names = names_in(folder, area)
     below = names_in(os.path.join(folder, "requirements"), area) if "requirements" in names else []
     listed = [n for n in names if fnmatchcase(n, "requirements*.txt")]
@@ -506,7 +505,7 @@ LOCKS = (
     "environment.yaml",
 )
 PIN_FILES = ("requirements.txt", "requirements", "constraints.txt", *LOCKS)
-"""What pins a release in most folders: `requirements` is a folder, others have longer names."""
+"""The usual names of what pins a release: `requirements` is a folder, others have longer names."""
 _PIN = expression(r"(?:^|[\s\"'-])sglang(?:\[[^\]]*\])?\s*==\s*([0-9][0-9A-Za-z.+]*)", re.MULTILINE)
 _COMMENT = expression(r"(?:^|[ \t])#[^\n]*", re.MULTILINE)
 _PIPFILE = expression(r'"sglang": \{[^{}]*?"version": "==([^"]+)"')
@@ -531,21 +530,21 @@ def _help_of(package: Path) -> Mapping[str, str]:
 
 
 def _hub_cache() -> str:
-    """The local cache of the Hugging Face Hub, as the reader's environment names it; for somebody without a home, where nothing is."""
+    """The local cache of the Hugging Face Hub, by the reader's environment; without a home folder, a path where nothing is."""
     own = os.path.expanduser("~/.cache/huggingface")
     home = os.environ.get("HF_HOME") or (own if os.path.isabs(own) else os.devnull)
     return os.environ.get("HF_HUB_CACHE") or os.path.join(home, "hub")
 
 
 def _snapshots(cache: str, model_id: str) -> Path | None:
-    """Where the local Hugging Face cache has the states of a model, if it has them; None for what is no model's id."""
+    """The local Hugging Face cache's versions of a model, if it has any; None if the name is not a model id."""
     if model_id.count("/") != 1 or model_id.startswith((".", "/", "~")):
         return None
     return Path(cache) / ("models--" + model_id.replace("/", "--")) / "snapshots"
 
 
 def _configs_in(snapshots: Path) -> list[str]:
-    """The config.json files of the states of a model, the newest first."""
+    """The config.json files of the versions of a model, the newest first."""
     try:
         return [str(p) for p in sorted(snapshots.glob("*/config.json"), key=lambda p: p.stat().st_mtime, reverse=True)]
     except (OSError, ValueError):

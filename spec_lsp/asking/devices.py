@@ -1,4 +1,4 @@
-"""What a GPU says of itself to torch: what is simulated where there is none."""
+"""What torch reports about a GPU, for simulation where there is none."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Device:
     name: str
 
     def as_json(self) -> dict[str, Any]:
-        """What worker.py is told of it."""
+        """The description that is passed to worker.py."""
         known = self.hardware
         return {
             "platform": known.platform,

@@ -1,4 +1,4 @@
-"""The Python interpreter whose SGLang is asked: one that the person names, or that their environment has. No repository chooses it."""
+"""The Python interpreter whose SGLang is asked: named by the person, or from their environment. A repository never chooses it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ HOW = "Name the Python interpreter that has SGLang (`--python`, or the setting `
 def interpreter(named: str = "", environ: Mapping[str, str] = os.environ, *, anywhere: bool = False) -> str:
     """The full path of the interpreter: `named`, else that of the active virtual or conda environment, else python3 of the PATH.
 
-    `anywhere`: it is named once for all folders, so that a relative path would be whatever each of them holds there, and is not taken.
-    Raises CannotAskError where there is none.
+    `anywhere`: it is named once for all folders, so a relative path would mean something else in each of them, and is refused. Raises
+    CannotAskError if there is none.
     """
-    if not hasattr(os, "fork"):  # told before anything is started
+    if not hasattr(os, "fork"):  # reported before anything is started
         raise CannotAskError("SGLang can only be asked on a system where processes can be forked, such as Linux.")
     if named:
         path = os.path.expanduser(named)

@@ -1,4 +1,4 @@
-"""What SGLang is asked of a launch: its words in each of its ways, as far as the document tells them."""
+"""The questions for SGLang about a launch: its words on each of its ways, as far as the document determines them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from spec_lsp.workspace import DiskWorkspace
 MODELS = ("model_path", "speculative_draft_model_path")
 """Fields that name a model whose config.json SGLang reads."""
 WHOLE = ("launch_server", "serve", "engine", "config")
-"""Programs whose launches are told whole: a trainer or another server decides flags itself."""
+"""Programs whose launches are completely known; a trainer or another server sets further flags itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Way:
-    """One way of a launch. `case` is what SGLang is asked; `why` says why it cannot be, as the end of a sentence.
+    """One way of a launch. `case` is the question for SGLang; `why` says why it cannot be asked, as the end of a sentence.
 
-    `typed` gives what was typed for each stand-in of it in `case` (a model's folder), so that SGLang's words can be told as the reader
-    knows them. `from_facts` are the models whose config.json is made of what spec-lsp knows of them.
+    `typed` maps each stand-in in `case` (a model's folder) to what was typed, so that SGLang's messages can be shown in the reader's terms.
+    `from_facts` are the models whose config.json is made from what spec-lsp knows about them.
     """
 
     launch: Launch
@@ -42,13 +42,13 @@ class Way:
 
 
 class NotToldError(Exception):
-    """The document does not tell what SGLang would be asked."""
+    """The document does not determine what SGLang would be asked."""
 
 
 def ways(
     launch: Launch, release: Release, document: str, workspace: DiskWorkspace, configs: ConfigSource
 ) -> Iterator[Way]:
-    """Each way of a launch as a release would be asked. What `"$@"` may add is left out, as what is written is taken as meant."""
+    """Each way of a launch as a question to a release. What `"$@"` may add is left out."""
     for index, variant in enumerate(launch.variants):
         binding = bind_variant(launch, index, release, configs)
         try:
@@ -91,7 +91,7 @@ def _way(launch: Launch, index: int, variant: Variant, binding: Binding, release
 
 @dataclass(frozen=True, slots=True)
 class _Model:
-    """Where a model's config.json is for SGLang: in the folder `path`, or in a file that is made with `text`."""
+    """Where SGLang finds a model's config.json: in the folder `path`, or in a file that is created with `text`."""
 
     path: str
     file: str = ""
@@ -99,7 +99,7 @@ class _Model:
 
 
 def _models(binding: Binding, around: _Around) -> Iterator[tuple[str, _Model]]:
-    """The models that a way names, by name. Raises NotToldError for one of which no config.json can be shown."""
+    """The models that a way names, by name. Raises NotToldError if no config.json can be provided for one."""
     for name in MODELS:
         setting = binding.settings.get(name)
         if setting is None:
@@ -186,7 +186,7 @@ def _fields(binding: Binding, models: Mapping[str, _Model]) -> dict[str, Any]:
             raise NotToldError(f"`{setting.spelling}` is not known: {setting.value.reason}")
     unknown = {
         e.typed: None for e in binding.errors if e.typed
-    }  # keywords that no field has: Python refuses their names
+    }  # keywords that are not fields: Python refuses their names
     known = {name: _placed(name, s.value, models) for name, s in binding.settings.items()}
     return {**unknown, **known}
 
@@ -199,7 +199,7 @@ def _placed(name: str, value: Any, models: Mapping[str, _Model]) -> Any:
 
 
 def _environment(variant: Variant, release: Release) -> dict[str, str]:
-    """The variables of a launch that SGLang itself reads: no other one may decide what runs, or what programs are found."""
+    """The variables of a launch that SGLang itself reads: no others, which might decide what is run or which programs are found."""
     read = variables(nearest(release))
     found = {}
     for name, word in variant.env.items():
@@ -213,4 +213,4 @@ def _environment(variant: Variant, release: Release) -> dict[str, str]:
 
 
 OWN = ("SGLANG_", "SGL_")
-"""How the variables begin that are SGLang's own."""
+"""The prefixes of SGLang's own variables."""

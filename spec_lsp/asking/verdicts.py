@@ -1,4 +1,4 @@
-"""What SGLang said of a launch, beside what spec-lsp says of it."""
+"""Compares what SGLang says about a launch with what spec-lsp says."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from spec_lsp.resolution.engine import Rule
 from spec_lsp.syntax.word import Place
 
 Relation = Literal["accepted", "refused", "missed", "wrong", "differs", "unanswered", "not-asked"]
-"""`accepted`, `refused`: both say so. `missed`: SGLang refuses, spec-lsp does not. `wrong`: spec-lsp refuses, SGLang does not.
-`differs`: both accept, and a field ends up otherwise. `unanswered`: SGLang could not say.
-`not-asked`: the document does not tell enough."""
+"""`accepted`, `refused`: both agree. `missed`: SGLang refuses, spec-lsp does not. `wrong`: spec-lsp refuses, SGLang does not. `differs`:
+both accept, but a field ends with another value. `unanswered`: SGLang could not say. `not-asked`: the document does not determine the
+question."""
 
 DISAGREEMENTS: tuple[Relation, ...] = ("missed", "wrong", "differs")
 SECRET = expression(r"(api_key|password|passphrase|token)$")
-"""Fields whose values stand in no report."""
+"""Fields whose values are not shown in reports."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """SGLang's answer about one way of a launch, and ours: None where the release is none that spec-lsp knows."""
+    """SGLang's answer about one way of a launch, and ours; ours is None if spec-lsp does not know the release."""
 
     way: Way
     ready: Ready
@@ -56,7 +56,7 @@ class Verdict:
 
     @cached_property
     def differing(self) -> tuple[tuple[str, Any, Any], ...]:
-        """The fields that end up otherwise than spec-lsp says: name, SGLang's value, ours."""
+        """The fields with another value than spec-lsp says: name, SGLang's value, ours."""
         if (
             self.ours is None
             or self.ours.resolution is None
@@ -84,7 +84,7 @@ class Verdict:
 
     @property
     def words(self) -> str:
-        """What SGLang said when it refused, with models named as they were typed; empty where it accepted."""
+        """SGLang's message when it refused, with models named as typed; empty if it accepted."""
         error = self.answer.get("error")
         if not error:
             return ""
@@ -105,7 +105,7 @@ class Verdict:
 
     @property
     def place(self) -> Place:
-        """Where to tell it: at the flag that SGLang's words name first, else at that of our own finding, else at the launch."""
+        """Where to show it: at the flag that SGLang's message names first, else at that of our own finding, else at the launch."""
         settings = self.way.binding.settings
         said = self.words
         named = []
@@ -145,7 +145,7 @@ class Verdict:
 
 
 def same(a: object, b: object) -> bool:
-    """Whether two values of a field are one: numbers with a fraction but for the last digits."""
+    """Whether two values of a field are equal; the last digits of fractions do not count."""
     if isinstance(a, bool) or isinstance(b, bool):
         return a is b
     if isinstance(a, (int, float)) and isinstance(b, (int, float)):
@@ -154,7 +154,7 @@ def same(a: object, b: object) -> bool:
 
 
 def _plain(value: object) -> bool:
-    """A value that can be compared. What is put together (a list, an object as Python writes it) may differ in how it is told."""
+    """A value that can be compared. Composed values (a list, an object's repr) may be written differently."""
     return (
         value is None or isinstance(value, (bool, int, float)) or (isinstance(value, str) and not value.startswith("<"))
     )
@@ -197,7 +197,7 @@ def _public(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _public_words(way: Way) -> Sequence[str]:
-    """The words without the values that nobody else should see, and with models as they were typed."""
+    """The words without secret values, and with models as they were typed."""
     secret = {
         word.text
         for field, setting in way.binding.settings.items()

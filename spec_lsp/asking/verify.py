@@ -1,4 +1,4 @@
-"""A document's launches, each asked of SGLang in each of its ways, and what there is to tell of the answers."""
+"""Asks SGLang about each launch of a document, on each of its ways, and reports the answers."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from spec_lsp.syntax.word import Place
 from spec_lsp.workspace import DiskWorkspace
 
 USUAL = DEVICES["h100"]
-"""What is simulated for a launch that names no GPU, on a machine that has none."""
+"""The device that is simulated for a launch that names no GPU, on a machine without one."""
 VERIFIED = "verified"
-"""Where the world comes from in which a launch is judged beside SGLang."""
+"""The origin of the world in which a launch is judged beside SGLang."""
 
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One thing to tell of a launch, at a place of a document. `verdict` is the first way it holds in, `code` what raised it."""
+    """One thing to report about a launch, at a place of a document. `verdict` is the first way in which it holds, `code` what raised it."""
 
     place: Place
     severity: Severity
@@ -44,7 +44,7 @@ class Told:
 
 
 def devices(report: LaunchReport) -> list[tuple[Device, bool]]:
-    """What a launch is asked on, each with whether the machine's own GPU comes first: the GPUs that the launch names, or any.
+    """The devices to ask a launch on, each with whether the machine's own GPU is preferred: the GPUs that the launch names, or any.
 
     Raises CannotAskError for one that cannot be simulated.
     """
@@ -59,7 +59,7 @@ def devices(report: LaunchReport) -> list[tuple[Device, bool]]:
 
 
 def questions(analysis: Analysis, index: int, workspace: DiskWorkspace, ready: Ready) -> list[Way]:
-    """What this SGLang is to be asked of one launch of a document: each way of it, those too that cannot be asked."""
+    """The questions to this SGLang about one launch of a document: each way of it, including those that cannot be asked."""
     document, launch = analysis.document.name, analysis.launches[index].launch
     release = Release.read(ready.version) or releases()[-1]
     return list(ways(launch, release, document, workspace, partial(workspace.read, document)))
@@ -73,7 +73,7 @@ def cases(asked: Iterable[Way]) -> list[Mapping[str, Any]]:
 def verdicts(
     asked: Sequence[Way], answers: Iterable[Mapping[str, Any]], document: str, workspace: DiskWorkspace, sglang: SGLang
 ) -> list[Verdict]:
-    """The answers, in order, each beside what spec-lsp says of the same world."""
+    """The answers, in order, each with what spec-lsp says about the same world."""
     ready, given = sglang.ready(), iter(answers)
     release = Release.read(ready.version)
     hardware = find(ready.device) if not ready.simulated else sglang.device.hardware
@@ -101,7 +101,7 @@ def verify(analysis: Analysis, index: int, workspace: DiskWorkspace, sglang: SGL
 
 
 def told(analysis: Analysis, launch: Launch, verdicts: Sequence[Verdict], workspace: DiskWorkspace) -> list[Told]:
-    """What SGLang refuses, in its own words, and where it and spec-lsp disagree: each once, with the ways in which it holds."""
+    """SGLang's refusals in its own words, and its disagreements with spec-lsp: each once, with the ways in which it holds."""
     naming = document_names(analysis.document, workspace)
     found: dict[tuple[Place, str], list[Verdict]] = {}
     for verdict in verdicts:
@@ -131,7 +131,7 @@ def _message(verdict: Verdict) -> str:
 
 
 MAX_WORDS = 1000
-"""Characters of SGLang's own words that are told."""
+"""The most characters of SGLang's own words that are shown."""
 
 
 def _quoted(verdict: Verdict) -> str:
@@ -152,14 +152,14 @@ def _code(verdict: Verdict) -> str:
 
 
 def _when(holding: Sequence[Verdict], launch: Launch) -> str:
-    """The ways in which something holds, where it is not in all."""
+    """The ways in which something holds, if not in all."""
     variants = tuple(dict.fromkeys(v.way.variant for v in holding))
     when = when_of(variants, launch) if len(variants) < len(launch.variants) else ""
     return f" This holds {when}." if when else ""
 
 
 def summary(report: LaunchReport, verdicts: Sequence[Verdict]) -> str:
-    """What SGLang said of a launch over all its ways, in a sentence; and that another release will run, where the file says so."""
+    """What SGLang says about a launch on all its ways, in a sentence; with a note if the file names another release."""
     first = verdicts[0].ready
     who = f"SGLang {first.version} on {'a simulated ' if first.simulated else ''}{first.device}"
     asked = [v for v in verdicts if v.relation not in ("not-asked", "unanswered")]
@@ -187,7 +187,7 @@ def summary(report: LaunchReport, verdicts: Sequence[Verdict]) -> str:
 
 
 class Desk:
-    """The SGLangs of one interpreter that are kept warm, one for each device, the latest of them."""
+    """The SGLangs of one interpreter that are kept running, one for each of the most recent devices."""
 
     def __init__(self, python: str, keeps: int = 2) -> None:
         self._python = python

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class _Parser(argparse.ArgumentParser):
-    """What it says is wrong quotes what was typed, or what a shell made of the names of files."""
+    """Its error messages escape what was typed, which may be the names of files that a shell expanded."""
 
     def error(self, message: str) -> NoReturn:
         super().error(harmless(message))
@@ -214,7 +214,7 @@ kubectl logs my-pod | spec-lsp explain --log -
         help="the release whose flag is explained (default: the newest known), or that wrote the log",
     )
     _color(p)
-    # A flag to explain looks like an option of our own: `main` hands over what argparse does not know.
+    # A flag to explain looks like an option of our own: `main` passes on what argparse does not know.
     p.add_argument(
         "topic",
         nargs="?",

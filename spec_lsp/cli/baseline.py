@@ -1,7 +1,7 @@
-"""Known findings, so that a tree that has many starts to count the new ones.
+"""Known findings, so that in a tree with many of them only new ones count.
 
-A baseline holds, for each file, how often each rule says each message. Lines do not matter: what only moves stays known. It is JSON,
-sorted, one finding a line, so that a change of it can be read and merged.
+A baseline stores for each file how often each rule gives each message. Lines do not matter, so moved findings stay known. It is JSON,
+sorted, with one finding a line, so that changes can be reviewed and merged.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ KIND = "spec-lsp baseline"
 
 
 class Known(NamedTuple):
-    """What makes a finding the same one later. `file` is relative to the baseline's folder, with `/` between folders."""
+    """What identifies the same finding later. `file` is relative to the baseline's folder, with `/` between folders."""
 
     file: str
     rule: str
@@ -31,7 +31,7 @@ class Known(NamedTuple):
 
 
 class Baseline:
-    """The findings of a baseline file, each until it is met as often as it is known."""
+    """The findings of a baseline file, each with its number of occurrences that were not met yet."""
 
     def __init__(self, path: str, here: str, known: Counter[Known]) -> None:
         self._folder = os.path.dirname(os.path.abspath(path))
@@ -39,7 +39,7 @@ class Baseline:
         self._left = known
 
     def knows(self, found: ReportedFinding) -> bool:
-        """Whether the finding is one of the known ones, which is then met."""
+        """Whether the finding is a known one; it then counts as met."""
         known = _known(found, self._here, self._folder)
         if not self._left[known]:
             return False
@@ -67,7 +67,7 @@ def read(path: str, here: str) -> Baseline:
 
 
 def write(path: str, found: Iterable[ReportedFinding], here: str) -> int:
-    """Write the findings as a baseline; how many there are. Raises UsageError."""
+    """Write the findings as a baseline; returns how many there are. Raises UsageError."""
     folder = os.path.dirname(os.path.abspath(path))
     counts = Counter(_known(one, here, folder) for one in found)
     lines = [
@@ -93,5 +93,5 @@ def _known(found: ReportedFinding, here: str, folder: str) -> Known:
 
 
 def _relative(file: str, here: str, folder: str) -> str:
-    """A file, named as it is shown to somebody in `here`, as the baseline in `folder` names it."""
+    """The name, in the baseline in `folder`, of a file that is shown as this name in `here`."""
     return Path(os.path.relpath(os.path.join(here, file), folder)).as_posix()

@@ -28,7 +28,7 @@ from spec_lsp.workspace import DiskWorkspace
 MODELS = "{models}/"
 FILES = "{files}/"
 CHUNK = 64
-"""Lines a worker takes at once."""
+"""How many lines a worker takes at once."""
 
 
 @collected_seldom()
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     lines = iter(sys.stdin.buffer.readline, b"")
     if arguments.jobs == 1:
         judge = Judge(arguments.models)
-        # One answer leaves as soon as it is known: whoever asks may wait for it before the next question.
+        # Each answer is written as soon as it is known: the caller may wait for it before the next question.
         interactive = sys.stdin.isatty() or not _is_file(sys.stdin.buffer)
         for line in lines:
             if answer := judge.line(line):
@@ -75,7 +75,7 @@ class Judge:
         self._model: Callable[[str], ModelFacts | None] = model
 
     def line(self, line: bytes | str) -> str:
-        """The answer to a line; empty for a blank one. A line that is no case is answered with why."""
+        """The answer to a line; empty for a blank one. If a line is not a case, the answer says why."""
         if not line.strip():
             return ""
         identity: Any = None
@@ -177,7 +177,7 @@ def finding_as_json(said: Said, release: Release | None, refused: bool) -> dict[
 
 
 def _claimable(value: Any) -> bool:
-    """Whether a value can be told: what stands for a folder of the asker's is only known to the asker."""
+    """Whether a value can be reported: one that contains a folder of the caller is only known to the caller."""
     if isinstance(value, str):
         return MODELS not in value and FILES not in value
     return value is None or isinstance(value, (bool, int, float, list, tuple, dict))
@@ -187,7 +187,7 @@ def _claimable(value: Any) -> bool:
 
 
 def _spread(lines: Iterator[bytes], models: str | None, jobs: int) -> Iterator[str]:
-    """Answers in order, worked out by several processes; a chunk of lines each."""
+    """The answers in order, computed by several processes; a chunk of lines each."""
     from spec_lsp.cli.workers import spread
 
     chunks = iter(lambda: list(islice(lines, CHUNK)), [])
@@ -205,7 +205,7 @@ def _start(models: str | None) -> Callable[[list[bytes]], str]:
 
 
 def _ended(line: bytes) -> str:
-    """The answer to a case that a process ended with."""
+    """The answer to a case that a process died of."""
     try:
         case = json.loads(line)
     except ValueError:

@@ -1,4 +1,4 @@
-"""`spec-lsp catalog compare PATH`: an SGLang beside the release that it is nearest to, with the rules that its changes concern."""
+"""`spec-lsp catalog compare PATH`: an SGLang compared with the release that it is nearest to, with the rules that its changes affect."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def compare(named: str) -> str:
-    """What is told of the SGLang at a path: a checkout, an unpacked wheel, an environment. Raises UsageError."""
+    """The output for the SGLang at a path: a checkout, an unpacked wheel, an environment. Raises UsageError."""
     if not named:
         raise UsageError("no path is named: name a checkout, an unpacked wheel or an environment")
     try:
@@ -30,7 +30,7 @@ def compare(named: str) -> str:
 
 
 def shown(release: Release) -> Iterator[str]:
-    """The lines that are told of a release, or of a build that was read."""
+    """The lines about a release, or about a build that was read."""
     base = release.stock
     if release == base:
         yield f"This is SGLang {release}: what is said of that release holds for it."

@@ -101,13 +101,13 @@ def _task(arguments: argparse.Namespace) -> Task:
 
 
 def named_paths(arguments: argparse.Namespace) -> tuple[str, ...]:
-    """What the command line names, in full; of standard input the file that it stands for."""
+    """The full paths that the command line names; for standard input the file that it stands for."""
     paths = [getattr(arguments, "stdin_filename", None) or STDIN if p == STDIN else p for p in arguments.paths or ["."]]
     return tuple(map(os.path.abspath, paths))
 
 
 def _standard_output(arguments: argparse.Namespace) -> TextIO:
-    """Where findings go: to standard error when the repaired text of standard input goes to standard output."""
+    """Where findings go: to standard error if the fixed text of standard input goes to standard output."""
     out = sys.stderr if arguments.fix and STDIN in arguments.paths else sys.stdout
     if arguments.format == "github":
         return unguarded(out)
@@ -133,8 +133,8 @@ def _reports(arguments: argparse.Namespace, task: Task, progress: Progress) -> I
 
 
 def files_to_read(arguments: argparse.Namespace, task: Task, folders: Folders, progress: Progress) -> Iterator[str]:
-    """The files to parse: named ones, and of those in folders the ones that may launch SGLang and are not excluded. The settings that
-    hold for them are met on the way."""
+    """The files to check: named ones, and those in folders that may launch SGLang and are not excluded. The settings that apply to them are
+    collected on the way."""
     more = Patterns(arguments.exclude)
 
     def tell(path: str, what: str) -> None:
@@ -161,7 +161,7 @@ CLOSED = "may not be entered: nothing in it was checked"
 
 
 def settings_reports(folders: Folders, here: str) -> Iterator[FileReport]:
-    """What cannot be used of the settings that were met."""
+    """The unusable settings that were found."""
     for file in folders.settings_files():
         severities = folders.of(os.path.join(file.folder, "launch.sh")).options
         told = [d for flaw in flaws_of(file) if (d := with_severity(flaw, severities)) is not None]
@@ -175,7 +175,7 @@ def _excluded(path: str, folders: Folders, more: Patterns, here: str) -> bool:
 
 
 def may_be_launched_from(candidate: Candidate, area: Area) -> bool:
-    """Whether a file found in a folder may launch SGLang. One that nobody may read is not passed over: it could not be checked.
+    """Whether a file found in a folder may launch SGLang. An unreadable one is not skipped, as it could not be checked.
 
     Raises OutsideError for a link that leads out of the area.
     """
@@ -208,7 +208,7 @@ def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileRepo
 
 
 def _watched(reports: Iterable[FileReport], run: Run) -> Iterator[FileReport]:
-    """The reports, each finding once (two launches may use the same file), with troubles told."""
+    """The reports, with each finding once (two launches may use the same file), and with troubles reported."""
     seen: set[ReportedFinding] = set()
     told: set[str] = set()
     for report in reports:
@@ -224,7 +224,7 @@ def _watched(reports: Iterable[FileReport], run: Run) -> Iterator[FileReport]:
 
 
 def _counted(reports: Iterable[FileReport], run: Run, known: Baseline | None) -> Iterator[FileReport]:
-    """The reports without the findings that a baseline knows, with totals kept."""
+    """The reports without the findings that a baseline knows; totals are updated."""
     checked: list[str] = []
     for report in reports:
         if known is not None:
@@ -239,7 +239,7 @@ def _counted(reports: Iterable[FileReport], run: Run, known: Baseline | None) ->
 
 
 def _write_baseline(path: str, reports: Iterable[FileReport], run: Run, task: Task, progress: Progress) -> int:
-    """Write what is found to a file, for --baseline to know."""
+    """Write the findings to a file that --baseline reads."""
     found: list[ReportedFinding] = []
     for report in reports:
         run.totals.add(report)

@@ -34,14 +34,14 @@ from spec_lsp.workspace import decode
 T = TypeVar("T")
 
 MAX_STEPS, STEPS_A_LAUNCH = 60_000, 250
-"""Steps of looking for the fixes of a file's findings, and more for each of its launches: each is tried on the whole file. `--fix` applies
-those of findings without any, too."""
+"""How much work may be spent on the fixes of a file's findings, and the addition for each of its launches: each fix is tried on the whole
+file. `--fix` also applies fixes of findings without any of these."""
 
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What a run of `check` does with each file. `fixes`: whether the fixes of each finding are wanted; `paths`: what the command line
-    names, in full."""
+    """What a run of `check` does with each file. `fixes`: whether the fixes of each finding are wanted; `paths`: the full paths that the
+    command line names."""
 
     here: str
     paths: tuple[str, ...] = ()
@@ -54,7 +54,7 @@ class Task:
     unsafe: bool = False
     fixes: bool = True
     upgrade: str = ""
-    """The release to compare with, empty for none."""
+    """The release to compare with, empty if there is none."""
     overview: bool = False
     """Whether each launch is told, with what it resolves to."""
     remember: bool = False
@@ -144,7 +144,7 @@ class Checker:
             return FileReport(name, failure=traceback.format_exc())
 
     def bytes(self, path: str) -> bytes:
-        """What is named is read wherever it is, what was found in a folder in the workspace alone. Raises UnreadableError."""
+        """The bytes of a file: a named one wherever it is, one found in a folder only if it is in the workspace. Raises UnreadableError."""
         return read_named(path) if path in self._named else self.folders.area.read(path, MAX_DOCUMENT)
 
     def text(self, path: str, text: str) -> FileReport:
@@ -172,14 +172,14 @@ class Checker:
         return analyse(read_document(path, text, workspace), surroundings.options, workspace, self._cache)
 
     def _surroundings(self, path: str) -> Surroundings:
-        """With --fix or --diff, a file is repaired for the release that it is upgraded to."""
+        """With --fix or --diff, a file is fixed for the release that it is upgraded to."""
         found = self.folders.of(path)
         if not self.task.upgrade or not (self.task.fix or self.task.diff):
             return found
         return replace(found, options=replace(found.options, release=Release.parse(self.task.upgrade)))
 
     def _upgrade(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> FileReport:
-        """What another release refuses or changes that the present one does not."""
+        """What another release refuses or changes, compared with the present one."""
         from spec_lsp.analysis.upgrade import upgrade
 
         document = read_document(path, text, workspace)
@@ -207,7 +207,7 @@ class Checker:
     def _with_findings(
         self, report: FileReport, analysis: Analysis, workspace: Recording, surroundings: Surroundings
     ) -> FileReport:
-        """The report with what was found, each finding with its fixes."""
+        """The report with the findings, each with its fixes."""
         sources = Sources(workspace.texts, self.task.here)
         found, faults = [], list(analysis.faults)
         wanted = self.task.fixes
@@ -229,7 +229,7 @@ class Checker:
         return replace(report, found=tuple(found), faults=tuple(faults), overview=self._overview(analysis, sources))
 
     def _overview(self, analysis: Analysis, sources: Sources) -> tuple[LaunchShown, ...]:
-        """Each launch with what it resolves to, where the task wants it."""
+        """Each launch with what it resolves to, if the task wants that."""
         if not self.task.overview:
             return ()
         from spec_lsp.analysis.overview import overview
@@ -244,7 +244,7 @@ class Checker:
     def _repaired(
         self, report: FileReport, before: Analysis, workspace: Recording, surroundings: Surroundings, on_disk: bool
     ) -> FileReport:
-        """The report after fix-all; what cannot be written is told, and the findings are those that remain."""
+        """The report after fix-all with the findings that remain; failures to write are reported."""
         path, text = before.document.name, before.document.text
         unsafe = self.task.unsafe or surroundings.settings.unsafe_fixes
         refused: set[str] = set()
@@ -288,7 +288,7 @@ class Checker:
 
     @cached_property
     def _editable(self) -> frozenset[str]:
-        """The files that are named, or were found and not excluded: no other is changed."""
+        """The files that are named, or were found and are not excluded: no other is changed."""
         found = candidates(self.task.paths, self.folders.area)
         return frozenset(c.path for c in found if c.named or not self.folders.of(c.path).excludes(c.path))
 

@@ -1,6 +1,6 @@
-"""The generated pages of docs/, and what is generated in editors/: lists of languages, the settings of the VS Code extension.
+"""The generated pages of docs/, and the generated parts of editors/: lists of languages, the settings of the VS Code extension.
 
-`python -m spec_lsp.cli.docs` writes them, a test says when they are out of date.
+`python -m spec_lsp.cli.docs` writes them; a test fails when they are out of date.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _settings() -> Iterator[str]:
 
 
 def main(root: Path) -> None:
-    """Write what changed of a checkout's docs/ and editors/."""
+    """Write the generated files of a checkout's docs/ and editors/ that changed."""
     texts = {root / "docs" / name: text for name, text in pages().items()}
     for name, renewed in WRITERS.items():
         path = root / "editors" / name

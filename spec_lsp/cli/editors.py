@@ -1,4 +1,4 @@
-"""The lists of file kinds in what editors are configured with: made of the registry of carriers."""
+"""The lists of file kinds in the configurations of editors, generated from the registry of carriers."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Mark:
 
 
 def excerpt(primary: Location, related: Sequence[tuple[Location, str]], severity: str, style: Style) -> list[str]:
-    """What a terminal shows of a finding: its file and position, and its source with everything that takes part."""
+    """The terminal's view of a finding: its file and position, and the source of all its places."""
     files = dict.fromkeys([primary.file, *(location.file for location, _ in related)])
     width = _gutter([primary, *(location for location, _ in related)])
     shown: list[str] = []
@@ -69,7 +69,7 @@ def _shown(line: SourceLine) -> str:
 
 
 def _mark(location: Location, line: SourceLine, label: str, primary: bool) -> Mark | None:
-    """What of a line the location covers, in screen columns; None where it covers nothing that is shown."""
+    """The part of a line that the location covers, in screen columns; None if it covers nothing that is shown."""
     start = location.start.character - line.cut if line.number == location.start.line else _indent(line.text)
     end = location.end.character - line.cut if line.number == location.end.line else len(line.text.rstrip())
     if start > len(line.text) or end < 0 or (end < start and line.number != location.start.line):

@@ -23,7 +23,7 @@ from spec_lsp.resolution.engine import Rule
 from spec_lsp.resolution.examples import in_lines
 
 MANY = 12
-"""Flags named at most when an abbreviation fits several."""
+"""The most flags that are named when an abbreviation fits several."""
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _release(named: str) -> Release:
-    """The shipped release that answers for the named one; says so on standard error where they differ."""
+    """The shipped release used for the named one, with a notice on standard error if they differ."""
     wanted = read_release(named)
     shipped = nearest(wanted)
     if shipped != wanted:
@@ -90,7 +90,7 @@ def explain_rule(rule: Rule, style: Style) -> Iterator[str]:
 
 
 def _explain_variable(name: str, span: Span, release: Release | None, style: Style) -> Iterator[str]:
-    """What SGLang takes the variable for in a release (default: the last one that reads it)."""
+    """How SGLang reads the variable in a release (default: the last one that reads it)."""
     at = release or [r for r in releases() if name in environment(r)][-1]
     known = environment(at).get(name)
     yield f"{style.paint(name, 'bold')}  environment variable (SGLang {at})"

@@ -1,4 +1,4 @@
-"""`spec-lsp explain --log`: from what a server printed when it died to the rule, the launch and the way out."""
+"""`spec-lsp explain --log`: from what a server printed when it died to the rule, the launch and the fix."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from spec_lsp.workspace import decode
 
 STDIN = "-"
 HALF = MAX_DOCUMENT // 2
-"""Bytes of the beginning, and of the end, of a long log that are read."""
+"""How many bytes are read of the beginning, and of the end, of a long log."""
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print what the log's refusals are; exit code 1 when none is known."""
+    """Explain the refusals in the log; exit code 1 when none is known."""
     release = read_release(arguments.sglang) if arguments.sglang else None
     gpu = read_gpu(arguments.gpu) if arguments.gpu else None
     log = read_log(_text(arguments.log))
@@ -43,7 +43,7 @@ def _text(path: str) -> str:
 
 
 def _ends(stream: BinaryIO) -> bytes:
-    """All of a stream; of a long one its beginning, where the launch is, and its end."""
+    """A whole stream; of a long one its beginning, where the launch is, and its end."""
     beginning, end = stream.read(HALF), b""
     is_whole = True
     while part := stream.read(HALF):

@@ -1,4 +1,4 @@
-"""Writing files back as they were read: encoding, byte order mark, line ends, mode and links kept. Nowhere else is a file written."""
+"""Writes files back as they were read: encoding, byte order mark, line ends, mode and links are kept. No other module writes files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from spec_lsp.workspace import decode
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """How a file's bytes are made of text."""
+    """How a file's text is encoded."""
 
     codec: str
     mark: bytes = b""
@@ -42,18 +42,17 @@ def encoding_of(data: bytes) -> Encoding:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """A file's text as it was read, and as it is to be."""
+    """A file's text as it was read, and the new text."""
 
     old: str
     new: str
 
 
 def rewrite(texts: Mapping[str, Rewritten], area: Area) -> None:
-    """Replace the texts of files, by their paths: each at once, and none before all can be written. Raises UnreadableError with the path
+    """Replace the texts of files, by their paths: each atomically, and none before all can be written. Raises UnreadableError with the path
     as its second argument; then no file is changed (unless a disk fails between two of them).
 
-    A link is followed inside the area alone. Of a file with several hard links only the named one changes: where the others are, nobody
-    can tell.
+    A link is followed only inside the area. If a file has several hard links, only the named one changes, as the others cannot be found.
     """
     with contextlib.ExitStack() as unwritten:
         ready: list[tuple[str, str]] = []
@@ -79,7 +78,7 @@ def _encoded(data: bytes, text: Rewritten) -> bytes:
 
 
 def write_text(path: str, text: str) -> None:
-    """Write a report; the file appears whole or not at all. Raises UnreadableError."""
+    """Write a report; the file appears complete or not at all. Raises UnreadableError."""
     if os.path.exists(path) and not os.path.isfile(path):  # /dev/stdout, a pipe
         with open(path, "w", encoding="utf-8") as file:
             file.write(text)
@@ -93,7 +92,7 @@ def write_text(path: str, text: str) -> None:
 
 
 def _written_beside(path: str, data: bytes) -> str:
-    """A new file in the same folder, safely on the disk, with the mode and the owner of the one that it is to replace."""
+    """A new file in the same folder, synced to the disk, with the mode and the owner of the file that it will replace."""
     import tempfile  # takes a while to import
 
     temporary = ""
@@ -140,7 +139,7 @@ def _keep_mode(path: str, temporary: str) -> None:
 
 
 def with_line_ends_of(text: str, insertion: str) -> str:
-    """`insertion` with the line ends that `text` uses throughout."""
+    """`insertion` with the line ends of `text`, if these are the same throughout."""
     if "\r\n" in text and "\n" not in text.replace("\r\n", ""):
         return insertion.replace("\r\n", "\n").replace("\n", "\r\n")
     return insertion

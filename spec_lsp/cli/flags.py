@@ -13,7 +13,7 @@ from spec_lsp.resolution.engine import Rule, Step
 from spec_lsp.resolution.handlers import handlers_of
 
 DEPTH = 3
-"""Helper functions of a rule are looked into so deep."""
+"""How many levels of helper functions below a rule are looked into."""
 
 
 def releases_with(spelling: str) -> list[Release]:
@@ -27,7 +27,7 @@ def spellings() -> set[str]:
 
 
 def find_flag(spelling: str, release: Release | None) -> tuple[Flag, Release] | None:
-    """The flag in a release; without one in the newest release that has it. Abbreviations count as argparse counts them."""
+    """The flag in a release; without one, in the newest release that has it. Abbreviations work as in argparse."""
     for candidate in [release] if release else reversed(releases()):
         flag = load(candidate).flag(spelling)
         if flag is not None:
@@ -39,7 +39,7 @@ def find_flag(spelling: str, release: Release | None) -> tuple[Flag, Release] | 
 
 
 def abbreviated(spelling: str, release: Release) -> list[str]:
-    """The spellings that begin so in a release, one for each flag."""
+    """The spellings in a release that begin so, one for each flag."""
     if not spelling.startswith("--"):
         return []
     begun = {flag: s for s, flag in load(release).by_spelling.items() if s.startswith(spelling)}
@@ -47,7 +47,7 @@ def abbreviated(spelling: str, release: Release) -> list[str]:
 
 
 def span(found: list[Release]) -> str:
-    """Releases as a person says them: `all known releases`, `since 0.5.9`, `0.5.9 to 0.5.12`."""
+    """Releases in words: `all known releases`, `since 0.5.9`, `0.5.9 to 0.5.12`."""
     known = releases()
     first, last = found[0], found[-1]
     if first == known[0]:
@@ -59,7 +59,7 @@ def span(found: list[Release]) -> str:
 
 @cache
 def readers() -> dict[str, tuple[Rule, ...]]:
-    """The rules that read each field, as their code says."""
+    """The rules that read each field, judged by their code."""
     all_rules()
     found: dict[str, dict[str, Rule]] = {}
     for step in _steps():

@@ -1,4 +1,5 @@
-"""When Python looks for garbage: a launch keeps most of what it makes, and looking as often as Python does takes a fifth of the time."""
+"""How often Python looks for garbage: a check keeps most of the objects that it creates, and Python's default frequency would take a fifth
+of the time."""
 
 from __future__ import annotations
 
@@ -7,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 COLLECT_EVERY = 500_000
-"""New objects after which to look: some tens of MB."""
+"""The number of new objects after which to look: some tens of MB."""
 
 
 @contextmanager
 def collected_seldom() -> Iterator[None]:
-    """While this lasts, in this process and in those that it forks."""
+    """Within this context, also in forked processes, garbage is collected less often."""
     before = gc.get_threshold()
     gc.set_threshold(COLLECT_EVERY)
     try:

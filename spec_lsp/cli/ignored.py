@@ -1,7 +1,7 @@
-"""What git ignores, read from its files. Git itself is never asked: a repository's own configuration names programs that it would run.
+"""What git ignores, read from its files. Git itself is never run: a repository's own configuration may name programs that it would start.
 
-Patterns come, the strongest first, from the `.gitignore` of a folder and of those above it in the checkout, from the checkout's
-`info/exclude`, and from the excludes of the user, which the user's own configuration names and nothing else.
+Patterns come, in order of precedence, from the `.gitignore` of a folder and of those above it in the checkout, from the checkout's
+`info/exclude`, and from the user's excludes file, which only the user's own configuration names.
 """
 
 from __future__ import annotations
@@ -18,22 +18,22 @@ from spec_lsp.patterns import Patterns
 from spec_lsp.records import dataclass
 
 MAX_INCLUDED = 10
-"""How deep git configuration is followed that includes other configuration."""
+"""How many levels of git configuration files that include others are followed."""
 
 
 @dataclass(frozen=True)
 class Ignored:
-    """The patterns that hold in a folder: each with the folder that its paths are relative to, the strongest last."""
+    """The patterns that apply in a folder: each with the folder that its paths are relative to, the strongest last."""
 
     levels: tuple[tuple[str, Patterns], ...] = ()
 
     def within(self, folder: str, area: Area) -> Ignored:
-        """What holds inside a folder (a path without links), which may have patterns of its own."""
+        """The patterns inside a folder (a path without links), which may have its own."""
         own = _gitignore(folder, area)
         return Ignored((*self.levels, (folder, own))) if own else self
 
     def leaves_out(self, path: str, *, is_folder: bool) -> bool:
-        """Whether a path (without links) is ignored by itself; whoever walks never comes to what lies in an ignored folder."""
+        """Whether a path (without links) is ignored by itself; a directory walk never enters an ignored folder."""
         for folder, patterns in reversed(self.levels):
             decided = patterns.decide(path[len(folder) + 1 :].replace(os.sep, "/"), is_folder)
             if decided is not None:
@@ -52,13 +52,13 @@ class Ignoring:
         return Patterns(user_excludes())
 
     def in_checkout(self, root: str) -> Ignored:
-        """What holds in a checkout (its root, a path without links) beside the `.gitignore` of its folders."""
+        """The patterns of a checkout (its root, a path without links) other than those in `.gitignore` files."""
         levels = ((root, self._of_the_user), (root, Patterns(_lines(_info_exclude(root, self.area)))))
         return Ignored(tuple(level for level in levels if level[1]))
 
     def in_folder(self, folder: str) -> Ignored | None:
-        """What holds in a folder (a path without links) beside its own `.gitignore`; None where there is no checkout, or the folder
-        itself is ignored: whoever names it all the same wants what is in it."""
+        """The patterns for a folder (a path without links) other than its own `.gitignore`; None if there is no checkout, or if the folder
+        itself is ignored: whoever names it explicitly wants its contents."""
         root = checkout_of(folder)
         if root is None:
             return None
@@ -87,7 +87,7 @@ def _lines(data: bytes) -> list[str]:
 
 
 def _info_exclude(root: str, area: Area) -> bytes:
-    """The patterns that a checkout keeps beside its files; of a linked worktree those of the repository that it belongs to."""
+    """The patterns in a checkout's `info/exclude`; for a linked worktree those of its repository."""
     exclude = os.path.join("info", "exclude")
     with contextlib.suppress(UnreadableError):
         if os.path.isdir(git := os.path.join(root, ".git")):
@@ -99,8 +99,8 @@ def _info_exclude(root: str, area: Area) -> bytes:
 
 
 def _repository_of(root: str, area: Area) -> str | None:
-    """The folder that a `.git` file names, where that folder knows of it: of a submodule it lies in the `.git` of the checkout around,
-    of a linked worktree it holds a file that names the worktree. Else anybody's file could name any folder. Raises UnreadableError."""
+    """The folder that a `.git` file names, if that folder confirms it: for a submodule it is in the `.git` of the surrounding checkout, for
+    a linked worktree it contains a file that names the worktree. Otherwise any file could name any folder. Raises UnreadableError."""
     link = os.path.join(root, ".git")
     named = re.fullmatch(r"gitdir: ([^\n\0]+)\n?", os.fsdecode(area.read_found(link, MAX_SETTINGS)))
     if named is None:
@@ -138,7 +138,7 @@ _PIECE = expression(r"\"((?:[^\"\\]|\\.)*)\"|\\(.)|([#;].*)|([^\"\\#;]+)|(.)", r
 
 
 def git_configuration(path: str, depth: int = 0) -> Iterator[tuple[str, str]]:
-    """The variables of a file of git configuration, `section.name` in lower case (with its subsection for those that have one)."""
+    """The variables in a git configuration file, as `section.name` in lower case (with the subsection if there is one)."""
     try:
         text = os.fsdecode(read_named(path, MAX_SETTINGS))
     except UnreadableError:

@@ -1,4 +1,4 @@
-"""`spec-lsp launches`: which launches files hold, and with which flags, as spec-lsp reads them."""
+"""`spec-lsp launches`: lists the launches in files, with their flags as spec-lsp reads them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from spec_lsp.syntax.word import Place, Word
 from spec_lsp.workspace import decode
 
 MAX_VALUE = 100
-"""Characters of a value in the text form; `--json` has all of it."""
+"""The longest value, in characters, in the text form; `--json` shows all of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ LOOKED_AT = {
     "pairs": "too many ways to list them all: any two ways of two switches come together in one of these",
     "some": "too many ways to list them all: each way of each switch is in one of these, as far as there is room",
 }
-"""What is told of a launch of which not every way is looked at."""
+"""The note on a launch of which not every way is looked at."""
 
 # --- as text -----------------------------------------------------------------------------------------------------------
 
@@ -156,8 +156,8 @@ def _at(location: Location) -> str:
 def as_json(report: LaunchReport, sources: Sources) -> dict[str, Any]:
     """One launch: where it is, how it is started, and each way it can be run with its words and what they set.
 
-    Positions count from 0; `text` is null where the file does not tell it, and `unknown` then says why. `ways` says
-    whether the variants are `all` ways to run it, or some of too many to list: `pairs` have any two ways of two switches together.
+    Positions count from 0; `text` is null if the file does not determine it, and `unknown` then says why. `ways` says whether the variants
+    are `all` ways to run it, or a selection: `pairs` contain any two ways of two switches together.
     """
     launch = report.launch
     main = report.main()

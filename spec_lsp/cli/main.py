@@ -1,4 +1,4 @@
-"""Runs one command and turns what goes wrong into a sentence and an exit code."""
+"""Runs one command and turns errors into a sentence and an exit code."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spec_lsp import __version__
 from spec_lsp.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, UsageError
 
 VERSION = (["--version"], ["-V"])
-"""What is answered with next to nothing imported."""
+"""Options that are answered with hardly anything imported."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -37,7 +37,7 @@ def _ended(words: list[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader has gone. Whatever is still buffered goes nowhere, or Python complains at exit.
+        # The reader has gone. Buffered output is discarded, or Python would complain at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return BROKEN_PIPE
     except OSError as error:
@@ -82,7 +82,7 @@ def _run(words: list[str]) -> int:
         if rest and arguments.command == "resolve":
             top.error("put `--` before the launch: spec-lsp resolve [OPTIONS] -- " + " ".join(rest))
         if hasattr(arguments, "paths") and not any(word.startswith("-") for word in rest):
-            arguments.paths += rest  # argparse takes those behind an option for too many
+            arguments.paths += rest  # argparse would not accept those after an option
             rest = []
         if rest:
             top.error(f"unrecognized arguments: {' '.join(rest)}")
@@ -110,4 +110,4 @@ NEEDED = {
     "tree_sitter": "tree-sitter",
     "tree_sitter_bash": "tree-sitter-bash",
 }
-"""The modules of the packages that spec-lsp depends on. Some are imported late: what is lacking is told before work begins."""
+"""The modules of the packages that spec-lsp depends on. Some are imported late: missing ones are reported before work begins."""

@@ -1,4 +1,4 @@
-"""The manifest of the VS Code extension: what wakes it, and its settings: those of `spec_lsp.settings`, and its own."""
+"""The manifest of the VS Code extension: what activates it, and its settings: those of `spec_lsp.settings`, and its own."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ OWN: Mapping[str, Mapping[str, Any]] = {
         "markdownDescription": "What the server and VS Code say to each other, in the output channel.",
     },
 }
-"""Settings that the server is not told of."""
+"""Settings that are not sent to the server."""
 
 PLAIN_TEXT = "plaintext"
-"""What VS Code calls files that it knows no language for: the extension takes those whose names tell of launches."""
+"""VS Code's language for files that it knows no language for: the extension takes those whose names suggest launches."""
 
 OF_THE_MACHINE = frozenset({"path", "python", "verifyOnSave"})
-"""Settings that name programs, which another machine has elsewhere, or let one be started."""
+"""Settings that depend on the machine: they name programs, or let one be started."""
 
 
 def properties() -> dict[str, dict[str, Any]]:
@@ -51,7 +51,7 @@ def properties() -> dict[str, dict[str, Any]]:
 
 
 def updated(manifest: str) -> str:
-    """The text of package.json with these settings, woken by the languages that the server reads."""
+    """The text of package.json with these settings, activated by the languages that the server reads."""
     content = json.loads(manifest)
     languages = [language for carrier in CARRIERS for language in carrier.vscode]
     content["activationEvents"] = [f"onLanguage:{language}" for language in (*languages, PLAIN_TEXT)]

@@ -1,4 +1,4 @@
-"""Runs a checker over many files: in this process, or over several where that pays."""
+"""Runs a checker over many files: in this process, or in several if that pays off."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from spec_lsp.cli.report import FileReport
 from spec_lsp.cli.sources import shown_name
 
 FILES_FOR_A_POOL = 48
-"""Files with launches below which starting processes costs more than it saves."""
+"""With fewer files that hold launches, starting processes costs more than it saves."""
 CHUNK = 4
-"""Files that a process gets at a time: few, as launches lie in clusters and the last chunk is waited for."""
+"""How many files a process gets at a time: few, as launches are clustered and everyone waits for the last chunk."""
 MAX_WORKERS = 16
-"""Processes that are started unasked: how many files there will be is not known yet."""
+"""The most processes that are started by default: the number of files is not known yet."""
 
 ENDED = "was not checked: the process that read it was killed, or ran out of memory"
 
@@ -28,9 +28,9 @@ Looked = tuple[str, "FileReport | None"]
 
 
 def check_all(task: Task, paths: Iterable[str], jobs: int | None, progress: Progress) -> Iterator[FileReport]:
-    """The reports of the files, in their order. `paths` may still be being found: other processes begin with the first ones.
+    """The reports of the files, in their order. `paths` may still be collected: other processes begin with the first ones.
 
-    Files are changed by one process only: two launches may share a `--config` file.
+    Files are changed by one process only, as two launches may share a `--config` file.
     """
     checker = Checker(task)
     files = ((path, checker.known(path)) for path in paths)
@@ -90,7 +90,7 @@ def _known_first(waiting: deque[FileReport | None]) -> Iterator[FileReport]:
 
 
 def _one_by_one(task: Task, paths: list[str]) -> Iterator[FileReport]:
-    """The reports of files of which one has ended a process: each is read by a process that may end with it alone."""
+    """The reports of files one of which has ended a process: each is read by a process of its own."""
     from spec_lsp.cli.workers import spread
 
     for (path,), answer in spread([[path] for path in paths], 1, partial(_start, task)):

@@ -1,8 +1,8 @@
-"""What is printed commands nobody: no terminal, no CI runner.
+"""Printed text never acts as a command: not on a terminal, not on a CI runner.
 
-Names, values and messages come from files that anybody may have written. `harmless` shows such a text in one line; every text format
-passes what it shows through it. `Guarded` stands before standard output and standard error, and is the last to look: it knows nothing
-of what is printed, and lets no control character through but line ends and the colours that are ours.
+Names, values and messages come from files that anybody may have written. `harmless` turns such a text into one safe line; every text format
+passes what it shows through it. `Guarded` wraps standard output and standard error as a last check: it lets no control character pass
+except line ends and our own colours.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _DANGEROUS = f"\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDIRECTIONAL}"
 
 
 def harmless(text: str) -> str:
-    """A text of somebody else's in one line, as a terminal may show it: control characters stand as their pictures, a tab as four
-    blanks, whatever else is not to be seen as its escape."""
+    """A text from elsewhere as one line that a terminal may show: control characters as their pictures, a tab as four blanks, anything else
+    that is invisible as its escape."""
     if text.isprintable():
         return text
     return "".join(map(_picture, text))
@@ -43,7 +43,7 @@ def _picture(c: str) -> str:
 
 
 def _escaped(c: str) -> str:
-    """A character as JSON writes it, so that an escape inside of JSON still means what it meant."""
+    """A character escaped as in JSON, so that an escape inside of JSON keeps its meaning."""
     code = ord(c)
     if code <= 0xFFFF:
         return f"\\u{code:04x}"
@@ -56,14 +56,14 @@ _UNSAFE_IN_JSON = expression(f"[{_DANGEROUS}]")
 
 
 def json_text(value: Any, **options: Any) -> str:
-    """JSON that reads the same, in which no character is dangerous."""
+    """Equivalent JSON without dangerous characters."""
     import json
 
     return _UNSAFE_IN_JSON.sub(lambda m: _escaped(m[0]), json.dumps(value, ensure_ascii=False, **options))
 
 
 def in_utf_8(stream: TextIO) -> TextIO:
-    """The stream for JSON or XML, which are UTF-8 whatever the terminal speaks."""
+    """The stream for JSON or XML, which are UTF-8 whatever the terminal's encoding."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure is not None:
         reconfigure(encoding="utf-8")
@@ -73,10 +73,10 @@ def in_utf_8(stream: TextIO) -> TextIO:
 # --- standard output and standard error ------------------------------------------------------------------------------
 
 _UNSAFE = expression(
-    # our own colours, the line of progress, and line ends of Windows are let through
+    # our own colours, the progress line, and Windows line ends pass
     r"(?P<own>\x1b\[[0-9;]*m|\r\x1b\[K|\r\n)|"
     rf"(?P<bad>[\x00-\x08\x0b-\x1f{_DANGEROUS}])|"
-    # commands of the runners of GitHub and Azure (anywhere in a line, or first in it), and of TeamCity
+    # commands of the runners of GitHub and Azure (anywhere in a line, or at its start), and of TeamCity
     r"(?P<command>#(?=#(?:\[|vso\[|teamcity\[)))|(?P<first>^[^\S\n]*:)(?=:)",
     re.MULTILINE,
 )
@@ -84,12 +84,12 @@ _ANY_UNSAFE = expression(rf"[\x00-\x08\x0b-\x1f{_DANGEROUS}]|##|::")
 
 
 class Guarded:
-    """A stream of text behind which nothing is commanded. `raw` is what it guards."""
+    """A text stream whose output never acts as a command. `raw` is the underlying stream."""
 
     def __init__(self, raw: TextIO) -> None:
         self.raw = raw
         self._line = ""
-        """The blanks that the present line begins with; something else once it has more."""
+        """The leading blanks of the current line; something else once the line has more."""
 
     def write(self, text: str) -> int:
         self.raw.write(self._safe(text) if _ANY_UNSAFE.search(text) else text)
@@ -125,7 +125,7 @@ def guarded_streams() -> Iterator[None]:
     for stream in before:
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
-            reconfigure(errors="backslashreplace")  # what a terminal's encoding cannot show is no error
+            reconfigure(errors="backslashreplace")  # characters that a terminal's encoding lacks are not an error
     sys.stdout, sys.stderr = (Guarded(stream) for stream in before)
     try:
         yield
@@ -134,5 +134,5 @@ def guarded_streams() -> Iterator[None]:
 
 
 def unguarded(stream: TextIO) -> TextIO:
-    """The stream itself, for what is meant as a command, or is somebody's own text given back."""
+    """The underlying stream, for intended commands, or for a user's own text that is returned."""
     return stream.raw if isinstance(stream, Guarded) else stream

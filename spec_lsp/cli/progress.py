@@ -1,4 +1,4 @@
-"""One line on the terminal that tells how far a long run is."""
+"""A progress line on the terminal for long runs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import time
 from spec_lsp.cli.printed import harmless
 
 PATIENCE = 0.4
-"""Seconds before it shows at all: short runs stay quiet."""
+"""How many seconds it stays hidden, so that short runs are quiet."""
 PACE = 0.1
 
 
@@ -22,12 +22,12 @@ class Progress:
         self._shown = False
 
     def show(self, done: int, total: int, what: str) -> None:
-        """Tell where the run is; most calls do nothing."""
+        """Show how far the run is; most calls do nothing."""
         if not self.on or (now := time.monotonic()) < self._next:
             return
         self._next = now + PACE
         self._shown = True
-        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals do not say
+        width = os.get_terminal_size(sys.stderr.fileno()).columns or 80  # some terminals do not report their width
         bar = "━" * (20 * done // total) if total else ""
         line = f"Checking {done}/{total} {bar:─<20} {what}" if total else f"Looking for launches: {done} files"
         sys.stderr.write(f"\r\x1b[K{harmless(line)[: width - 1]}")

@@ -1,7 +1,7 @@
-"""What `check` found, as plain data that every output format reads and that can go from one process to another.
+"""The results of `check`, as plain data that every output format reads and that can be sent between processes.
 
-Lines and characters count from 0, characters in code points. Files are named as they are shown: relative to the current
-folder where they lie below it, with `/` between folders.
+Lines and characters count from 0, characters in code points. Files are named as they are shown: relative to the current folder if they are
+below it, with `/` between folders.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class Position:
 
 @dataclass(frozen=True, slots=True)
 class SourceLine:
-    """A line to show, without its end. Of a very long one only a part: `cut` characters are missing before it."""
+    """A line to show, without its end. Of a very long one only a part: `cut` characters are omitted before it."""
 
     number: int
     text: str
@@ -76,13 +76,13 @@ class ReportedFinding:
 
     @property
     def name(self) -> str:
-        """How a person reads the rule: `tree-drafting-on-paged-backend[SPC104]`."""
+        """The rule's name as shown: `tree-drafting-on-paged-backend[SPC104]`."""
         return f"{self.rule}[{self.code}]"
 
 
 @dataclass(frozen=True, slots=True)
 class LaunchShown:
-    """A launch for a report of all of them; see `analysis.overview.LaunchOverview`."""
+    """A launch in a report of all launches; see `analysis.overview.LaunchOverview`."""
 
     location: Location
     title: str
@@ -94,24 +94,24 @@ class LaunchShown:
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """One checked file. `problem` says why it could not be read, `failure` holds the traceback of a bug of ours."""
+    """One checked file. `problem` says why it could not be read, `failure` holds the traceback of an internal error."""
 
     file: str
     found: tuple[ReportedFinding, ...] = ()
     launches: int = 0
     ignored: int = 0
     fixed: tuple[str, ...] = ()
-    """What was repaired, a line for each finding that is gone."""
+    """What was fixed, a line for each finding that is gone."""
     diff: str = ""
     text: str | None = None
-    """The repaired text of standard input."""
+    """The fixed text of standard input."""
     overview: tuple[LaunchShown, ...] = ()
-    """Each launch, where a format shows them."""
+    """Each launch, if a format shows them."""
     notes: tuple[str, ...] = ()
     problem: str = ""
     failure: str = ""
     faults: tuple[str, ...] = ()
-    """The traceback of each bug of ours that cost a launch; the launch has a finding that says so."""
+    """The traceback of each internal fault in a launch; the launch has a finding that says so."""
 
 
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
@@ -119,7 +119,7 @@ SEVERITIES: tuple[Severity, ...] = ("error", "warning", "information", "hint")
 
 @dataclass(frozen=True, slots=True)
 class RuleCount:
-    """How often a rule was told with a severity."""
+    """How often a rule was reported with a severity."""
 
     rule: str
     code: str
@@ -132,7 +132,7 @@ class RuleCount:
 
 
 def by_rule(found: Iterable[ReportedFinding]) -> list[RuleCount]:
-    """The findings counted by rule and severity: the most frequent first."""
+    """The findings counted by rule and severity, the most frequent first."""
     counts = Counter((f.severity, f.rule, f.code) for f in found)
     ordered = sorted(counts.items(), key=lambda item: (-item[1], SEVERITIES.index(item[0][0]), item[0][1]))
     return [RuleCount(rule, code, severity, count) for (severity, rule, code), count in ordered]
@@ -149,7 +149,7 @@ class Totals:
     known: int = 0
     """Findings that a baseline holds."""
     gone: int = 0
-    """Findings of the baseline that are in the checked files no more."""
+    """Findings of the baseline that the checked files no longer have."""
     would_change: int = 0
     failed: int = 0
     faults: int = 0

@@ -41,7 +41,7 @@ _VARIABLE = expression(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The launch and the world it is asked for; `…_from` says who named release and hardware (empty: nobody)."""
+    """The launch and the world it is asked for; `…_from` says where release and hardware are named (empty: nowhere)."""
 
     argv: tuple[str, ...]
     env: Mapping[str, str]
@@ -54,7 +54,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """One field: its value and why it has it. `typed` and `differs` (from the default) decide whether it is shown."""
+    """One field: its value and reason. `typed` and `differs` (from the default) decide whether it is shown."""
 
     field: str
     value: Any
@@ -130,7 +130,7 @@ def _leading_variables(words: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def entry_point(words: list[str]) -> tuple[Program, list[str]]:
-    """The program and its own words: all of them when no entry point leads."""
+    """The program and its own words; all are its words if there is no entry point in front."""
     match words:
         case [python, "-m", "sglang.launch_server", *argv] if os.path.basename(python).startswith("python"):
             return "launch_server", argv
@@ -142,7 +142,7 @@ def entry_point(words: list[str]) -> tuple[Program, list[str]]:
 
 
 def _release(named: str | None, around: Surroundings, document: str) -> tuple[Release | None, str]:
-    """The release, and who names it: the command line, the settings, the workspace's pins; None when nobody does."""
+    """The release and where it is named: the command line, the settings, the workspace's pins; None if nowhere."""
     for written, source in ((named and sglang_named(named), "--sglang"), (around.settings.sglang, "settings")):
         if written:
             found = around.workspace.sglang_at(document, written)[0] if is_path(written) else read_release(written)
@@ -206,7 +206,7 @@ def _why(judged: RunResult, name: str) -> tuple[str, ...]:
 
 
 def _lines(asked: Asked, answer: Answer, every: bool, style: Style) -> Iterator[str]:
-    """The verdict with what speaks against the launch, what was typed, what SGLang decides; with `every` also the rest."""
+    """The verdict with the refusals of the launch, what was typed, what SGLang decides; with `every` also the rest."""
     yield from (_verdict(answer, style), "")
     if answer.findings:
         yield from (*(_finding(said, style) for said in answer.findings), "")
@@ -249,7 +249,7 @@ def _cells(cells: tuple[str, str, str], differs: bool) -> Iterator[str]:
 
 
 def _plain(value: str) -> str:
-    """A value without its code marks: it stands in a table of its own."""
+    """A value without its code marks, as it is in a table of its own."""
     return value[1:-1] if value.startswith("`") and value.endswith("`") else value
 
 
@@ -259,7 +259,7 @@ def _config(answer: Answer) -> Config | None:
 
 
 def _unknown(run: Run, rest: Iterable[Told]) -> Iterator[str]:
-    """What is not known of the fields that stand in no table, by reason."""
+    """What is unknown about the fields that no table shows, by reason."""
     assert run.resolution is not None
     reasons: dict[str, list[str]] = {}
     for row in rest:
@@ -275,7 +275,7 @@ def _finding(said: Said, style: Style) -> str:
 
 
 def _assumed(asked: Asked, answer: Answer) -> Iterator[tuple[str, str]]:
-    """Release, hardware and model that the answer is for, and who named them."""
+    """The release, hardware and model that the answer is for, and where they are named."""
     world = answer.main.world if answer.main else None
     release = asked.release or (world.release if world else None)
     if release:
@@ -341,7 +341,7 @@ def _as_json(asked: Asked, answer: Answer, rows: list[Told]) -> dict[str, Any]:
 
 
 def _memory(answer: Answer) -> dict[str, Any] | None:
-    """Bytes of weights and of KV cache for each token on a GPU, and the tokens that fit; null where they are not known."""
+    """Bytes of weights, bytes of KV cache for each token on a GPU, and the tokens that fit; null if unknown."""
     config = _config(answer)
     found = memory.of(config) if config is not None else None
     if found is None:

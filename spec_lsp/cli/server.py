@@ -15,7 +15,7 @@ TOKEN_VARIABLE = "SPEC_LSP_TOKEN"
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serve until the client leaves. Standard output belongs to the protocol, so the log never goes there."""
+    """Serve until the client leaves. Standard output is reserved for the protocol, so the log never goes there."""
     token = arguments.token if arguments.token is not None else os.environ.get(TOKEN_VARIABLE)
     if token is not None and (token != token.strip() or len(token) < MIN_TOKEN or not token.isascii()):
         raise UsageError(f"a token is of {MIN_TOKEN} ASCII characters or more: leave it out to have one made up")
@@ -52,7 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def files_that_may_launch(folders: Sequence[str]) -> Iterator[str]:
-    """The files of folders that `check` would look at: what git would not ignore and may launch SGLang. Excludes are not looked at."""
+    """The files of folders that `check` would look at: those that git does not ignore and that may launch SGLang. The setting `exclude` is
+    not applied."""
     from spec_lsp.cli.check import may_be_launched_from
     from spec_lsp.cli.walk import candidates
     from spec_lsp.files import Area, OutsideError
@@ -65,4 +66,4 @@ def files_that_may_launch(folders: Sequence[str]) -> Iterator[str]:
 
 
 MIN_TOKEN = 16
-"""Characters: fewer can be guessed."""
+"""The shortest token, in characters: shorter ones can be guessed."""

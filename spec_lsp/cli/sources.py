@@ -11,9 +11,9 @@ from spec_lsp.syntax.lines import LineIndex
 from spec_lsp.syntax.word import Place
 
 LONG_LINE = 220
-"""Longer lines are shown in part."""
+"""Longer lines are shown partially."""
 LEAD = 60
-"""Characters shown before the place in a long line."""
+"""How many characters are shown before the place in a long line."""
 SHOWN_LINES = 5
 """Of a place that covers more lines, only so many first ones are shown."""
 

@@ -13,10 +13,10 @@ from spec_lsp.records import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What a format may want to know of the run. `totals` are complete once the reports are consumed.
+    """What a format may need to know about the run. `totals` are complete once the reports are consumed.
 
-    `fixing` and `unsafe`: what is done with fixes, as the options say.
-    `before_text` is called before anything is written to a terminal that shows progress.
+    `fixing` and `unsafe`: how fixes are treated, by the options. `before_text` is called before anything is written to a terminal that
+    shows progress.
     """
 
     style: Style = field(default_factory=Style)

@@ -23,7 +23,7 @@ def annotation(found: ReportedFinding) -> str:
     """The workflow command of a finding; lines and columns count from 1."""
     start, end = found.location.start, found.location.end
     values = {"file": found.file, "line": start.line + 1, "endLine": end.line + 1}
-    if start.line == end.line:  # columns are refused for places of several lines
+    if start.line == end.line:  # GitHub refuses columns for ranges of several lines
         values |= {"col": start.character + 1, "endColumn": end.character + 1}
     values["title"] = f"spec-lsp {found.name}"
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in values.items())
@@ -32,7 +32,7 @@ def annotation(found: ReportedFinding) -> str:
 
 
 def _data(text: str) -> str:
-    """Lines of text; what else is not to be seen is escaped."""
+    """Lines of text, with invisible characters escaped."""
     escaped = text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
     return harmless(escaped)
 

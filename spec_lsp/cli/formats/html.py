@@ -1,5 +1,5 @@
-"""One page of a tree, for people: findings by rule, and every launch with what it resolves to. It asks for nothing from elsewhere,
-can be searched, printed and sent."""
+"""One page about a tree, for people: findings by rule, and every launch with what it resolves to. It loads nothing from elsewhere, and can
+be searched, printed and sent."""
 
 from __future__ import annotations
 
@@ -140,12 +140,12 @@ def _anchor(file: str) -> str:
 
 
 def _text(text: str) -> str:
-    """Any text as it may stand in a page: nothing in it is markup, nothing commands."""
+    """A text escaped for a page: without effect as markup or commands."""
     return html.escape(harmless(text).encode("utf-8", "replace").decode(), quote=True)
 
 
 def _prose(text: str) -> str:
-    """A sentence whose `code` shows as such."""
+    """A sentence whose `code` is shown as code."""
     parts = text.split("`")
     return "".join(
         f"<code>{_text(part)}</code>" if i % 2 and i < len(parts) - 1 else _text(part) for i, part in enumerate(parts)

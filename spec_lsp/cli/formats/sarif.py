@@ -103,7 +103,7 @@ def _artifact(file: str) -> dict[str, str]:
 
 
 def _any_text(name: str) -> str:
-    """How the bytes of a name are had: names that are not UTF-8 are as Python reads them, others have halves of characters."""
+    """Encodes a name: names that are not UTF-8 are as Python reads them, with surrogates for undecodable bytes."""
     halves = any("\ud800" <= c <= "\udfff" and not "\udc80" <= c <= "\udcff" for c in name)
     return "surrogatepass" if halves else "surrogateescape"
 

@@ -1,4 +1,4 @@
-"""For people: each finding as a compiler shows it, then one line that sums up."""
+"""Output for people: each finding as a compiler shows it, then a summary line."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def write(reports: Iterable[FileReport], out: TextIO, run: Run) -> None:
-    """Each finding when it is known; at the end the sum."""
+    """Write each finding as soon as it is known, and the summary at the end."""
     counted: list[ReportedFinding] = []
     for report in reports:
         lines = [*_repairs(report, run.style)]
@@ -46,7 +46,7 @@ def finding(found: ReportedFinding, style: Style) -> Iterator[str]:
 
 
 def offer(number: int, fix: OfferedFix | Fix) -> tuple[str, str]:
-    """How the fix with this number among those of a finding is put to the reader: a guess is a question."""
+    """How this fix of a finding is offered to the reader: a guess is a question."""
     if number or not fix.guess:
         return ("or" if number else "fix"), fix.title
     meant = fix.title.removeprefix("Write ")
@@ -76,7 +76,7 @@ def _painted_diff(diff: str, style: Style) -> str:
 
 
 def _diff_line(line: str) -> str:
-    """A line of a patch. Tabs and the line ends of Windows are kept: where nothing is hidden in it, the patch can be applied."""
+    """A line of a patch. Tabs and Windows line ends are kept, so that the patch can be applied unless a line contains hidden characters."""
     end = "\r" if line.endswith("\r") else ""
     return "\t".join(map(harmless, line.removesuffix(end).split("\t"))) + end
 
