@@ -56,7 +56,7 @@ class Task:
     upgrade: str = ""
     """The release to compare with, empty if there is none."""
     overview: bool = False
-    """Whether each launch is told, with what it resolves to."""
+    """Whether each launch is reported with what it resolves to."""
     remember: bool = False
     """Whether what was found before, and is found now, is kept in the user's cache folder."""
 

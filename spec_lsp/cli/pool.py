@@ -98,7 +98,7 @@ def _one_by_one(task: Task, paths: list[str]) -> Iterator[FileReport]:
 
 
 class _Counted(Iterator[Looked]):
-    """Files, and how many there are once all are found."""
+    """Files, counted as they are found."""
 
     def __init__(self, files: Iterator[Looked]) -> None:
         self._files = files
