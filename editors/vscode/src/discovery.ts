@@ -15,6 +15,8 @@ export interface Found {
 /** `named` is what the setting names though nothing is there; empty when there is no such setting. */
 export interface Missing {
   readonly named: string;
+  /** Whether it is the opened folder's own, which is not trusted. */
+  readonly distrusted?: boolean;
 }
 
 export interface Surroundings {
@@ -25,8 +27,10 @@ export interface Surroundings {
   /** The variable PATH. */
   readonly searchPath: string;
   readonly home: string;
-  /** The first workspace folder, which a relative setting starts from. */
-  readonly folder: string | undefined;
+  /** The workspace folders; a relative setting starts from the first. */
+  readonly folders: readonly string[];
+  /** Whether what these folders hold may be run. */
+  readonly trusted: boolean;
   readonly platform: NodeJS.Platform;
   isFile(path: string): boolean;
 }
@@ -42,10 +46,12 @@ export function isFound(result: Found | Missing): result is Found {
   return "command" in result;
 }
 
-/** A setting is a wish: when it cannot be had, nothing else is taken in its place. */
+/** A setting is a wish: when it cannot be had, nothing else is taken in its place. A name alone is one on PATH, as at a prompt. */
 function named(around: Surroundings): Found | Missing {
-  const command = expanded(around.setting, around);
-  if (!around.isFile(command)) return { named: around.setting };
+  const alone = /^[^\\/~$]+$/.test(around.setting);
+  const command = alone ? firstOf(searched(around), around.setting, around) : expanded(around.setting, around);
+  if (command && !around.trusted && isInside(command, around)) return { named: around.setting, distrusted: true };
+  if (!command || !around.isFile(command)) return { named: around.setting };
   const interpreter = /^(?:python|pypy)[\d.]*w?(?:\.exe)?$/i.test(flavour(around).basename(command));
   if (!interpreter) return { source: "setting", command, args: SERVE };
   const cwd = flavour(around).dirname(command);
@@ -57,30 +63,43 @@ function inPython(around: Surroundings): Found | undefined {
   const paths = flavour(around);
   const bin = paths.dirname(around.python);
   const places = around.platform === "win32" ? [bin, paths.join(bin, "Scripts")] : [bin];
-  return firstOf(places, "python", around);
+  return served("python", firstOf(places, "spec-lsp", around));
 }
 
-/** Relative entries of PATH are passed over: they would let the opened folder say what is run. */
 function onPath(around: Surroundings): Found | undefined {
-  const paths = flavour(around);
-  return firstOf(
-    around.searchPath.split(paths.delimiter).filter((entry) => paths.isAbsolute(entry)),
-    "path",
-    around,
-  );
+  return served("path", firstOf(searched(around), "spec-lsp", around));
 }
 
-function firstOf(folders: string[], source: Source, around: Surroundings): Found | undefined {
-  const program = around.platform === "win32" ? "spec-lsp.exe" : "spec-lsp";
-  const command = folders.map((folder) => flavour(around).join(folder, program)).find((file) => around.isFile(file));
+function served(source: Source, command: string | undefined): Found | undefined {
   return command === undefined ? undefined : { source, command, args: SERVE };
+}
+
+/** The folders of PATH. Relative ones are passed over, and the opened folder's own where it is not trusted: they would let it say what is run. */
+function searched(around: Surroundings): string[] {
+  const paths = flavour(around);
+  const entries = around.searchPath.split(paths.delimiter).filter((entry) => paths.isAbsolute(entry));
+  return entries.filter((entry) => around.trusted || !isInside(entry, around));
+}
+
+function firstOf(folders: string[], program: string, around: Surroundings): string | undefined {
+  const file = around.platform === "win32" && !/\.exe$/i.test(program) ? `${program}.exe` : program;
+  return folders.map((folder) => flavour(around).join(folder, file)).find((found) => around.isFile(found));
+}
+
+function isInside(file: string, around: Surroundings): boolean {
+  const paths = flavour(around);
+  return around.folders.some((folder) => {
+    const way = paths.relative(folder, file);
+    return !paths.isAbsolute(way) && way.split(paths.sep)[0] !== "..";
+  });
 }
 
 function expanded(written: string, around: Surroundings): string {
   const paths = flavour(around);
+  const folder = around.folders[0];
   // biome-ignore lint/suspicious/noTemplateCurlyInString: this is how settings name the folder
-  const whole = written.replaceAll("${workspaceFolder}", around.folder ?? "").replace(/^~(?=$|[\\/])/, around.home);
-  return paths.isAbsolute(whole) || !around.folder ? whole : paths.join(around.folder, whole);
+  const whole = written.replaceAll("${workspaceFolder}", folder ?? "").replace(/^~(?=$|[\\/])/, around.home);
+  return paths.isAbsolute(whole) || !folder ? whole : paths.join(folder, whole);
 }
 
 function flavour(around: Surroundings): path.PlatformPath {

@@ -1,6 +1,7 @@
 /** What is said, once, when there is no server, and how it gets installed. */
 
 import * as vscode from "vscode";
+import type { Missing as NotFound } from "./discovery";
 import type { Trouble } from "./trial";
 
 const INSTALL = "Install…";
@@ -16,11 +17,11 @@ export class Missing implements vscode.Disposable {
   /** `retry` looks for the server again. */
   constructor(private readonly retry: () => unknown) {}
 
-  /** `named` is what the setting names in vain, if it is set. */
-  tell(named: string, python: string | undefined): void {
+  tell({ named, distrusted }: NotFound, python: string | undefined): void {
+    const why = distrusted ? "is a program of this folder, which you do not trust" : "is not there";
     this.say(
       named
-        ? () => this.offer(`The setting spec-lsp.path names "${named}", which is not there.`, [SETTINGS, CHOOSE])
+        ? () => this.offer(`The setting spec-lsp.path names "${named}", which ${why}.`, [SETTINGS, CHOOSE])
         : () =>
             this.offer(
               "The program spec-lsp is not installed, so launches of SGLang are not checked.",

@@ -86,10 +86,10 @@ export class Session {
     this.found = isFound(result) ? result : undefined;
     if (!isFound(result)) {
       this.log.warn(
-        result.named ? `spec-lsp.path names ${result.named}, which is not there` : "spec-lsp was not found",
+        result.named ? `spec-lsp.path names ${result.named}, which cannot be run` : "spec-lsp was not found",
       );
       this.status.missing();
-      this.missing.tell(result.named, this.python.interpreter);
+      this.missing.tell(result, this.python.interpreter);
       return;
     }
     this.log.info(`starting ${result.command} (${WHERE[result.source]})`);
@@ -116,7 +116,10 @@ export class Session {
       python: this.python.runnable,
       searchPath: process.env["PATH"] ?? "",
       home: os.homedir(),
-      folder: vscode.workspace.workspaceFolders?.find((folder) => folder.uri.scheme === "file")?.uri.fsPath,
+      folders: (vscode.workspace.workspaceFolders ?? [])
+        .filter((folder) => folder.uri.scheme === "file")
+        .map((folder) => folder.uri.fsPath),
+      trusted: vscode.workspace.isTrusted,
       platform: process.platform,
       isFile,
     });

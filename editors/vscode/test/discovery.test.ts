@@ -7,7 +7,8 @@ const LINUX: Omit<Surroundings, "isFile"> = {
   python: "/envs/a/bin/python",
   searchPath: "bin:/usr/local/bin:/usr/bin",
   home: "/home/me",
-  folder: "/work",
+  folders: ["/work", "/other"],
+  trusted: true,
   platform: "linux",
 };
 const WINDOWS: Omit<Surroundings, "isFile"> = {
@@ -15,7 +16,8 @@ const WINDOWS: Omit<Surroundings, "isFile"> = {
   python: "C:\\envs\\a\\python.exe",
   searchPath: "C:\\Windows;tools;C:\\Program Files\\Bin",
   home: "C:\\Users\\me",
-  folder: "D:\\work",
+  folders: ["D:\\work"],
+  trusted: true,
   platform: "win32",
 };
 const SERVE = ["server", "--stdio"];
@@ -68,6 +70,43 @@ test("a program that is named but not there is not replaced by another", () => {
   assert.deepEqual(where(["/usr/bin/spec-lsp"], { ...LINUX, setting: "/gone" }), { named: "/gone" });
 });
 
+test("the setting may name a program on PATH, and never one of that name in the folder", () => {
+  const files = ["/work/python3", "/usr/bin/python3", "/work/spec-lsp", "/usr/bin/spec-lsp"];
+  for (const name of ["python3", "spec-lsp"]) {
+    const found = where(files, { ...LINUX, setting: name });
+    assert.equal("command" in found && found.command, `/usr/bin/${name}`);
+    assert.deepEqual(where([`/work/${name}`], { ...LINUX, setting: name }), { named: name });
+  }
+});
+
+for (const setting of [
+  "tools/spec-lsp",
+  "./spec-lsp",
+  ".venv/bin/python",
+  "/work/spec-lsp",
+  "/other/.venv/bin/python",
+  "/work/../work/spec-lsp",
+  "/usr/../other/spec-lsp",
+  // biome-ignore lint/suspicious/noTemplateCurlyInString: as settings write it
+  "${workspaceFolder}/.venv/bin/python",
+])
+  test(`in folders that are not trusted, ${setting} is not run, whoever set it`, () => {
+    const around = { ...LINUX, python: undefined, setting };
+    const everything = { ...around, isFile: () => true };
+    assert.deepEqual(discover({ ...everything, trusted: false }), { named: setting, distrusted: true });
+    assert.ok("command" in discover(everything));
+  });
+
+test("in a folder that is not trusted, its own folders on PATH are passed over", () => {
+  const around = { ...LINUX, python: undefined, searchPath: "/work/bin:/usr/bin", trusted: false };
+  const files = ["/work/bin/spec-lsp", "/usr/bin/spec-lsp"];
+  for (const setting of ["", "spec-lsp"]) {
+    const found = where(files, { ...around, setting });
+    assert.equal("command" in found && found.command, "/usr/bin/spec-lsp");
+  }
+  assert.ok("command" in where(["/workshop/spec-lsp"], { ...around, setting: "/workshop/spec-lsp" }));
+});
+
 test("on Windows programs end in .exe and stand in Scripts", () => {
   const command = "C:\\envs\\a\\Scripts\\spec-lsp.exe";
   assert.deepEqual(where([command], WINDOWS), { source: "python", command, args: SERVE });
@@ -79,9 +118,13 @@ test("on Windows programs end in .exe and stand in Scripts", () => {
   const found = where([python], { ...WINDOWS, setting: python });
   const args = ["-m", "spec_lsp.cli", ...SERVE];
   assert.deepEqual(found, { source: "setting", command: python, args, cwd: "C:\\envs\\b" });
+  for (const setting of ["d:\\WORK\\python.exe", "tools\\spec-lsp.exe", "D:/work/spec-lsp.exe"]) {
+    const everything = { ...WINDOWS, setting, trusted: false, isFile: () => true };
+    assert.deepEqual(discover(everything), { named: setting, distrusted: true });
+  }
 });
 
 test("nothing anywhere is missing", () => {
   assert.deepEqual(where([], LINUX), { named: "" });
-  assert.deepEqual(where([], { ...LINUX, searchPath: "", folder: undefined }), { named: "" });
+  assert.deepEqual(where([], { ...LINUX, searchPath: "", folders: [] }), { named: "" });
 });

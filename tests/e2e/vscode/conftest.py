@@ -9,7 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -113,10 +114,27 @@ def starts(home: Path) -> Path:
 @pytest.fixture(scope="package")
 def vscode(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Iterator[Vscode]:
     data = tmp_path_factory.mktemp("vscode")
-    settings = data / "user" / "User" / "settings.json"
-    settings.parent.mkdir(parents=True)
-    settings.write_text(json.dumps(SETTINGS))
-    settings.with_name("keybindings.json").write_text(json.dumps([TIDY]))
+    with _served(data, home, SETTINGS, "--disable-workspace-trust") as served:
+        yield served
+
+
+@pytest.fixture(scope="module")
+def careful(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Iterator[Vscode]:
+    """A VS Code that trusts no folder."""
+    trust = {f"security.workspace.trust.{name}": value for name, value in NO_TRUST.items()}
+    with _served(tmp_path_factory.mktemp("careful"), home, {**SETTINGS, **trust}) as served:
+        yield served
+
+
+NO_TRUST = {"enabled": True, "startupPrompt": "never", "banner": "never", "untrustedFiles": "open"}
+
+
+@contextmanager
+def _served(data: Path, home: Path, settings: Mapping[str, Any], *switches: str) -> Iterator[Vscode]:
+    written = data / "user" / "User" / "settings.json"
+    written.parent.mkdir(parents=True)
+    written.write_text(json.dumps(settings))
+    written.with_name("keybindings.json").write_text(json.dumps([TIDY]))
     for extension in (tools.package(), tools.python_extension(data)):
         _cli(data, "--install-extension", str(extension))
     port = _free_port()
@@ -124,7 +142,7 @@ def vscode(tmp_path_factory: pytest.TempPathFactory, home: Path) -> Iterator[Vsc
     environment = {**os.environ, "HOME": str(home), "SHELL": "/bin/sh"}
     with (data / "log").open("wb") as log:
         process = subprocess.Popen(
-            [*_options(data), *words, "--disable-workspace-trust", "--disable-getting-started-override"],
+            [*_options(data), *words, *switches, "--disable-getting-started-override"],
             env=environment, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
         )  # fmt: skip
         try:
@@ -199,14 +217,14 @@ def editor(shared_window: Editor, vscode: Vscode, request: pytest.FixtureRequest
 @pytest.fixture
 def window(
     tmp_path: Path, vscode: Vscode, browser: Browser, artefacts: Path, request: pytest.FixtureRequest
-) -> Iterator[Callable[[Path], Editor]]:
+) -> Iterator[Callable[..., Editor]]:
     """Open a folder, or a workspace of several, in a window of its own."""
     opened: list[Editor] = []
 
-    def open_(what: Path) -> Editor:
+    def open_(what: Path, of: Vscode | None = None) -> Editor:
         made = Editor(_page(browser), what if what.is_dir() else what.parent, artefacts)
         opened.append(made)
-        made.load(vscode.address, what)
+        made.load((of or vscode).address, what)
         return made
 
     yield open_
