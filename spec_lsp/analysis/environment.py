@@ -22,7 +22,7 @@ from spec_lsp.expressions import expression
 from spec_lsp.facts.environment import FALSE, TRUE
 from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import Rule
-from spec_lsp.syntax.launch import Document, Edit, Launch
+from spec_lsp.syntax.launch import BENCHES, Document, Edit, Launch
 from spec_lsp.syntax.word import Place, Word, hull
 
 _OURS = expression(r"(?:SGLANG|SGL)_[A-Z0-9_]+")
@@ -49,7 +49,9 @@ class Spot:
 def sets_variables(launch: Launch) -> bool:
     """Whether a launch is given any of SGLang's variables. Must be cheap: it is asked at each keystroke."""
     ours = (name for v in launch.variants if v.env for name in v.env if name.startswith(("SGLANG_", "SGL_")))
-    return launch.program in ("launch_server", "serve", "bench") and any(map(_OURS.fullmatch, ours))
+    return (launch.program in ("launch_server", "serve") or launch.program in BENCHES) and any(
+        map(_OURS.fullmatch, ours)
+    )
 
 
 def variables_of(document: Document, launch: Launch, index: int, assumed: Assumed) -> list[Diagnostic]:

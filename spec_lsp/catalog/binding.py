@@ -19,7 +19,7 @@ from spec_lsp.catalog.model import Catalog, Flag
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.suggest import MAX_SUGGESTED, is_certain, is_certain_flag, suggest_flag, suggest_value
 from spec_lsp.catalog.unknown import Unknown
-from spec_lsp.catalog.wrappers import OWN, is_own, is_strict, without_own
+from spec_lsp.catalog.wrappers import elsewhere, has_own, is_own, is_strict, without_own
 from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Program
 from spec_lsp.syntax.word import Place, Word, literal
@@ -248,7 +248,7 @@ class _Binder:
             args = self._serve(args)
         args = self._with_config(args)
         self.strict = self.strict or is_strict(self.program, args)
-        if self.program in OWN:
+        if has_own(self.program):
             args = without_own(self.catalog, self.program, args)
         outcome = parse(self.catalog, args)
         settings = self._settings(outcome)
@@ -460,7 +460,7 @@ class _Binder:
             own = ("unknown-flag", "stray-argument", "ambiguous-prefix", "required")
             if not self.strict and fault.kind in own:
                 continue
-            if self.program in OWN and (fault.kind == "required" or self._is_own(fault)):
+            if has_own(self.program) and (fault.kind == "required" or self._is_own(fault)):
                 continue
             if fault.flag is not None and fault.text in _OWN_CHOICES.get((self.program, fault.flag.field), ()):
                 continue
@@ -471,7 +471,7 @@ class _Binder:
     def _is_own(self, fault: Fault) -> bool:
         """Whether a flag abbreviates one that the program takes for itself: Dynamo does so before SGLang's parser sees it."""
         kinds = ("unknown-flag", "ambiguous-prefix") if self.program == "dynamo" else ("unknown-flag",)
-        return fault.kind in kinds and is_own(self.program, fault.typed)
+        return fault.kind in kinds and is_own(self.program, self.release, fault.typed)
 
     def _model_elsewhere(self, fault: Fault) -> bool:
         """Whether a missing flag may come from a file that was not read, or is reported already."""
@@ -482,9 +482,12 @@ class _Binder:
         previous = args[fault.index - 1].text if 0 < fault.index <= len(args) else None
         word = fault.words[0] if fault.words else None
         shown = fault.words[-1] if fault.kind in ("invalid-choice", "invalid-value") else word
+        message = self.wording.fault(fault, suggestion, previous)
+        if fault.kind == "unknown-flag" and (told := elsewhere(self.program, fault.typed)):
+            message = f"{message} Dynamo {told}; the version made for this SGLang hands it on."
         return BindError(
             fault.kind,
-            self.wording.fault(fault, suggestion, previous),
+            message,
             shown.place if shown is not None else None,
             True,
             fault.says,

@@ -1,112 +1,130 @@
-"""The flags that programs around SGLang's parser take for themselves. All others go to that parser and are checked as usual.
+"""The flags that programs around SGLang's parser take for themselves, by release. All others go to that parser and are checked as usual.
 
 The benches put theirs beside SGLang's in one parser (`BenchArgs.add_cli_args` of `sglang/bench_*.py`, since 0.5.15 `sglang/benchmark/*.py`;
 `sglang/compile_deep_gemm.py`; `sglang/srt/weight_cache/daemon.py`). Dynamo reads its own first and passes on the rest
-(`dynamo/sglang/args.py:parse_args`). A launch does not show the release of Dynamo, so the flags of all its releases are accepted.
+(`dynamo/sglang/args.py:parse_args`). A launch shows the release of SGLang, not of Dynamo: the flags are those of the Dynamo releases made
+for this SGLang or, where none is, for the SGLang before and after it. `python -m tests.sources.own` makes the data.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 from spec_lsp.catalog.argparse_rules import Arg
 from spec_lsp.catalog.model import Catalog
-from spec_lsp.syntax.launch import Program
+from spec_lsp.catalog.release import Release
+from spec_lsp.syntax.launch import BENCHES, Program
 
 Values = str
 """How many words follow a flag: none (""), one ("1"), any number ("*")."""
 
-
-def _flags(none: str = "", one: str = "", many: str = "", either: str = "") -> Iterator[tuple[str, Values]]:
-    """`either`: switches that also have a `--no-…` form."""
-    yield from ((f"--{name}", "") for name in none.split())
-    yield from ((f"--{name}", "1") for name in one.split())
-    yield from ((f"--{name}", "*") for name in many.split())
-    for name in either.split():
-        yield f"--{name}", ""
-        yield f"--no-{name}", ""
-
-
-_BENCH = dict(
-    _flags(
-        none="apply-chat-template correctness-test disable-ignore-eos do-not-exit enable-multi-batch fake-prefill flush- "
-        "hicache-storage force no-append-to-github-summary parallel-batch profile profile-by-stage profile-record- "
-        "shapes return-logprob show-report skip-token-capacity-check skip-warmup",
-        one="backend base-url cache-hit-rate client-stream-interval cut-len dataset-name dataset-path dist-init-method "
-        "extra-request-body fixed-prompt-file gpu-id gsp-num-groups gsp-output-len gsp-prompts-per-group gsp-question- "
-        "len gsp-system-prompt-len input-len-list input-len-step-percentage local-tokenizer-path log-decode-step "
-        "logprob-start-len lora-request-distribution lora-zipf-alpha num-prompts output-path pp-rank profile-filename- "
-        "prefix profile-output-dir profile-prefix profile-stage profile-start-step profile-steps prompt-filename "
-        "prompt-suffix pydantic-result-filename random-input-len random-output-len random-range-ratio result-filename "
-        "run-name seed sharegpt-context-len sharegpt-output-len temperature timeout tp-rank",
-        many="batch-size input-len lora-name output-len profile-activities server-args-for-metrics",
-    )
-)
-
-_DYNAMO = dict(
-    _flags(
-        none="help version",
-        one="active-decode-blocks-threshold active-prefill-tokens-threshold active-prefill-tokens-threshold-frac admission- "
-        "control component config-key custom-jinja-template disagg-config disagg-config-key discovery-backend dump- "
-        "config-to embedding-transfer-mode enable-local-indexer endpoint endpoint-types engine-request-limit event- "
-        "plane health-check-payload image-diffusion-base-url image-diffusion-fs-url kv-overlap-score-weight kv-state- "
-        "endpoint media-output-fs-url media-output-http-url migration-limit multimodal-embedding-cache-capacity-gb "
-        "namespace postprocessor preprocessor request-plane response-plane sglang-trace-level shared-cache-multiplier "
-        "shared-cache-type store-kv",
-        many="connector output-modalities",
-        either="assume-kv-reuse dedicated-mm-encoder durable-kv-events embedding-worker enable-multimodal enable-rl enforce- "
-        "disagg exclude-tools-when-tool-choice-none fpm-trace frontend-decoding image-diffusion-worker kv-events load- "
-        "aware multimodal-embedding-cache-publisher multimodal-encode-worker multimodal-processor multimodal-worker "
-        "serve-indexer track-active-blocks track-output-blocks use-remote-indexer use-sglang-tokenizer video- "
-        "generation-worker",
-    )
-)
-_DYNAMO["--no-enable-local-indexer"] = ""
-
-OWN: Mapping[Program, Mapping[str, Values]] = MappingProxyType({"bench": _BENCH, "dynamo": _DYNAMO})
-
-_FAMILIES: Mapping[Program, tuple[str, ...]] = {
-    "dynamo": (
-        "--dyn-",
-        "--no-dyn-",
-        "--router-",
-        "--no-router-",
-        "--afd-",
-        "--tcp-tls-",
-        "--no-tcp-tls-",
-        "--nats-tls-",
-        "--no-nats-tls-",
-    )
-}
-"""Prefixes of flags that belong to the program, whatever follows: each release adds more."""
-
 OTHER_ENGINE = frozenset(("--image-diffusion-worker", "--video-generation-worker"))
-"""Flags with which Dynamo passes the rest to another parser than SGLang's."""
+"""Flags with which Dynamo hands the rest to another parser than SGLang's."""
+
+_FAMILIES = ("--dyn-", "--no-dyn-", "--router-", "--no-router-")
+"""Beginnings of Dynamo's own flags: with each of its versions come more."""
+
+
+def has_own(program: Program) -> bool:
+    """Whether a program takes flags for itself and hands the rest to SGLang's parser."""
+    return program == "dynamo" or program in BENCHES
+
+
+@cache
+def own(program: Program, release: Release) -> Mapping[str, Values]:
+    """The flags that a program takes for itself, where it starts this release of SGLang."""
+    if program == "dynamo":
+        return {flag: values for version in _made_for(release) for flag, values in _at(_dynamo()["flags"], version)}
+    start = f"{program} "
+    flags = {name.removeprefix(start): found for name, found in _benches().items() if name.startswith(start)}
+    first = Release.parse("0.5.6")
+    return {flag: facts["values"] for flag, facts in _at(flags, max(release, first))}
+
+
+def _at(flags: Mapping[str, Mapping[str, Any]], release: Release) -> Iterator[tuple[str, Any]]:
+    """Each flag that there is in a release, of those told where they change."""
+    for flag, changes in flags.items():
+        known = [what for since, what in changes.items() if Release.parse(since) <= release]
+        if known and known[-1] is not None:
+            yield flag, known[-1]
+
+
+def _made_for(release: Release) -> list[Release]:
+    """The versions of Dynamo that are made for a release of SGLang, or else for the ones before and after it."""
+    pins = [(Release.parse(version), Release.parse(pin)) for version, pin in _dynamo()["made_for"].items()]
+    before = max((pin for _, pin in pins if pin[:3] <= release[:3]), default=None)
+    after = min((pin for _, pin in pins if pin[:3] >= release[:3]), default=None)
+    return [version for version, pin in pins if pin in (before, after)]
+
+
+def made_for(version: str) -> Release | None:
+    """The release of SGLang that a version of Dynamo (`1.3.0`, whatever follows) is made for; None where nobody knows."""
+    pins = (pin for told, pin in _dynamo()["made_for"].items() if Release.parse(told)[:3] == Release.parse(version)[:3])
+    return Release.parse(pin) if (pin := next(pins, None)) else None
+
+
+def elsewhere(program: Program, flag: str) -> str:
+    """In which of its versions Dynamo has a flag that it does not have here, as the end of a sentence; empty where none has it."""
+    changes = _dynamo()["flags"].get(flag, {}) if program == "dynamo" else {}
+    if not changes:
+        return ""
+    since = next(iter(changes))
+    until = next((version for version, values in changes.items() if values is None), None)
+    return f"has from {since} on" if until is None else f"had before {until}"
+
+
+@cache
+def _newest() -> Release:
+    """The newest SGLang that some version of Dynamo is made for."""
+    return max(map(Release.parse, _dynamo()["made_for"].values()))
+
+
+@cache
+def _dynamo() -> Mapping[str, Mapping[str, Any]]:
+    return _data("dynamo.json")
+
+
+@cache
+def _benches() -> Mapping[str, Mapping[str, Any]]:
+    return _data("benches.json")
+
+
+def _data(name: str) -> Mapping[str, Mapping[str, Any]]:
+    read: Mapping[str, Mapping[str, Any]] = json.loads(
+        Path(__file__).with_name("data").joinpath(name).read_text("utf-8")
+    )
+    return read
+
+
+def _families(program: Program, release: Release) -> tuple[str, ...]:
+    return _FAMILIES if program == "dynamo" and release[:3] > _newest()[:3] else ()
 
 
 def is_strict(program: Program, args: Sequence[Arg]) -> bool:
-    """Whether flags that are not the program's own are passed to SGLang's parser."""
-    return program in OWN and not any(a.text in OTHER_ENGINE for a in args)
+    """Whether what is not the program's own is handed to SGLang's parser."""
+    return has_own(program) and not any(a.text in OTHER_ENGINE for a in args)
 
 
-def is_own(program: Program, flag: str) -> bool:
-    """Whether a program takes a flag for itself, including its abbreviations."""
-    names = OWN.get(program, {})
-    return flag.startswith(_FAMILIES.get(program, ())) or any(name.startswith(flag) for name in names)
+def is_own(program: Program, release: Release, flag: str) -> bool:
+    """Whether a program takes a flag for itself, also where only its beginning is written."""
+    return flag.startswith(_families(program, release)) or any(n.startswith(flag) for n in own(program, release))
 
 
 def without_own(catalog: Catalog, program: Program, args: Sequence[Arg]) -> list[Arg]:
-    """The words without the program's own flags and their values. Flags that SGLang's parser has under the same name are kept."""
-    names, families = OWN.get(program, {}), _FAMILIES.get(program, ())
+    """The words without the program's own flags and their values. What SGLang's parser knows by the same name stays."""
+    names, families = own(program, catalog.release), _families(program, catalog.release)
     kept: list[Arg] = []
     at = 0
     while at < len(args):
         arg = args[at]
         flag = (arg.text if arg.text is not None else arg.word.known_start).partition("=")[0]
-        own = flag in names or flag.startswith(families or ("\0",))
+        mine = flag in names or flag.startswith(families)
         at += 1
-        if not own or flag in catalog.by_spelling:
+        if not mine or flag in catalog.by_spelling:
             kept.append(arg)
             continue
         joined = "=" in (arg.text if arg.text is not None else arg.word.known_start)

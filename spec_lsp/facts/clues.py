@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, Generic, TypeVar
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.catalog.wrappers import made_for
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, Hardware, find
 from spec_lsp.facts.instances import instance
@@ -92,7 +93,10 @@ _NOT_THE_SERVER = expression(
     r"|dynamo|nvcr\.io[/#]nvidia[/+]sglang",
     re.IGNORECASE,
 )
-"""Images with a numbering of their own: the router, Dynamo's runtimes (1.x), NGC's calendar (25.12), …"""
+"""Images with a numbering of their own: the router, Dynamo's other runtimes (1.x), NGC's calendar (25.12), …"""
+
+_DYNAMO = expression(r"(?:^|/)ai-dynamo/sglang-runtime$")
+"""Dynamo's worker, whose versions are each made for a release of SGLang."""
 
 _RELEASE = r"(?P<release>\d+\.\d+\.\d+(?:\.?(?:post|rc)\d+)?)(?![\w.]*dev\d)(?=$|[-_.+])"
 _TAG = expression(rf"(?:^|sgl(?:ang|-dev)[-_]?)v?{_RELEASE}", re.IGNORECASE)
@@ -115,12 +119,17 @@ def _releases(clues: Sequence[Clue]) -> tuple[Named[Release], ...]:
 
 
 def release_of(clue: Clue) -> Release | None:
-    """The release that an image tag or a pip pin names; None for `latest`, nightly builds and images that are not SGLang's server."""
+    """The release that an image tag or a pip pin names; also the one that a version of Dynamo's worker is made for.
+    None for `latest`, nightly builds and images that are not SGLang's server."""
     if clue.kind == "pin":
         return _pinned(clue.text)
-    if clue.kind != "image" or _NOT_THE_SERVER.search(clue.text):
+    if clue.kind != "image":
         return None
-    return _from_image(clue.text.strip())
+    repository, tag = image_parts(clue.text.strip())
+    if _DYNAMO.search(repository):
+        version = re.match(r"v?(\d+\.\d+\.\d+)(?=$|[-_.+])", tag)
+        return made_for(version[1]) if version else None
+    return None if _NOT_THE_SERVER.search(clue.text) else _from_image(clue.text.strip())
 
 
 def _pinned(text: str) -> Release | None:

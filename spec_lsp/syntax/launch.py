@@ -60,10 +60,18 @@ class Clue:
     place: Place
 
 
-Program = Literal["launch_server", "serve", "bench", "router", "dynamo", "trainer", "engine", "config"]
-"""`launch_server`: `python -m sglang.launch_server`; `serve`: `sglang serve`, whose first word may be the model; `bench`:
-`sglang.bench_one_batch` and its like; `trainer`: a program that starts SGLang itself and passes on the flags that begin with
+Program = Literal[
+    "launch_server", "serve", "one_batch", "one_batch_server", "offline_throughput", "deep_gemm", "weight_cache",
+    "router", "dynamo", "trainer", "engine", "config",
+]  # fmt: skip
+"""`launch_server`: `python -m sglang.launch_server`; `serve`: `sglang serve`, whose first word may be the model; `one_batch` and the
+four after it: the benches (BENCHES); `trainer`: a program that starts SGLang itself and passes on the flags that begin with
 `--sglang-` (slime, miles); `engine`: keyword arguments; `config`: a `--config` file that no launch names."""
+BENCHES: frozenset[Program] = frozenset(
+    ("one_batch", "one_batch_server", "offline_throughput", "deep_gemm", "weight_cache")
+)
+"""SGLang's own programs that take flags beside those of the server: `sglang.bench_one_batch`, `sglang.compile_deep_gemm`, …"""
+
 FLAG_PREFIXES: Mapping[Program, str] = {"trainer": "--sglang-"}
 """What a program writes in place of the dashes of SGLang's flags; a launch's words are without it."""
 

@@ -267,7 +267,7 @@ def test_serve_did_not_always_exist() -> None:
 
 
 def test_programs_with_flags_of_their_own() -> None:
-    binding = bound("--batch-size 1 --tp-size x", program="bench", model=False)
+    binding = bound("--batch-size 1 --tp-size x", program="one_batch", model=False)
     assert kinds(binding) == ["invalid-value"]
 
 

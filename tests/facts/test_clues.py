@@ -57,7 +57,12 @@ IMAGES: list[tuple[str, str | None]] = [
     ("quay.io/ascend/sglang:main-cann8.5.0-a3", None),
     ("localhost:5000/sglang", None),
     # other numberings
-    ("nvcr.io/nvidia/ai-dynamo/sglang-runtime:1.3.0", None),
+    ("nvcr.io/nvidia/ai-dynamo/vllm-runtime:1.3.0", None),
+    ("nvcr.io/nvidia/ai-dynamo/sglang-runtime:latest", None),
+    ("nvcr.io/nvidia/ai-dynamo/sglang-runtime:99.3.0", None),
+    # a version of Dynamo is made for one of SGLang
+    ("nvcr.io/nvidia/ai-dynamo/sglang-runtime:1.3.0", "0.5.14"),
+    ("nvcr.io/nvidia/ai-dynamo/sglang-runtime:0.8.1-cu13", "0.5.6.post2"),
     ("mirror.example.com/dynamo-sglang:0.8.1", None),
     ("nvcr.io/nvidia/sglang:25.12-py3", None),
     ("lmsysorg/sglang-router:v0.2.4", None),

@@ -407,11 +407,11 @@ def test_an_unknown_interpreter_has_options_too(command: str) -> None:
 @pytest.mark.parametrize(
     ("command", "program"),
     [
-        ("python -m sglang.bench_latency", "bench"),
-        ("python -m sglang.bench_server_latency", "bench"),
+        ("python -m sglang.bench_latency", "one_batch"),
+        ("python -m sglang.bench_server_latency", "one_batch_server"),
         ("python -m sglang.launch_server_llavavid", "launch_server"),
-        ("python3 -m sglang.benchmark.one_batch", "bench"),
-        ("python3 sglang/python/sglang/bench_latency.py", "bench"),
+        ("python3 -m sglang.benchmark.one_batch", "one_batch"),
+        ("python3 sglang/python/sglang/bench_latency.py", "one_batch"),
         ('python3 "$ROOT"/python/sglang/launch_server.py', "launch_server"),
     ],
 )

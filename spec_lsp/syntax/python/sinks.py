@@ -35,8 +35,8 @@ HELPERS: dict[str, Helper] = {
     "popen_launch_pd_server": _LAUNCH,
     "run_bench_serving": Helper("launch_server", (0, ("model",)), (3, ("other_server_args",))),
     "ModelLaunchSettings": Helper("launch_server", (0, ("model_path",)), (2, ("extra_args",)), tp=(1, ("tp_size",))),
-    "run_bench_one_batch": Helper("bench", (0, ("model",)), (1, ("other_args",))),
-    "run_bench_offline_throughput": Helper("bench", (0, ("model",)), (1, ("other_args",))),
+    "run_bench_one_batch": Helper("one_batch", (0, ("model",)), (1, ("other_args",))),
+    "run_bench_offline_throughput": Helper("offline_throughput", (0, ("model",)), (1, ("other_args",))),
 }
 PARSERS = frozenset(("prepare_server_args",))
 """Functions that take the words of a command line without its entry point."""

@@ -20,16 +20,16 @@ from spec_lsp.syntax.word import Fragment, Place, Word, hull, possible
 MODULES: dict[str, Program] = {
     "sglang.launch_server": "launch_server",
     "sglang.launch_server_llavavid": "launch_server",  # until 0.3.6
-    "sglang.bench_latency": "bench",  # until 0.3.5, then bench_one_batch
-    "sglang.bench_server_latency": "bench",  # until 0.3.5, then bench_one_batch_server
-    "sglang.bench_one_batch": "bench",
-    "sglang.bench_one_batch_server": "bench",
-    "sglang.bench_offline_throughput": "bench",
-    "sglang.benchmark.one_batch": "bench",  # since 0.5.15, as the next two
-    "sglang.benchmark.one_batch_server": "bench",
-    "sglang.benchmark.offline_throughput": "bench",
-    "sglang.compile_deep_gemm": "bench",
-    "sglang.srt.weight_cache.daemon": "bench",  # since 0.5.18
+    "sglang.bench_latency": "one_batch",  # until 0.3.5, then bench_one_batch
+    "sglang.bench_server_latency": "one_batch_server",  # until 0.3.5, then bench_one_batch_server
+    "sglang.bench_one_batch": "one_batch",
+    "sglang.bench_one_batch_server": "one_batch_server",
+    "sglang.bench_offline_throughput": "offline_throughput",
+    "sglang.benchmark.one_batch": "one_batch",  # since 0.5.15, as the next two
+    "sglang.benchmark.one_batch_server": "one_batch_server",
+    "sglang.benchmark.offline_throughput": "offline_throughput",
+    "sglang.compile_deep_gemm": "deep_gemm",
+    "sglang.srt.weight_cache.daemon": "weight_cache",  # since 0.5.18
     "sglang_router.launch_server": "router",
     "dynamo.sglang": "dynamo",
     "dynamo.sglang.worker": "dynamo",
