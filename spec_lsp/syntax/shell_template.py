@@ -42,7 +42,7 @@ def read_systemd_template(name: str, text: str, read: Read) -> Document:
 
 
 def _read_template(name: str, text: str, read: Read, read_word: ReadWord) -> Document:
-    template = read_template(text)
+    template = read_template(text, script=True)
     chart = Chart(name, read)
     values = Values(text, name, chart.value)
     launches: list[Launch] = []

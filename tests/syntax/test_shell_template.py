@@ -38,6 +38,22 @@ def ways(text: str, name: str = "serve.sh.j2") -> list[list[str]]:
             [["m", "--rank", "?+"], ["n", "--rank", "1"]],
         ),
         ("TP={{ tp }}\nsglang serve m --tp $TP\n", [["m", "--tp", "?+"]]),
+        # a dash removes line ends, too
+        (
+            "sglang serve m\n  {%- if b %} --tp 2{% endif %}\n  {%- if not b %} --dp 2{% endif %} --port 1\n",
+            [["m", "--tp", "2", "--port", "1"], ["m", "--dp", "2", "--port", "1"]],
+        ),
+        ("sglang serve m\n  {%- for k in flags %} --{{ k }}{% endfor %} --port 1\n", [["m?", "--port", "1"]]),
+        (
+            "sglang serve m {% if b -%}\n --tp 2\n {%- else -%}\n {# why -#}\n --dp 2{% endif %} --port 1\n",
+            [["m", "--tp", "2", "--port", "1"], ["m", "--dp", "2", "--port", "1"]],
+        ),
+        ("sglang serve m --tp {{ tp -}}\n  {{- ' ' }}--port 1\n", [["m", "--tp", "?+", "--port", "1"]]),
+        # parts that start and end in the middle of different lines
+        (
+            "sglang serve m \\\n{% if b %}  --tp 2 \\\n{% endif %}{% if not b %}  --dp 2 \\\n{% endif %}\n  {%- if b %} --x{% endif %} --port 1\n",
+            [["m", "--tp", "2", "--x", "--port", "1"], ["m", "--dp", "2", "--port", "1"]],
+        ),
         ("vllm serve {{ model }} # not sglang serve\n", []),
     ],
 )

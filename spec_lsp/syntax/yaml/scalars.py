@@ -52,7 +52,7 @@ def scalar_word(
         written = source.fragments(start + low, start + high)
         if verbatim:
             fragments.extend(written)
-        else:
+        elif written:  # a template may remove the line end
             unknown = next((f for f in written if f.text is None), None)
             if unknown is None and HOLE in text:
                 unknown = Fragment(None, source.place(start + low, start + high), False, "from a template")

@@ -39,7 +39,8 @@ FROM_BLOCK = "from a template's block"
 FROM_WORKFLOW = "from the workflow's context"
 SEPARATES = frozenset(" \t\"'[{,(")
 OPENS = frozenset("\"'[{")
-BLANKS = expression(r"[ \t]*")
+BLANK = frozenset(" \t\r\n")
+BLANKS = expression(r"[ \t\r\n]*")
 MAX_WAYS = 16
 MAX_ROWS = 64
 """How many ways are looked at if there are more than MAX_WAYS."""
@@ -214,11 +215,11 @@ def _in_words(subject: str, value: str | None, answers: Sequence[str | None]) ->
 # --- reading -----------------------------------------------------------------------------------------------------------
 
 
-def read_template(text: str) -> Template:
-    """A text with its templates masked."""
+def read_template(text: str, script: bool = False) -> Template:
+    """A text with its templates masked. Parts of several lines are told apart in a script; in YAML they would change its structure."""
     if not any(mark in text for mark in MARKS) or len(text) > MAX_LENGTH:
         return Template(text)
-    return _TemplateReader(text).read()
+    return _TemplateReader(text, script).read()
 
 
 @dataclass(slots=True)
@@ -238,8 +239,9 @@ class _Block:
 
 
 class _TemplateReader:
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, script: bool) -> None:
         self.text = text
+        self.script = script
         self.found = Template(text)
         self.inlined = 0
         """The end of the last optional range."""
@@ -273,13 +275,15 @@ class _TemplateReader:
             self.turn(m, first, code, start, end, alone)
         dot = next((block.dot for block in reversed(self.blocks) if block.dot), "")
         if alone and start >= self.inlined:
-            self.hide(start, end, not steers)
+            self.hide(self.start_of(m, start, end), end, not steers)
             if not steers:
                 self.found.prints.setdefault(start, Hole(*m.span(), code, dot=dot))
         elif m.start() >= self.inlined:
             reason = FROM_WORKFLOW if m["flow"] else FROM_TEMPLATE
-            start, end = self.trimmed(m) if steers else m.span()
-            self.found.holes.append(Hole(start, end, code, reason, steers, m.start() + m.group().find(code), dot))
+            before, behind = self.trimmed(m)
+            start, end = (before, behind) if steers else m.span()
+            hole = Hole(start, end, code, reason, steers, m.start() + m.group().find(code), dot)
+            self.found.holes += (*self.removed(before, start), hole, *self.removed(end, behind))
             if steers:
                 self.steering.append(m.span())
 
@@ -290,15 +294,29 @@ class _TemplateReader:
         return self.looked_at[2]
 
     def trimmed(self, m: re.Match[str]) -> tuple[int, int]:
-        """A template with the blanks of its line that it removes (`{{-`, `-}}`)."""
-        start, end = m.span()
-        if m.group()[2:3] == "-":
-            before = self.text[self.text.rfind("\n", 0, start) + 1 : start]
-            start -= len(before) - len(before.rstrip(" \t"))
+        """A template with the blanks and line ends that it removes (`{{-`, `-}}`)."""
+        start, end = self.before(m.start()), m.end()
         if m.group()[-3:-2] == "-":
             behind = BLANKS.match(self.text, end)
             end = behind.end() if behind else end
         return start, end
+
+    def before(self, at: int) -> int:
+        """Where the blanks and line ends start that a template at `at` removes. Lines of templates alone are gone with their end."""
+        if self.text[at + 2 : at + 3] == "-":
+            first = self.found.hidden[-1][1] if self.found.hidden else 0
+            while at > first and self.text[at - 1] in BLANK:
+                at -= 1
+        return at
+
+    def start_of(self, m: re.Match[str], start: int, end: int) -> int:
+        """Where a line that is a template alone starts: one that removes both of its line ends joins two lines of a script."""
+        joins = self.script and m.group()[-3:-2] == "-" and self.text[start:end].strip() == m.group()
+        return min(start, self.before(m.start())) if joins else start
+
+    def removed(self, start: int, end: int) -> Iterator[Hole]:
+        if start < end:
+            yield Hole(start, end, "", silent=True)
 
     def steers(self, m: re.Match[str], first: str, code: str) -> bool:
         if m["flow"]:
@@ -325,22 +343,21 @@ class _TemplateReader:
             self.blocks.append(block)
         elif first in ("else", "elif") and self.blocks:
             block = self.blocks[-1]
-            self.close(block, start if block.inline < 0 else m.start())
+            by_lines = block.inline < 0 and not self.script
+            self.close(block, start if by_lines else m.start())
             if block.condition is not None:
                 block.before.append(block.condition)
             rest = re.sub(r"\A(?:else\s+)?(?:el)?if\b|\Aelse\b", "", code).strip()
-            block.start, block.dot = end if block.inline < 0 else m.end(), ""
+            block.start, block.dot = end if by_lines else m.end(), ""
             if block.condition is not None:
                 block.condition = _condition(rest, False) if rest else Condition("", "", False)
         elif ENDS.match(first) and self.blocks:
             block = self.blocks.pop()
-            if block.inline < 0:
-                self.close(block, start)
-            elif self.is_opaque(block, start, end):
+            if block.inline >= 0 and self.is_opaque(block, start, end):
                 self.inline(block.inline, m.end())
                 block.arms = []
             else:
-                self.close(block, m.start())
+                self.close(block, m.start() if block.inline >= 0 or (self.script and block.condition) else start)
             self.found.arms += block.arms
 
     def close(self, block: _Block, end: int) -> None:
@@ -357,13 +374,13 @@ class _TemplateReader:
 
     def is_opaque(self, block: _Block, start: int, end: int) -> bool:
         """Whether a block that ends in the line [start, end) contains nothing but unknown text."""
-        loops = block.condition is None or block.inline < start or self.inlined > block.inline
-        return loops or not INLINE.search(self.text, start, end)
+        loops = block.condition is None or self.inlined > block.inline or (block.inline < start and not self.script)
+        return loops or not INLINE.search(self.text, min(start, block.inline), end)
 
     def inline(self, start: int, end: int) -> None:
         """Text in the middle of a line that may be left out."""
-        self.found.holes = [h for h in self.found.holes if h.end <= start]
-        self.found.holes.append(Hole(start, end, "", FROM_BLOCK))
+        holes = [h for h in self.found.holes if h.end <= start]
+        self.found.holes = [*holes, *self.removed(self.before(start), start), Hole(start, end, "", FROM_BLOCK)]
         self.found.arms = [a for a in self.found.arms if not a.inline or a.end <= start]
         self.steering = [s for s in self.steering if s[1] <= start]
         self.found.hidden = [h for h in self.found.hidden if h[1] <= start]
@@ -378,7 +395,7 @@ class _TemplateReader:
 
     def fill(self) -> None:
         """Put holes and empty lines in place of templates."""
-        self.found.holes = [h for h in self.found.holes if not self.found.hidden_in(h.start, h.end)]
+        self.found.holes = [h for h in self.found.holes if not self.is_hidden(h)]
         marks = [(h.start, h.end, HOLE) for h in self.found.holes if not h.silent]
         marks += [(a, b, self.in_place_of(a, b)) for a, b in self.steering if not self.found.hidden_in(a, b)]
         marks += [(a, b, "\n") for a, b in self.found.hidden]
@@ -390,6 +407,9 @@ class _TemplateReader:
             pieces += (self.text[position:start], char * (end - start))
             position = end
         self.found.masked = "".join(pieces) + self.text[position:]
+
+    def is_hidden(self, hole: Hole) -> bool:
+        return any(start <= hole.start and hole.end <= end for start, end in self.found.hidden_in(hole.start, hole.end))
 
     def in_place_of(self, start: int, end: int) -> str:
         """The character in place of a template that prints nothing: a blank, unless that would split a scalar."""
