@@ -1,7 +1,5 @@
 """`python -m spec_lsp.cli`."""
 
-import sys
+from spec_lsp.cli.main import process
 
-from spec_lsp.cli.main import main
-
-sys.exit(main())
+process()

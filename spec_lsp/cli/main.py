@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,28 @@ from spec_lsp.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, UsageError
 
 VERSION = (["--version"], ["-V"])
 """Options that are answered with hardly anything imported."""
+
+
+LASTING = ("server", "playground", "verify")
+"""Commands that end as Python does, with what threads and temporary folders leave behind cleared away."""
+
+
+def process() -> None:
+    """The program: `main` on its own words.
+
+    Python frees what a program holds object by object before it ends, which would take as long as checking a file; and it looks for garbage
+    while modules are imported, which are there to stay.
+    """
+    gc.disable()
+    code = main()
+    if not set(sys.argv[1:2]) <= {*LASTING}:
+        try:
+            sys.stdout.flush()
+            sys.stderr.flush()
+        except (OSError, ValueError, AttributeError):  # there is none, or nobody reads it
+            code = code or BROKEN_PIPE
+        os._exit(code)
+    sys.exit(code)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -99,7 +122,11 @@ def _run(words: list[str]) -> int:
             f"{' and '.join(lacking)} {'is' if len(lacking) == 1 else 'are'} not installed, and spec-lsp needs "
             f"{'it' if len(lacking) == 1 else 'them'}: run `{sys.executable} -m pip install {' '.join(lacking)}`"
         )
-    code: int = import_module(f"spec_lsp.cli.{arguments.command}").run(arguments)
+    command = import_module(f"spec_lsp.cli.{arguments.command}")
+    if not gc.isenabled():
+        gc.freeze()
+        gc.enable()
+    code: int = command.run(arguments)
     return code
 
 

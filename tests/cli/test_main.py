@@ -164,3 +164,22 @@ def test_every_package_that_is_depended_on_is_looked_for() -> None:
     assert needed is not None
     packages = re.findall(r'"([\w-]+)', re.sub(r".*;.*", "", needed[1]))
     assert sorted(module.NEEDED.values()) == sorted(packages)
+
+
+@pytest.mark.parametrize("words", [("check", "clean.sh"), ("check", "nothing.sh"), ("rules",), ("no-command",), ()])
+def test_the_program_ends_as_main_does(words: tuple[str, ...], run: Run, spawn: Run) -> None:
+    """All that was printed is there, though nothing is cleared away behind it."""
+    inside, outside = run(*words), spawn(*words)
+    assert (outside.code, outside.out) == (inside.code, inside.out)
+    assert bool(outside.err) == bool(inside.err)
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no such device")
+@pytest.mark.parametrize("words", [["rules"], ["--version"]])
+def test_output_that_cannot_be_written_is_told(words: list[str]) -> None:
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "spec_lsp.cli", *words], stdout=full, stderr=subprocess.PIPE, check=False
+        )
+    assert ran.returncode == 2
+    assert b"cannot be written" in ran.stderr
