@@ -1,8 +1,8 @@
-"""The resolution of a build of somebody's own, function by function.
+"""The resolution of somebody's own build, function by function.
 
-Each step follows a function of SGLang's. Where the build has that function as its nearest release has it, the step is that release's;
-where it has another release's, the step is that one's. Where the build changed it, what the step adjusts is unknown, and what it
-refuses is a warning: the build may have changed just that.
+Each step follows a function of SGLang's. If the build's function is the same as in its nearest release, that release's step is used; if it
+is the same as in another release, that one's. If the build changed it, what the step adjusts is unknown, and what it refuses is a warning,
+as the build may have changed just that.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ State = Literal["same", "earlier", "changed", "gone"]
 
 @dataclass(frozen=True, slots=True)
 class Followed:
-    """What a build has of a place that handlers or rules follow. `release` is the one whose steps are taken; `functions` are those that
-    no release has so."""
+    """The state, in a build, of a place that handlers or rules follow. `release` is the one whose steps are used; `functions` are those
+    that no release has in this form."""
 
     place: str
     state: State
@@ -40,14 +40,14 @@ class Followed:
         return self.state in ("same", "earlier")
 
     def why(self) -> str:
-        """What the build did, as a sentence without its end."""
+        """What the build did, as a sentence without its full stop."""
         if self.state == "gone":
             return f"this build has no `{bare(self.place)}`"
         return f"this build changed {' and '.join(f'`{bare(f)}`' for f in self.functions[:2])}"
 
 
 class Comparison:
-    """A build beside the releases, by the functions that are followed."""
+    """A build compared with the releases, by the functions that are followed."""
 
     def __init__(self, build: OwnBuild) -> None:
         self.build = build
@@ -56,20 +56,20 @@ class Comparison:
         self._followed: dict[str, Followed] = {}
         self._places = {place for _, handler in handlers_by_name(self.base) for place, _ in _places(handler, self.base)}
         self._own = {key for place in self._places for key in find(place, self.known)}
-        """The functions of the build that handlers follow: none of them is part of another."""
+        """The functions of the build that handlers follow; none of them counts as a part of another."""
         by_name: dict[str, list[str]] = {}
         for key in build.functions:
             by_name.setdefault(bare(key), []).append(key)
         self._by_name = by_name
 
     def followed(self, place: str) -> Followed:
-        """What the build has of a place."""
+        """The state of a place in the build."""
         if place not in self._followed:
             self._followed[place] = self._compare(place)
         return self._followed[place]
 
     def concerned(self) -> Mapping[str, tuple[tuple[str, ...], tuple[Rule, ...], bool]]:
-        """The handlers and rules that hang on each function of the build, and whether all of them are followed as a release has them."""
+        """The handlers and rules that depend on each function of the build, and whether all of them are the same as in a release."""
         found: dict[str, tuple[dict[str, None], dict[str, Rule], list[bool]]] = {}
         for name, handler in handlers_by_name(self.base):
             for place, rule in _places(handler, self.base):
@@ -97,7 +97,7 @@ class Comparison:
         return Followed(place, "changed", self.base, other)
 
     def _parts(self, keys: Iterable[str]) -> set[str]:
-        """Functions with all that they use, but for what other handlers follow."""
+        """Functions with everything that they use, except what other handlers follow."""
         found: set[str] = set()
         todo = list(keys)
         while todo:
@@ -114,14 +114,14 @@ class Comparison:
         return found
 
     def _changed(self, keys: Iterable[str], release: Release) -> tuple[str, ...]:
-        """Those of the functions that a release does not have, wherever in it they stand."""
+        """Those of the functions that differ from a release's, wherever they are in its files."""
         prints = prints_of(release)
         functions = self.build.functions
         return tuple(sorted(k for k in keys if functions[k].fingerprint not in prints.get(plain(k), ())))
 
 
 _FORMER = ("server_args.py:_handle_model_specific_adjustments", "server_args.py:__post_init__")
-"""Where releases before 0.5.15 had what has functions of its own since."""
+"""Where releases before 0.5.15 had the code that has functions of its own since."""
 
 
 @cache
@@ -162,7 +162,7 @@ def handlers_of_build(release: Release) -> tuple[Handler, ...]:
 
 
 def _handler(handler: Handler, beside: Comparison) -> Handler:
-    """A handler whose steps are those of their functions' releases."""
+    """A handler whose steps are those of the releases that its functions match."""
     own = beside.followed(handler.place(beside.base))
     if not in_release(own.release, handler.since, handler.until):
         own = replace(own, release=beside.base)
@@ -173,7 +173,7 @@ def _handler(handler: Handler, beside: Comparison) -> Handler:
         rule = step.rule
         followed = own if rule is None else beside.followed(rule.place(beside.base)[0])
         if rule is not None and own.state in ("changed", "gone") and followed.certain:
-            followed = own  # whoever calls it may call it no more
+            followed = own  # its caller may no longer call it
         if in_release(followed.release, step.since, step.until):
             made.steps += _steps(step, made, followed)
     return made
@@ -185,7 +185,7 @@ def _when(handler: Handler, release: Release) -> Callable[[Config], bool] | None
 
 
 def _as_in(release: Release, run: Callable[[Config], Any], c: Config) -> Any:
-    """What a step does in another release than the one that the launch runs on."""
+    """A step as it is in another release than the launch's."""
     build, c.release = c.release, release
     try:
         return run(c)
@@ -194,7 +194,7 @@ def _as_in(release: Release, run: Callable[[Config], Any], c: Config) -> Any:
 
 
 def _steps(step: Step, handler: Handler, followed: Followed) -> list[Step]:
-    """A step as a build has it: two for a refusal that is not certain, one that warns and one that leaves it undecided."""
+    """A step as the build has it. An uncertain refusal becomes two steps: one that warns and one that leaves it undecided."""
 
     def run(c: Config) -> Any:
         return _as_in(followed.release, step.run, c)

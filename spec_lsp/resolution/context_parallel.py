@@ -45,7 +45,7 @@ def prefill_context_parallel_off_cuda(c: Config) -> Refusal | None:
 
 
 def crosses_nvlink_domain(c: Config) -> bool:
-    """Whether the DCP group reaches beyond the NVLink of one node. Assumes that there is no multi-node NVLink."""
+    """Whether the DCP group extends beyond the NVLink of one node. Assumes that there is no multi-node NVLink."""
     return int(c.tp_size) // max(int(c.nnodes) // int(c.pp_size), 1) % int(c.dcp_size) != 0
 
 
@@ -352,7 +352,7 @@ def context_parallel_strategy_the_model_lacks(c: Config) -> Refusal | None:
 
 
 def _uses_cp_v2(c: Config) -> bool:
-    """Whether MiMo-V2 takes the second version of context parallelism: always since 0.5.20, by default before."""
+    """Whether MiMo-V2 uses the second version of context parallelism: always since 0.5.20, by default before."""
     return c.since("0.5.20") or c.env.flag("SGLANG_ENABLE_CP_V2", True)
 
 

@@ -32,7 +32,7 @@ FULL, BREAKABLE, PIECEWISE, DISABLED = "full", "breakable", "tc_piecewise", "dis
 
 
 def backend_of(c: Config, phase: str) -> str:
-    """The graph backend of a phase, "disabled" where there is none."""
+    """The graph backend of a phase, "disabled" if there is none."""
     return str(c.cuda_graph_config[phase]["backend"])
 
 
@@ -48,12 +48,12 @@ def changed(c: Config, phase: str, **changes: Any) -> GraphConfig:
 
 
 def disable(c: Config, phase: str) -> None:
-    """Capture nothing in a phase."""
+    """Disable capturing in a phase."""
     c.set(cuda_graph_config=changed(c, phase, backend=DISABLED))
 
 
 def is_multimodal(c: Config) -> bool:
-    """ModelConfig.is_multimodal as this launch's flags leave it."""
+    """ModelConfig.is_multimodal with this launch's flags."""
     return bool(c.model.is_multimodal(c.enable_multimodal, bool(c.language_model_only)))
 
 
@@ -92,11 +92,11 @@ _BREAKABLE_SINCE = {
 
 
 MAX_CAPTURED = 1_000_000
-"""A largest size beyond which the sizes are not listed: no GPU holds such graphs."""
+"""A largest size beyond which sizes are not listed: no GPU has room for such graphs."""
 
 
 def _listed(max_bs: int) -> int:
-    """A largest size, if its list is to be made. Raises NotKnown."""
+    """The largest size, if its list can be made. Raises NotKnown otherwise."""
     if max_bs > MAX_CAPTURED:
         raise NotKnown("cuda_graph_config", f"more than {MAX_CAPTURED:,} captured sizes")
     return max_bs
@@ -339,7 +339,7 @@ def _piecewise_works(c: Config) -> bool:
 
 
 def is_piecewise_disabled_model(c: Config) -> bool:
-    """ModelConfig.is_piecewise_cuda_graph_disabled_model, and multimodal models that are not captured so."""
+    """ModelConfig.is_piecewise_cuda_graph_disabled_model, and multimodal models that are not captured in this way."""
     listed = arch.NO_PIECEWISE_CUDA_GRAPH
     if c.before("0.5.13"):
         listed = listed | {"DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM"}
@@ -499,7 +499,7 @@ finalize_cuda_graph_prefill_max_context = Handler(
 
 
 def _max_context(c: Config) -> int | None:
-    """The context length that was asked for; nothing but a flag ever sets it."""
+    """The requested context length; only a flag sets it."""
     if not c.given("cuda_graph_prefill_max_context") and not c.given("cuda_graph_config"):
         return None
     value: int | None = c.cuda_graph_config[PREFILL].get("max_context_size")

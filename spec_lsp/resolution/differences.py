@@ -1,4 +1,4 @@
-"""What a build of somebody's own has otherwise than the release that it is nearest to, for people."""
+"""The differences of somebody's own build from its nearest release, for people."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from spec_lsp.resolution.following import Followers, followed
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A function that a build has otherwise than its nearest release. `releases` have it just so, oldest first; `handlers` and `rules`
-    follow it or what uses it, `certain` as a release has them; `users` are the functions of the build that use one that is new."""
+    """A function that differs in a build from its nearest release. `releases` have exactly this form, oldest first; `handlers` and `rules`
+    follow it or something that uses it, `certain` if they still match a release; `users` are the functions of the build that use one that
+    is new."""
 
     place: str
     kind: Literal["changed", "new", "gone"]
@@ -29,9 +30,9 @@ class Difference:
 
 
 def differences(release: Release) -> Iterator[Difference]:
-    """The functions of argument resolution, and those that are followed elsewhere, that a build has otherwise than its nearest release.
+    """The functions of argument resolution, and other followed functions, that differ in a build from its nearest release.
 
-    One that only moved is no other.
+    A function that only moved does not differ.
     """
     beside = comparison(release)
     functions, known, concerned = beside.build.functions, shipped(beside.base), beside.concerned()

@@ -1,6 +1,6 @@
 """Releases 0.5.1 to 0.5.5, of which only attention backends, page sizes and drafting are modelled.
 
-What the other handlers of these releases would decide is made unknown, so that nothing wrong is said of it. Their order is that of
+Fields that other handlers of these releases would set are made unknown, so that nothing wrong is reported about them. The order is that of
 ServerArgs.__post_init__ (0.5.1 and 0.5.2: one long method).
 """
 
@@ -13,7 +13,7 @@ MODELLED = frozenset({
     "page_size", "kv_cache_dtype", "tp_size", "dp_size", "enable_dp_attention", "context_length", "enable_beta_spec",
     "json_model_override_args", "disable_overlap_schedule", "enable_mixed_chunk",
 })  # fmt: skip
-"""The fields these releases leave as typed until a modelled handler decides them; those of speculative decoding come on top."""
+"""Fields that stay as typed in these releases until a modelled handler sets them; in addition to those of speculative decoding."""
 
 BACKEND_BY_MODEL = ("GptOssForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "Olmo2ForCausalLM")
 """Architectures for which the model-specific adjustments choose the attention backend (and so, maybe, the page size)."""

@@ -1,8 +1,8 @@
 """Steps, handlers and the configuration they resolve.
 
-SGLang turns what was typed into what runs through an ordered list of handlers. So does this package: a `Handler` stands for one
-of SGLang's, its steps *adjust* fields or *refuse* the launch, top to bottom. Steps are plain Python over concrete values. Reading
-what is not known raises `NotKnown`, which ends the step: an adjustment then leaves its fields unknown, a refusal says nothing.
+SGLang turns what was typed into what runs through an ordered list of handlers. So does this package: a `Handler` stands for one of
+SGLang's; its steps *adjust* fields or *refuse* the launch, top to bottom. Steps are plain Python over concrete values. Reading something
+unknown raises `NotKnown`, which ends the step: an adjustment then leaves its fields unknown, a refusal reports nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ def dropping_env(*variables: str) -> Change:
 
 
 def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[Change, ...]]:
-    """For functions that make candidate fixes: none where what they go by is not known. A refusal does not hang on its fixes."""
+    """For functions that make candidate fixes: they return none if something they need is unknown, so that the refusal is reported without
+    fixes."""
 
     @wraps(make)
     def fixes(*args: P.args, **kwargs: P.kwargs) -> tuple[Change, ...]:
@@ -76,16 +77,16 @@ def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[
 
 
 NO_FIX: tuple[Change, ...] = ()
-"""There is no candidate: what is missing only the writer knows."""
+"""There is no candidate: only the writer knows what is missing."""
 
 
 class Refusal(NamedTuple):
-    """Why SGLang will not take the launch.
+    """Why SGLang refuses the launch.
 
     `at` is the field the reader should look at first; `related_fields` the other fields that take part (related places). Names of
-    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work; where none are
-    named, the one candidate is to drop `at`, and `NO_FIX` says that there is none. `choices` are the values that `at` takes, where the
-    launch is refused because it is given none of them.
+    environment variables are allowed in both. `fixes` are candidates, best first: analysis offers only those that work; if none are named,
+    the one candidate is to remove `at`, and `NO_FIX` says that there is none. `choices` are the values that `at` accepts, if the launch is
+    refused because it is given none of them.
     """
 
     at: str
@@ -101,7 +102,7 @@ class Refusal(NamedTuple):
 
 
 Note = Refusal
-"""What a `notes` step says: the same shape, of a launch that SGLang takes."""
+"""What a `notes` step returns: the same shape, for a launch that SGLang accepts."""
 
 
 # --- rules and steps ---------------------------------------------------------------------------------------------------
@@ -121,8 +122,8 @@ class Earlier(NamedTuple):
 class Rule:
     """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it.
 
-    `hardware_only`: what was typed cannot run on this hardware at all, so it tells which hardware its writer has (see Handler.refuses).
-    `sglang` and `raises` say where the newest release raises what; `earlier` where releases before the one named did, oldest first.
+    `hardware_only`: the typed value cannot run on this hardware at all, so the writer has other hardware (see Handler.refuses). `sglang`
+    and `raises` say where the newest release raises what; `earlier` where older releases do, oldest first.
     """
 
     code: str
@@ -151,7 +152,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One adjustment (`fields` it may decide) or one rule's check."""
+    """One adjustment (`fields` it may set) or one rule's check."""
 
     name: str
     run: Callable[[Config], Any]
@@ -176,7 +177,7 @@ _CODES: dict[str, Rule] = {}
 
 
 def declare(rule: Rule) -> Rule:
-    """Enter a rule into RULES. Raises ValueError when its name or code is taken: neither is ever reused."""
+    """Enter a rule into RULES. Raises ValueError if its name or code is taken: neither is ever reused."""
     twin = RULES.get(rule.name) or _CODES.setdefault(rule.code, rule)
     if twin is not rule:
         raise ValueError(f"rule {rule.name} ({rule.code}) clashes with {twin.name} ({twin.code})")
@@ -187,9 +188,9 @@ def declare(rule: Rule) -> Rule:
 class Handler:
     """One of SGLang's handlers: its steps in order.
 
-    `sglang` is "file.py:function" of the newest release, `earlier` tells where older ones had it. `when` guards all steps: if
-    it is false none runs, if it cannot be told what they adjust becomes unknown. `since`/`until` bound the releases that have it.
-    `rare`: it is for a model that few people run, so a launch whose model is not known is not taken to be one.
+    `sglang` is "file.py:function" of the newest release, `earlier` says where older ones have it. `when` guards all steps: if it is false
+    none runs, if it is unknown the fields that they adjust become unknown. `since`/`until` are the releases that have it. `rare`: it is for
+    a model that few people run, so an unknown model is assumed not to be that one.
     """
 
     def __init__(
@@ -217,9 +218,10 @@ class Handler:
     def adjusts(
         self, *fields: str, since: str = "", until: str = "", spelling: bool = False
     ) -> Callable[[Callable[[Config], None]], Callable[[Config], None]]:
-        """Declare a step that may decide these fields. Its docstring's first line tells the reader why.
+        """Declare a step that may set these fields. The first line of its docstring is the reason shown to the reader.
 
-        `spelling`: the step only changes how a value is written (case, an alias, a rank's share of it); it is no override.
+        `spelling`: the step only changes how a value is written (case, an alias, a rank's share of it), which is not reported as an
+        override.
         """
 
         def declare(run: Callable[[Config], None]) -> Callable[[Config], None]:
@@ -245,10 +247,10 @@ class Handler:
     ) -> Callable[[Callable[[Config], Refusal | None]], Callable[[Config], Refusal | None]]:
         """Declare a refusal rule: the step returns a Refusal when SGLang would raise, None otherwise.
 
-        `late` marks a refusal raised after argument resolution, with the weights loaded. `sglang` names the place where it
-        differs from the handler's, `earlier` where older releases raise it. `hardware_only`: the rule only says that a typed value cannot
-        run on this hardware (`trtllm_mla` on Hopper): with hardware not named, such a world is not the writer's, and is dropped
-        while another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
+        `late` marks a refusal raised after argument resolution, with the weights loaded. `sglang` names the place if it differs from the
+        handler's, `earlier` where older releases raise it. `hardware_only`: the rule only says that a typed value cannot run on this
+        hardware (`trtllm_mla` on Hopper). If no hardware is named, the writer is assumed to have other hardware, and such a world is
+        dropped as long as another accepts. `bad` and `good` are example argument lists (see `examples.py`), run by a generic test.
         """
 
         def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
@@ -273,7 +275,7 @@ class Handler:
         until: str = "",
         sglang: str = "",
     ) -> Callable[[Callable[[Config], Note | None]], Callable[[Config], Note | None]]:
-        """Declare a rule that tells something of a launch SGLang takes."""
+        """Declare a rule that reports something about a launch that SGLang accepts."""
 
         def enter(run: Callable[[Config], Note | None]) -> Callable[[Config], Note | None]:
             rule = Rule(
@@ -328,22 +330,22 @@ class Decision(NamedTuple):
 
 
 ABSENT: Any = object()
-"""The state of a field that is not there."""
+"""The state of a field that does not exist."""
 
 
 @dataclass(frozen=True, slots=True)
 class UnknownField:
-    """What a Config holds of a field that nobody can tell: why, and whether it is `untold` (see NotGiven)."""
+    """What a Config holds for an unknown field: why, and whether it is `untold` (see NotGiven)."""
 
     why: str
     untold: bool = False
 
 
 _unknown_field = cache(UnknownField)
-"""The same one for the same reason: they are compared by the hundred."""
+"""One object for each reason, as hundreds of them are compared."""
 
 _UNHEARD: set[str] = set()
-"""Where reads go that nobody asks about."""
+"""Receives the reads that nobody asks about."""
 
 DRAFT_PATH = "speculative_draft_model_path"
 OVERRIDES = "json_model_override_args"
@@ -352,12 +354,12 @@ EVERYTHING = "*"
 GPU, MODEL = "@gpu", "@model"
 """A read of whether the hardware is known, and one of the model."""
 WHOLE_GPU = f"{GPU}.*"
-"""A read of all that is known of the hardware."""
+"""A read of everything about the hardware."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fields:
-    """Fields by name: the values of those that are known, and the others. A field that is in neither is not there."""
+    """Fields by name: the values of known ones, and the unknown ones. A field in neither does not exist."""
 
     known: Mapping[str, Any]
     lacking: Mapping[str, UnknownField]
@@ -366,7 +368,7 @@ class Fields:
         return name in self.known or name in self.lacking
 
     def state(self, name: str) -> Any:
-        """The field's value, a `UnknownField`, or ABSENT."""
+        """The field's value, an `UnknownField`, or ABSENT."""
         return self.known[name] if name in self.known else self.lacking.get(name, ABSENT)
 
 
@@ -374,7 +376,7 @@ NO_FIELDS = Fields({}, {})
 
 
 class SeenHardware:
-    """Hardware that writes down which of its facts are read ("@gpu.memory"). Who compares it, or looks something up by it, reads all."""
+    """Hardware that records which of its facts are read ("@gpu.memory"). Comparing or hashing it counts as reading all."""
 
     __slots__ = ("_gpu", "_reads")
 
@@ -396,7 +398,7 @@ class SeenHardware:
 
 @cache
 def hardware_apart(a: Hardware | None, b: Hardware | None) -> frozenset[str]:
-    """The reads of hardware that do not give the same for both."""
+    """The reads of hardware that differ between the two."""
     if a is None or b is None:
         return frozenset() if a is b else frozenset({GPU})
     facts = (name for name in dir(a) if not name.startswith("_"))
@@ -414,13 +416,13 @@ def _fact(gpu: Hardware, name: str) -> Any:
 class Config:
     """What resolution has decided so far, and the world it decides in.
 
-    Fields are attributes (`c.page_size`), named as SGLang's ServerArgs names them; reading one that is not known raises NotKnown;
-    one that this release does not have reads as None. Facts: `c.release`, `c.gpu`, `c.model` (the target), `c.draft` (the draft
-    model; None when no draft path is set), `c.env`. Reading a fact that is not known raises NotKnown too.
+    Fields are attributes (`c.page_size`), named as in SGLang's ServerArgs; reading an unknown one raises NotKnown; one that this release
+    does not have reads as None. Facts: `c.release`, `c.gpu`, `c.model` (the target), `c.draft` (the draft model; None when no draft path is
+    set), `c.env`. Reading an unknown fact raises NotKnown too.
 
-    A known field is in the object's `__dict__`, so reading it costs what reading any attribute costs. A `watched` Config keeps them
-    elsewhere and collects in `reads` what is asked about: fields, facts, variables ("$NAME"). `log` has the decisions in order,
-    `touched` the fields that were decided or forgotten: what replay.py lives on.
+    A known field is in the object's `__dict__`, so reading it costs no more than reading any attribute. A `watched` Config keeps fields
+    elsewhere and collects in `reads` everything that is asked for: fields, facts, variables ("$NAME"). `log` has the decisions in order,
+    `touched` the fields that were set or forgotten; replay.py depends on both.
     """
 
     __slots__ = (
@@ -444,9 +446,9 @@ class Config:
         spelled: Mapping[str, str] = MappingProxyType({}),
         watched: bool = False,
     ) -> None:
-        """`typed` holds the values given by flag or file, `unknown` the fields nobody can tell (with why), `untold` those of
-        them that may be given elsewhere (see NotGiven); `other_fields` the names of fields that only other releases have;
-        `spelled` how typed fields are written (`--tp 8`, `tp-size: 8`)."""
+        """`typed` holds the values given by flag or file, `unknown` the unknown fields (with why), `untold` those of them that may be given
+        elsewhere (see NotGiven); `other_fields` the names of fields that only other releases have; `spelled` how typed fields are written
+        (`--tp 8`, `tp-size: 8`)."""
         self.reads: set[str] = set() if watched else _UNHEARD
         self.touched: set[str] = set()
         self.log: list[tuple[str, Decision]] = []
@@ -454,7 +456,7 @@ class Config:
         self._base = NO_FIELDS
         self._known: dict[str, Any] = {**defaults, **typed}
         self._lacking: dict[str, Any] = {}
-        """Of fields that are not known; what else is in it no longer counts."""
+        """The states of unknown fields; entries for fields that are known by now do not count."""
         for name, why in unknown.items():
             self._known.pop(name, None)
             self._lacking[name] = _unknown_field(why, name in untold)
@@ -484,11 +486,11 @@ class Config:
 
     @property
     def watched(self) -> bool:
-        """Whether it is written down what is asked about."""
+        """Whether reads are recorded."""
         return self.reads is not _UNHEARD
 
     def state(self, name: str) -> Any:
-        """The field's value, a `UnknownField`, or ABSENT, unwatched: for replay.py, not for steps."""
+        """The field's value, an `UnknownField`, or ABSENT, without recording the read: for replay.py, not for steps."""
         if name in self._known:
             return self._known[name]
         return self._lacking[name] if name in self._lacking else self._base.state(name)
@@ -498,14 +500,14 @@ class Config:
         return Fields(dict(self._known), {n: state for n, state in self._lacking.items() if n not in self._known})
 
     def update(self, fields: Fields) -> None:
-        """Leave these fields so, unlogged: for replay.py, not for steps."""
+        """Set these fields without logging: for replay.py, not for steps."""
         self._known.update(fields.known)
         for name, lacking in fields.lacking.items():
             self._known.pop(name, None)
             self._lacking[name] = lacking
 
     def finish(self, base: Fields, own: Iterable[str], log: Callable[[], Iterable[tuple[str, Decision]]]) -> None:
-        """End resolution, and share what is the same for others: all fields but `own` are as in `base`. `log` gives the decisions."""
+        """End resolution, and share memory with others: all fields but `own` are as in `base`. `log` gives the decisions."""
         known, lacking = self._known, self._lacking
         self._base, self._log, self.log = base, log, []
         self._known = self.__dict__ = {name: known[name] for name in own if name in known}
@@ -515,7 +517,7 @@ class Config:
 
     @property
     def gpu(self) -> Hardware:
-        """The hardware. Raises NotKnown when nobody named it."""
+        """The hardware. Raises NotKnown if nobody named it."""
         self.reads.add(GPU)
         if self._gpu is None:
             raise NotKnown("hardware", "nothing names the GPU")
@@ -523,7 +525,7 @@ class Config:
 
     @property
     def model(self) -> ModelFacts:
-        """The target model's facts. Raises NotKnown when its config.json cannot be read."""
+        """The target model's facts. Raises NotKnown if its config.json cannot be read."""
         self.reads.update(_OF_MODEL)
         if self._model is None:
             raise NotGiven("model", "its config.json is not at hand")
@@ -532,13 +534,13 @@ class Config:
         return self._model
 
     def _as_overridden(self, facts: ModelFacts) -> ModelFacts:
-        """With `--json-model-override-args`, which SGLang applies to target and draft alike."""
+        """The facts with `--json-model-override-args` applied, which SGLang applies to target and draft alike."""
         overrides = self._typed.get(OVERRIDES)
         return facts.overridden_by(str(overrides)) if overrides else facts
 
     @property
     def draft(self) -> ModelFacts | None:
-        """The draft model's facts; None when no draft path is set. Raises NotKnown when its config.json cannot be read."""
+        """The draft model's facts; None if no draft path is set. Raises NotKnown if its config.json cannot be read."""
         self.reads.add(OVERRIDES)
         path = self.speculative_draft_model_path
         if path is None:
@@ -564,16 +566,16 @@ class Config:
         return name in self._typed
 
     def first_given(self, *names: str) -> str:
-        """The first of these fields that was given, the last where none was: where a refusal stands."""
+        """The first of these fields that was given, else the last: the field at which a refusal is shown."""
         return next((name for name in names[:-1] if self.given(name)), names[-1])
 
     def typed(self, name: str) -> Any:
-        """The value as typed, or None when the field was not given: SGLang's raw input where a handler looks back at it."""
+        """The value as typed, or None if the field was not given: SGLang's raw input, for handlers that look back at it."""
         self.reads.add(name)
         return self._typed.get(name)
 
     def gives_any(self, names: Collection[str]) -> bool:
-        """Whether any of the fields was typed, and not as nothing (0, "")."""
+        """Whether any of the fields was typed with a value other than 0 or ""."""
         self.reads.update(names)
         return not self._typed.keys().isdisjoint(names) and any(self._typed.get(name) for name in names)
 
@@ -583,7 +585,7 @@ class Config:
         return name in self._known or (name in self._base.known and name not in self._lacking)
 
     def set(self, **fields: Any) -> None:
-        """Decide fields. Only the running step's declared fields may be set."""
+        """Set fields. Only the running step's declared fields may be set."""
         step = self._step
         for name, value in fields.items():
             self.reads.add(name)
@@ -614,7 +616,7 @@ class Config:
         return found
 
     def unknown(self) -> dict[str, str]:
-        """The fields whose values are not known, with why."""
+        """The fields whose values are unknown, with why."""
         lacking = {**self._base.lacking, **self._lacking}
         return {n: state.why for n, state in lacking.items() if type(state) is UnknownField and n not in self._known}
 
@@ -640,7 +642,7 @@ class Config:
         return "--" + name.replace("_", "-")
 
     def shown(self, name: str) -> str:
-        """The field as a message names it: "`--page-size 16`" as it is typed, "`--page-size 64` (SGLang's choice)" where SGLang decides."""
+        """The field as a message names it: "`--page-size 16`" if it is as typed, "`--page-size 64` (SGLang's choice)" if SGLang set it."""
         state = self.state(name)
         value = None if state is ABSENT or type(state) is UnknownField else state
         if self.given(name) and self._typed[name] == value:
@@ -664,7 +666,7 @@ def spelling_of(name: str) -> str:
 
 
 def same_state(a: Any, b: Any) -> bool:
-    """Whether two fields hold the same: values of one type (and of the same types within), or lacking for the same reason."""
+    """Whether two fields hold the same: values of the same type (also within), or unknown for the same reason."""
     if a is b:
         return True
     if type(a) is not type(b) or a != b:
@@ -692,7 +694,7 @@ def _release(text: str) -> Release:
 
 
 class Finding(NamedTuple):
-    """What one rule said of the launch in one world."""
+    """What one rule reports about the launch in one world."""
 
     rule: Rule
     said: Refusal
@@ -707,8 +709,8 @@ class Finding(NamedTuple):
 class Resolution:
     """The resolved configuration and what was found on the way, in SGLang's order.
 
-    `undecided` holds the rules that could not be decided, with what they lacked; `faults` our own mistakes, which end a step
-    as not knowing does and which tests do not tolerate.
+    `undecided` holds the rules that could not be decided, with what was unknown; `faults` our own exceptions, which end a step as NotKnown
+    does and which tests do not tolerate.
     """
 
     config: Config
@@ -717,7 +719,7 @@ class Resolution:
     faults: list[str] = field(default_factory=list)
 
     def add(self, finding: Finding) -> None:
-        """Enter a finding. A refused field becomes unknown, so that a refusal that only follows from another is not told."""
+        """Add a finding. A refused field becomes unknown, so that refusals that only follow from it are not reported."""
         self.findings.append(finding)
         if finding.ends_resolution:
             self.config.forget((finding.said.at,), f"SGLang refuses it ({finding.rule.name})")
@@ -729,7 +731,7 @@ class Resolution:
 
 
 def in_release(release: Release, since: str, until: str) -> bool:
-    """Whether `release` lies in [since, until); an empty bound is open."""
+    """Whether `release` is in [since, until); an empty bound is open."""
     return not ((since and release < _release(since)) or (until and release >= _release(until)))
 
 
@@ -737,7 +739,7 @@ def in_release(release: Release, since: str, until: str) -> bool:
 def plan_of(
     handlers: tuple[Handler, ...], release: Release
 ) -> tuple[tuple[Handler, tuple[Step, ...], tuple[str, ...]], ...]:
-    """The handlers and steps this release has, each handler with all the fields it may decide."""
+    """The handlers and steps of this release, each handler with all the fields it may set."""
     plan = []
     for handler in handlers:
         if in_release(release, handler.since, handler.until):
@@ -748,7 +750,7 @@ def plan_of(
 
 
 def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
-    """Run the handlers over `c`, which ends as the resolved configuration. `replay.py` gives the same, faster."""
+    """Run the handlers over `c`, which becomes the resolved configuration. `replay.py` gives the same result faster."""
     result = Resolution(c)
     for handler, steps, fields in plan_of(handlers, c.release):
         try:
@@ -763,7 +765,7 @@ def resolve(handlers: tuple[Handler, ...], c: Config) -> Resolution:
 
 
 def goes(handler: Handler, c: Config) -> bool:
-    """Whether the handler's guard lets its steps run. Raises NotKnown when that cannot be told."""
+    """Whether the handler's guard lets its steps run. Raises NotKnown if that is unknown."""
     if handler.when is None:
         return True
     try:
@@ -775,7 +777,7 @@ def goes(handler: Handler, c: Config) -> bool:
 
 
 def run_step(step: Step, c: Config, result: Resolution) -> Exception | None:
-    """Run one step; returns why it could not be told, if so."""
+    """Run one step; returns why it could not be completed, if so."""
     c._step = step
     try:
         said = step.run(c)
@@ -788,11 +790,11 @@ def run_step(step: Step, c: Config, result: Resolution) -> Exception | None:
 
 
 SPEAKS_FOR = {"prefill_attention_backend": "attention_backend", "decode_attention_backend": "attention_backend"}
-"""Fields that another one, where it is typed, is meant to decide too."""
+"""Fields that are also determined by another one, if that is typed."""
 
 
 def mark_undecided(result: Resolution, error: Exception, fields: Iterable[str], steps: Iterable[Step]) -> None:
-    """What could not be told leaves its fields unknown and its rules undecided, and so does a fault of ours."""
+    """A step that ended early leaves its fields unknown and its rules undecided, whether by NotKnown or by a fault of ours."""
     lacking = (
         error if isinstance(error, NotKnown) else NotKnown("a fault of spec-lsp", f"{type(error).__name__}: {error}")
     )

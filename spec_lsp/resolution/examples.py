@@ -37,7 +37,7 @@ IDS = {
     "eagle3-draft": "jamesliu1/sglang-EAGLE3-Llama-3.1-Instruct-8B",
     "eagle-draft": "lmsys/sglang-EAGLE-LLaMA3-Instruct-8B",
 }
-"""What the models of examples are called in public. Models that are not here stand in `FOLDER` where an example is shown."""
+"""The public names of the models in examples. Models without one are shown as a folder in `FOLDER`."""
 
 FOLDER = "/models"
 
@@ -80,7 +80,7 @@ def read_example(text: str) -> Example:
 
 
 def command_of(example: Example) -> str:
-    """An example that names its release, as a command that anybody can paste."""
+    """An example as a command that names its release and that anybody can paste."""
     entry = ("sglang", "serve") if example.program == "serve" else ("python3", "-m", "sglang.launch_server")
     argv = (_MODEL.sub(lambda m: IDS.get(m[1], f"{FOLDER}/{m[1]}"), word) for word in example.argv)
     variables = (f"{name}={value}" for name, value in example.env.items())
@@ -90,7 +90,7 @@ def command_of(example: Example) -> str:
 
 
 def in_lines(command: str, width: int) -> list[str]:
-    """A command in lines of at most so many characters, each but the last continued; flags keep their values beside them."""
+    """A command in lines of at most so many characters, each but the last continued; values stay on the line of their flag."""
     groups: list[str] = []
     for word in map(shlex.quote, shlex.split(command)):
         if groups and not word.startswith("--"):

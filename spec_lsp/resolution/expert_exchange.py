@@ -1,8 +1,8 @@
-"""How tokens get to the experts: the all-to-all backend, and the budgets of its buffers.
+"""How tokens are sent to the experts: the all-to-all backend, and the sizes of its buffers.
 
 Follows arg_groups/moe_hook.py; before 0.5.19 the methods of ServerArgs with the same names.
 
-Left out: what plugins register in SGLang's tables; the graph sizes in CuTe DSL's token budget before 0.5.22.
+Left out: entries that plugins register in SGLang's tables; the graph sizes in CuTe DSL's token budget before 0.5.22.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ DEEPEP_V2_ARCHITECTURES = {
 
 
 def waterfill(c: Config) -> bool:
-    """Whether the shared expert is dispatched like a routed one."""
+    """Whether the shared expert's tokens are dispatched like those of a routed one."""
     return bool(c.enable_waterfill if c.since("0.5.16") else c.enable_deepep_waterfill)
 
 
@@ -525,7 +525,7 @@ def take_routing_from_exchange(c: Config) -> None:
 
 
 def _dispatch_type(c: Config) -> str:
-    """The format tokens travel in, as SGLang chooses it for `auto`."""
+    """The format in which tokens are sent, as SGLang chooses it for `auto`."""
     asked = c.flashinfer_a2a_dispatch_type or "auto"
     if asked != "auto":
         return str(asked)
@@ -1004,4 +1004,4 @@ def prefill_above_cutedsl_capacity(c: Config) -> Refusal | None:
 
 
 handle_moe_runner_backend_alias = mega_moe.handle_mega_moe
-"""What 0.5.18 had of MegaMoE's handler."""
+"""The steps of MegaMoE's handler in 0.5.18."""

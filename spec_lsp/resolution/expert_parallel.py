@@ -1,6 +1,6 @@
 """Expert parallelism: redundant experts, their placement and metrics, and groups that grow and shrink.
 
-Follows arg_groups/parallel_hook.py. Left out: the InfiniBand devices that elastic EP checks against /sys/class/infiniband (the field
+Follows arg_groups/parallel_hook.py. Left out: the InfiniBand devices that elastic EP checks against /sys/class/infiniband (the field that
 they normalize becomes unknown).
 """
 
@@ -185,7 +185,7 @@ ELASTIC = (
     "model=deepseek-v3 -- --tp-size 8 --ep-size 8 --elastic-ep-backend mooncake --moe-a2a-backend nixl --enable-dp-lm-head "
     "--load-balance-method round_robin --deepep-mode low_latency"
 )
-"""Examples of a group that could grow begin so."""
+"""The beginning of examples with a group that may grow."""
 
 ELASTIC_BALANCERS = ("elasticity_aware", "elasticity_aware_hierarchical")
 
@@ -283,12 +283,12 @@ def _elastic_join_conflict(c: Config) -> tuple[str, str] | None:
 
 
 def _elastic_scaling_conflict(c: Config) -> tuple[str, str] | None:
-    """The first thing in the way of a group that can grow."""
+    """The first reason why a group cannot grow."""
     return next((found for check in _ELASTIC_SCALING if (found := check(c))), None)
 
 
 def _elastic_replica_conflict(c: Config) -> tuple[str, str] | None:
-    """From 0.5.23 on an attention group may span several ranks; every size is then a whole number of groups."""
+    """Since 0.5.23 an attention group may span several ranks; every size must then be a whole number of groups."""
     if c.before("0.5.23"):
         return None
     if c.tp_size % (c.attn_dp_size * c.attn_cp_size):
@@ -344,7 +344,7 @@ def _elastic_exchange_conflict(c: Config) -> tuple[str, str] | None:
 
 
 def _elastic_graph_conflict(c: Config) -> tuple[str, str] | None:
-    """CUDA graphs have to be captured anew when the group has grown; before 0.5.21 there may be none."""
+    """CUDA graphs must be captured again when the group has grown; before 0.5.21 there may be none."""
     decode, prefill = (c.cuda_graph_config[phase]["backend"] for phase in ("decode", "prefill"))
     if decode != "disabled" and (c.before("0.5.21") or decode != "full"):
         instead = "none can be captured" if c.before("0.5.21") else "only `full` ones can be captured again"

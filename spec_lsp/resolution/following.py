@@ -1,4 +1,4 @@
-"""Which of SGLang's functions each handler and rule follows, in each release: what a build may have changed (see builds.py)."""
+"""Which of SGLang's functions each handler and rule follows in each release; used to see what a build affects (see builds.py)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from spec_lsp.resolution.pipeline import handlers_by_name
 
 @dataclass(frozen=True, slots=True)
 class Followers:
-    """What follows a function: handlers by their names in pipeline.py (`hicache.handle_hicache`), and rules."""
+    """The followers of a function: handlers by their names in pipeline.py (`hicache.handle_hicache`), and rules."""
 
     handlers: tuple[str, ...]
     rules: tuple[Rule, ...]
@@ -25,13 +25,13 @@ class Followers:
 
 @cache
 def places() -> frozenset[str]:
-    """Every place that a handler or rule of any release names: `hicache_hook.py:handle_hicache`."""
+    """Every place that a handler or rule names for any release: `hicache_hook.py:handle_hicache`."""
     return frozenset(place for release in releases() for place, _, _ in _named(release))
 
 
 @cache
 def followed(release: Release) -> Mapping[str, Followers]:
-    """What follows each function of a shipped release, by the function (`srt/arg_groups/hicache_hook.py:handle_hicache`)."""
+    """The followers of each function of a shipped release, by the function (`srt/arg_groups/hicache_hook.py:handle_hicache`)."""
     known = index(shipped(release))
     found: dict[str, tuple[dict[str, None], dict[str, Rule]]] = {}
     for place, handler, rule in _named(release):
@@ -45,13 +45,13 @@ def followed(release: Release) -> Mapping[str, Followers]:
 
 
 def unplaced(release: Release) -> frozenset[str]:
-    """The places of which a shipped release has no function: what follows them has none of its own there, or is named wrongly."""
+    """Named places for which a shipped release has no function: it has none of its own there, or the name is wrong."""
     known = index(shipped(release))
     return frozenset(place for place, _, _ in _named(release) if not find(place, known))
 
 
 def _named(release: Release) -> Iterator[tuple[str, str, Rule | None]]:
-    """The places of a release, each with who names it: a handler, or a rule of one."""
+    """The places for a release, each with who names it: a handler, or a rule of one."""
     names = {handler: name for name, handler in handlers_by_name(release)}
     for handler, steps, _ in plan_of(handlers_of(release), release):
         yield handler.place(release), names[handler], None

@@ -1,4 +1,4 @@
-"""The handlers that follow a release, or a build of somebody's own."""
+"""The handlers of a release, or of somebody's own build."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from spec_lsp.resolution.pipeline import handlers_by_name
 
 @lru_cache(maxsize=64)
 def handlers_of(release: Release) -> tuple[Handler, ...]:
-    """The handlers of a release in SGLang's order; those of a build are its own. Empty for a release older than the oldest order."""
+    """The handlers of a release in SGLang's order, or those of a build. Empty for a release older than the oldest order."""
     if release.local:
         from spec_lsp.resolution.builds import handlers_of_build  # few launches run a build
 

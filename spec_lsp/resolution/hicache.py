@@ -235,7 +235,7 @@ def linker_with_storage_backend(c: Config) -> Refusal | None:
 
 
 def uses_host_pool(c: Config) -> bool:
-    """Whether KV pages go to host memory here, so that the hierarchical cache's settings matter."""
+    """Whether KV pages are copied to host memory here, so that the hierarchical cache's settings matter."""
     if c.since("0.5.20") and c.enable_unified_cache_external_linker:
         return False
     if c.enable_hierarchical_cache or c.disaggregation_decode_enable_offload_kvcache:
@@ -530,7 +530,7 @@ def shared_host_cache_without_mla(c: Config) -> Refusal | None:
 
 
 def _decode_beside_host_cache(c: Config) -> str:
-    """The decode backend that gets along with the copy kernel where fa3 does not."""
+    """The decode backend that works with the copy kernel where fa3 does not."""
     if c.model.uses_mla:
         return "flashinfer" if c.gpu.sm100 else "triton"
     if c.since("0.5.11") and c.model.has_attention_sinks:
@@ -755,7 +755,7 @@ def hisparse_kv_cache_dtype(c: Config) -> Refusal | None:
 
 
 def hisparse_backends(c: Config) -> tuple[str, ...]:
-    """The sparse attention kernels that HiSparse can feed, the first being its choice."""
+    """The sparse attention kernels that HiSparse can feed; it chooses the first."""
     if c.gpu.is_hip and c.since("0.5.14"):
         return ("tilelang", "triton", "aiter") if c.since("0.5.20") else ("tilelang", "aiter")
     if c.before("0.5.12"):

@@ -1,4 +1,4 @@
-"""Fields of SGLang's ServerArgs that no flag fills, with what they hold before resolution."""
+"""Fields of SGLang's ServerArgs that no flag fills, with their values before resolution."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ _NVFP4_DTYPE = {backend: dtype for dtype, backend in _NVFP4_BACKEND.items()}
 
 
 def _nvfp4_prefill_dtype(c: Config) -> str | None:
-    """What prefill computes NVFP4 pages in; None when the backend that was chosen can do neither."""
+    """The type that prefill computes NVFP4 pages in; None if the chosen backend supports neither."""
     if c.prefill_kv_cache_dequant_dtype != "auto":
         return str(c.prefill_kv_cache_dequant_dtype)
     backend = c.prefill_attention_backend or c.attention_backend
@@ -383,7 +383,7 @@ def native_nvfp4_in_host_cache(c: Config) -> Refusal | None:
 
 
 def _fp4_backends(c: Config, prefill_fa4: bool) -> tuple[str, ...]:
-    """The backends that read a 4-bit KV cache: for decode beside fa4 prefill, else for both."""
+    """The backends that read a 4-bit KV cache: for decode with fa4 prefill, else for both phases."""
     if not c.model.uses_mla:
         return ("triton", "torch_native", "flex_attention", *(() if prefill_fa4 else ("trtllm_mha",)))
     cutlass = ("cutlass_mla",) if c.before("0.5.20") else ()

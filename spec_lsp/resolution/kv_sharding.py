@@ -19,7 +19,7 @@ SHARDING = "enable_kv_cache_sharding"
 
 
 class Conflict(NamedTuple):
-    """What sharding excludes: the field to look at, why, and what would help."""
+    """What sharding excludes: the field to look at, why, and the fix."""
 
     at: str
     why: str

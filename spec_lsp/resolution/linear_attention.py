@@ -30,7 +30,7 @@ def on_sm100_or_newer(c: Config) -> bool:
 
 
 def decode_backend(c: Config) -> str:
-    """The kernels that decode linear attention as things stand."""
+    """The kernels that currently decode linear attention."""
     return str(c.linear_attn_decode_backend or c.linear_attn_backend)
 
 
@@ -597,7 +597,7 @@ def unknown_ragged_verify_mode(c: Config) -> Refusal | None:
 
 
 def unknown_mode(c: Config, reader: str) -> Refusal | None:
-    """The refusal of a verify mode nobody knows; `reader` is the field whose use reads the variable."""
+    """The refusal of an unknown verify mode; `reader` is the field whose use reads the variable."""
     mode = ragged_verify_mode(c)
     if mode in ("static", "cap-accept", "compact"):
         return None

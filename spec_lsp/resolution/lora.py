@@ -42,7 +42,7 @@ def enable_lora_for_paths(c: Config) -> None:
 
 
 def _v2_conflict(c: Config) -> tuple[str, str] | None:
-    """What the second version of the LoRA kernels does not know (lora_hook._check_v2_lora_modes)."""
+    """What the second version of the LoRA kernels does not support (lora_hook._check_v2_lora_modes)."""
     if c.attn_dp_size > 1:
         return attention_dp_field(c), "adapters are not shared among attention-DP groups"
     if c.enable_pdmux:

@@ -97,7 +97,7 @@ WITHOUT_FALLBACK = frozenset({
     "Qwen3MoeForCausalLM", "Qwen3NextForCausalLM", "Qwen3VLMoeForConditionalGeneration", "Qwen3_5MoeForCausalLM",
     "Qwen3_5MoeForConditionalGeneration",
 })  # fmt: skip
-"""Models whose MoE layers have nothing to fall back on when a step exceeds MegaMoE's buffer."""
+"""Models whose MoE layers have no fallback when a step exceeds MegaMoE's buffer."""
 
 
 @validate_mega_moe_token_budget_for_model.refuses(
@@ -150,7 +150,7 @@ def _rocm_decode_tokens(c: Config) -> int | None:
 
 
 def _needs_budget(c: Config) -> bool:
-    """Whether a step that exceeds the buffer would have nowhere to go."""
+    """Whether there is no fallback for a step that exceeds the buffer."""
     if c.gpu.is_hip or ranks.loads_from_instance(c):
         return False
     fp4 = ("modelopt_fp4", "minimax_m3_nvfp4") if c.since("0.5.23") else ("modelopt_fp4",)

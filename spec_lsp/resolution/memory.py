@@ -85,7 +85,7 @@ def file_backend_without_embedding_offload(c: Config) -> Refusal | None:
 
 
 class Tier(NamedTuple):
-    """What SGLang takes for GPUs of less than `below` MiB: the prefill chunk, the decode graphs below TP 4 and from it."""
+    """SGLang's defaults for GPUs with less than `below` MiB: the prefill chunk, the decode graphs below TP 4 and from it."""
 
     below: float
     chunk: int
@@ -105,7 +105,7 @@ _SMALL_TIER_BEFORE_0_5_20 = Tier(35 * GIB, 2048, 24, 80)
 
 
 def tier(c: Config) -> Tier:
-    """The tier of this GPU. Raises NotKnown when the devices of a family lie in tiers that differ."""
+    """The tier of this GPU. Raises NotKnown if the devices of a family are in different tiers."""
     least, most = c.gpu.memory_bounds
     low, high = _tier_of(least, c.before("0.5.20")), _tier_of(most, c.before("0.5.20"))
     if low[1:] != high[1:]:

@@ -169,7 +169,7 @@ RUNNER_QUANTIZATIONS: dict[str, dict[str | None, str]] = {
 
 
 def _quantizations_of(c: Config, runner: str) -> tuple[str | None, ...] | None:
-    """What a runner computes in this release; None where the release checks nothing."""
+    """What a runner supports in this release; None if the release checks nothing."""
     if runner == "experimental_sgl_trtllm" and c.since("0.5.13"):
         runner = "flashinfer_trtllm"
     if (runner == "flashinfer_cutedsl" and c.before("0.5.11")) or (runner.endswith("_routed") and c.before("0.5.10")):

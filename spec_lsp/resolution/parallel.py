@@ -36,7 +36,7 @@ def read_deprecated_dp_attention(c: Config) -> None:
     """`--enable-dp-attention` with `--dp-size N` is the old spelling of `--attn-dp-size N`."""
     if not c.enable_dp_attention:
         return
-    # A misspelled word may have meant the new flag; beside the old one it did not.
+    # A misspelled word may have been meant as the new flag, but not beside the old one.
     written = c.known("attn_dp_size") or c.given("attn_dp_size")
     if not written or c.attn_dp_size == 1:
         c.set(attn_dp_size=c.dp_size, dp_size=1)
@@ -256,7 +256,7 @@ def tp_size_not_divisible_by_attention_dp_size(c: Config) -> Refusal | None:
 
 
 def _typed_attention_dp_field(c: Config) -> str:
-    """The field by which the person set the number of attention-DP groups."""
+    """The field by which the number of attention-DP groups is given."""
     return c.first_given("attn_dp_size", "dp_size")
 
 
@@ -395,7 +395,7 @@ MUSE = (
     "gpu=b200 model=qwen3-30b-a3b -- --tp-size 4 --ep-size 4 --enable-layernorm-sp --moe-runner-backend flashinfer_trtllm "
     f"""--json-model-override-args '{{"architectures": ["{MUSE_SPARK}"]}}'"""
 )
-"""Examples with Muse Spark begin so."""
+"""The beginning of examples with Muse Spark."""
 
 
 @handle_layernorm_sp.refuses(

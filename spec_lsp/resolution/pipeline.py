@@ -187,7 +187,7 @@ serving.handle_debug_utils
 early_validation.handle_other_validations
 validation.check_server_args
 """
-"""0.5.12 to 0.5.14: disaggregation and load balancing come first of all."""
+"""0.5.12 to 0.5.14: disaggregation and load balancing come first."""
 
 _DETERMINISTIC = "attention.handle_deterministic_inference\n"
 _DLLM = "serving.handle_dllm_inference\n"
@@ -328,7 +328,7 @@ attention.handle_attention_backend_compatibility
 attention.page_size_default
 speculative.handle_speculative_decoding
 """
-"""0.5.1 to 0.5.5: what early.py says of them."""
+"""0.5.1 to 0.5.5: see early.py."""
 
 LATE = """
 late.process_groups
@@ -384,7 +384,7 @@ NOT_FOLLOWED: dict[str, str] = {
     "serving.handle_metrics_labels": "its refusal is a rule of validation.py",
     "serving.handle_request_metrics_exporters": "its refusal is a rule of validation.py",
 }
-"""What SGLang calls and nothing here follows, and why. Any other name that resolves to nothing is an error."""
+"""What SGLang calls and we do not follow, and why. Any other name that resolves to nothing is an error."""
 
 
 def names(release: Release) -> tuple[str, ...]:

@@ -30,7 +30,7 @@ def _earlier(name: str) -> tuple[Earlier, ...]:
 # --- finding the device -----------------------------------------------------------------------------------------------
 
 find_device = Handler("common.py:get_device")
-"""What handle_missing_default_values calls when no device is named."""
+"""The device from handle_missing_default_values if none is named."""
 
 
 @find_device.refuses(
@@ -68,7 +68,7 @@ def choose_hpu_backends(c: Config) -> None:
 handle_cpu_backends = Handler("platform_hook.py:handle_cpu_backends", earlier=_earlier("handle_cpu_backends"))
 
 _ARM_HOSTS = frozenset({"gh200", "gb200", "gb300", "gb10", "thor"})
-"""Devices that sit beside an ARM CPU. Any other host is taken for x86, as nearly all are."""
+"""Devices whose host has an ARM CPU. Any other host is assumed to be x86."""
 
 
 @handle_cpu_backends.adjusts("attention_backend", "sampling_backend")

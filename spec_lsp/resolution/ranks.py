@@ -1,4 +1,4 @@
-"""How a launch's ranks are shared out, as every topic reads it: attention's data, context and tensor parallelism."""
+"""How a launch's ranks are divided: attention's data, context and tensor parallelism."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ def attention_cp_size(c: Config) -> int:
 
 
 def attention_tp_size(c: Config) -> int:
-    """What is left of the TP group for attention heads (runtime_context.derive_attn_tp_size)."""
+    """The tensor-parallel width of attention: what remains of the TP group (runtime_context.derive_attn_tp_size)."""
     return int(c.tp_size) // attention_dp_size(c) // attention_cp_size(c)
 
 
 def loads_from_instance(c: Config) -> bool:
-    """Whether the model comes from another instance, so that its config.json cannot be read beforehand."""
+    """Whether the model comes from another instance, so that its config.json cannot be read."""
     return str(c.model_path).startswith("instance://")

@@ -1,12 +1,12 @@
-"""Resolution of a launch by what it does otherwise than a launch whose resolution is known.
+"""Resolves a launch by its differences from a launch whose resolution is known.
 
-`engine.resolve` runs every guard and every step. Most of them do in most launches just what they do in the bare launch of the same
-model on the same hardware and release: they read nothing that differs. So the bare launch is resolved once, part by part, with its
-reads written down (a `Baseline`). Of another launch only the parts are run that read what differs by then; all others came to what
-they came to. A bare launch in another world (another model, other hardware, other variables) is resolved in the same way, by difference
-from one that is known; and where launches hardly differ (one in all its worlds, one whose value somebody types), one of them takes the
-bare launch's place for the others. The result is that of `engine.resolve`, which tests/resolution/test_replay.py checks; the cost is
-what differs.
+`engine.resolve` runs every guard and every step. In most launches, most of them do exactly what they do in the bare launch of the same
+model on the same hardware and release, because they read nothing that differs. So the bare launch is resolved once, part by part, and its
+reads are recorded (a `Baseline`). For another launch, only the parts are run that read something that differs by then; the results of all
+others are taken over. A bare launch in another world (another model, other hardware, other variables) is resolved in the same way, by its
+differences from a known one; and if launches hardly differ (one launch in all its worlds, or one whose value somebody types), one of them
+takes the place of the bare launch for the others. The result is that of `engine.resolve`, which tests/resolution/test_replay.py checks; the
+cost is proportional to the differences.
 """
 
 from __future__ import annotations
@@ -46,16 +46,16 @@ from spec_lsp.resolution.engine import (
 )
 
 MAX_BARE = 128
-"""How many bare launches are kept: a release × a GPU × a model × an environment × whether the launch is open."""
+"""How many bare launches are kept: one for each combination of release, GPU, model, environment, and whether the launch is open."""
 
 MAX_SHAPES = 128
-"""How many others are kept."""
+"""How many other launches are kept."""
 
 MAX_LEFT = 500
-"""Stretches of parts of which a launch remembers what they left."""
+"""The most ranges of parts whose effects a launch caches."""
 
 MODEL_PATH = "model_path"
-"""The field that the bare launch gives too."""
+"""The field that the bare launch also gives."""
 
 
 class Given(NamedTuple):
@@ -69,7 +69,7 @@ class Given(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """All that a part did: the fields it left otherwise, its decisions, what it said; of a guard, whether its steps are to run."""
+    """The results of a part: the fields that it changed, its decisions, its findings; for a guard, whether its steps run."""
 
     states: Mapping[str, Any] = MappingProxyType({})
     log: tuple[tuple[str, Decision], ...] = ()
@@ -80,20 +80,20 @@ class Outcome(NamedTuple):
 
     @property
     def says(self) -> bool:
-        """Whether it tells anything beside what the fields are."""
+        """Whether it has results besides the fields' states."""
         return bool(self.findings or self.undecided or self.faults)
 
 
 NOTHING = Outcome()
-"""What comes of a step that finds nothing to do, as most do, and of one whose guard says no."""
+"""The result of a step that finds nothing to do, as most do, and of one whose guard does not let it run."""
 GOES = Outcome(goes=True)
-"""What comes of a guard that lets its steps run."""
+"""The result of a guard that lets its steps run."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A handler's guard (`step` None; `steps` and `fields` are all of the handler's) or one of its steps, with what came of it in the
-    bare launch. `guard` names the guard's answer, as if it were a field ("" without one). `concerns`: what it read or left otherwise."""
+    """A handler's guard (`step` None; `steps` and `fields` are all of the handler's) or one of its steps, with its result in the bare
+    launch. `guard` names the guard's answer, as if it were a field ("" without one). `concerns`: what it read or changed."""
 
     handler: Handler
     step: Step | None
@@ -104,7 +104,7 @@ class Part:
     bare: Outcome = NOTHING
 
     def run(self, c: Config, result: Resolution) -> Outcome:
-        """Run it over `c`, and write down what comes of it. `result`, of `c`, is empty before and after."""
+        """Run it over `c`, and record the result. `result`, of `c`, is empty before and after."""
         if self.step is not None:
             run_step(self.step, c, result)
             went = False
@@ -138,7 +138,7 @@ class Part:
 
 
 def parts_of(handlers: tuple[Handler, ...], release: Release) -> Iterator[Part]:
-    """The guards and steps of a release, in order, of which nothing is known."""
+    """The guards and steps of a release, in order, without results yet."""
     for number, (handler, steps, fields) in enumerate(plan_of(handlers, release)):
         guard = f"?{number}" if handler.when is not None else ""
         if guard:
@@ -151,7 +151,7 @@ def parts_of(handlers: tuple[Handler, ...], release: Release) -> Iterator[Part]:
 
 
 class Known(NamedTuple):
-    """What a launch whose resolution is known was resolved with, beside its handlers."""
+    """The input of a launch's known resolution, besides its handlers."""
 
     gpu: Hardware | None
     model: ModelFacts | None
@@ -159,7 +159,7 @@ class Known(NamedTuple):
     given: Given
 
     def apart(self, other: Known) -> set[str]:
-        """What a part may read that is not the same in both: facts, variables, given fields and how they are written."""
+        """What a part may read that differs between the two: facts, variables, given fields and how they are written."""
         names: set[str] = set()
         if self.env != other.env:
             variables = self.env.keys() | other.env.keys()
@@ -176,26 +176,26 @@ class Known(NamedTuple):
         return names
 
     def distance(self, other: Known) -> int:
-        """How many names they have apart, the hardware counted as one."""
+        """The number of differing names, counting the hardware as one."""
         return len(self._replace(gpu=other.gpu).apart(other)) + (self.gpu != other.gpu)
 
 
 class Baseline:
-    """A launch resolved, part by part, that others are told from. `start` are its fields before the first part, `final` after the last.
-    `readers` tells for each field the parts, as bits, that it concerns."""
+    """A launch that is resolved part by part, from which others are derived. `start` are its fields before the first part, `final` after
+    the last. `readers` gives for each field the parts, as bits, that it concerns."""
 
     def __init__(self, known: Known, parts: tuple[Part, ...], start: Fields, readers: Mapping[str, int]) -> None:
         self.known, self.parts, self.start, self.readers = known, parts, start, readers
         doing = [(n, part.bare) for n, part in enumerate(parts) if part.bare is not NOTHING]
         self.writers = [n for n, bare in doing if bare.states]
-        """The parts that leave a field otherwise."""
+        """The parts that change a field."""
         self._left: dict[tuple[int, int], Fields] = {}
         self.logging = [n for n in self.writers if parts[n].bare.log]
         self.saying = [n for n, bare in doing if bare.says]
         self.going = frozenset(parts[n].guard for n, bare in doing if bare.goes)
         """The guards that let their steps run."""
         self.course: dict[str, tuple[list[int], list[Any]]] = {}
-        """For each field that is left otherwise: by which parts, and what it was from then on."""
+        """For each field that is changed: by which parts, and its state from then on."""
         for number in self.writers:
             for name, state in parts[number].bare.states.items():
                 places, states = self.course.setdefault(name, ([], []))
@@ -204,7 +204,7 @@ class Baseline:
         self.final = _with(start, {name: states[-1] for name, (_, states) in self.course.items()})
 
     def state(self, name: str, after: int) -> Any:
-        """What the bare launch holds of a field after a part (-1: before the first)."""
+        """The bare launch's state of a field after a part (-1: before the first)."""
         if name in self.course:
             places, states = self.course[name]
             at = bisect_right(places, after) - 1
@@ -213,7 +213,7 @@ class Baseline:
         return self.start.state(name)
 
     def left(self, first: int, end: int) -> Fields:
-        """What some writers left otherwise: those from one up to another (not included), counted among the writers."""
+        """The changes of a range of writers, [one, another), numbered among the writers."""
         found = self._left.get((first, end))
         if found is None:
             if len(self._left) >= MAX_LEFT:
@@ -223,7 +223,7 @@ class Baseline:
         return found
 
     def outcomes(self, telling: list[int], others: Mapping[int, Outcome]) -> Iterator[Outcome]:
-        """What came of these parts and of the `others`, in order, in a launch in which the others came to something else."""
+        """The results of these parts and of the `others`, in order, for a launch in which the others had another result."""
         for number in sorted({*telling, *others}) if telling else others:
             yield others[number] if number in others else self.parts[number].bare
 
@@ -234,7 +234,7 @@ class Baseline:
 
 
 def _with(fields: Fields, *changes: Mapping[str, Any]) -> Fields:
-    """The fields with some in other states, the last that is said of each."""
+    """The fields with some states replaced; the last state given for each applies."""
     known, lacking = dict(fields.known), dict(fields.lacking)
     for states in changes:
         for name, state in states.items():
@@ -248,8 +248,9 @@ def _with(fields: Fields, *changes: Mapping[str, Any]) -> Fields:
 
 
 class Difference:
-    """A launch that is resolved by difference. `differing` names what is not, at this point, as in the other launch. What is `given`
-    otherwise never counts as the same: a step may ask how it was given. `others` are the parts that came to something else, in order."""
+    """A launch that is resolved by its differences. `differing` names everything that currently differs from the other launch. A field that
+    is `given` differently always counts as differing, as a step may ask how it was given. `others` are the parts that had another result,
+    in order."""
 
     def __init__(self, baseline: Baseline, c: Config, given: set[str]) -> None:
         self.baseline, self.c, self.given = baseline, c, given
@@ -257,16 +258,16 @@ class Difference:
         self.others: dict[int, Outcome] = {}
         self._result = Resolution(c)
         self._behind = 0
-        """How many of the baseline's writers have had their turn."""
+        """How many of the baseline's writers have been passed."""
         self._next = baseline.writers[0] if baseline.writers else len(baseline.parts)
-        """The one after them."""
+        """The next writer."""
         self._pending = 0
-        """The parts, as bits, that something concerns which differs or did."""
+        """The parts, as bits, that are concerned by something that differs or did differ."""
         for name in self.differing:
             self._pending |= baseline.readers.get(name, 0)
 
     def run(self) -> None:
-        """Run all parts that something concerns which differs."""
+        """Run all parts that are concerned by something that differs."""
         parts, differing = self.baseline.parts, self.differing
         number = 0
         while waiting := self._pending >> number:
@@ -276,7 +277,7 @@ class Difference:
             number += 1
 
     def step(self, number: int, part: Part) -> None:
-        """Run one part, and compare what comes of it."""
+        """Run one part, and compare its results."""
         if self._next <= number:
             self._catch_up(number)
         bare, c = part.bare, self.c
@@ -294,11 +295,11 @@ class Difference:
             self._differs(part.guard)
 
     def _is_on(self, guard: str) -> bool:
-        """Whether a guard lets its steps run: as in the other launch, if it does not differ."""
+        """Whether a guard lets its steps run: the same as in the other launch, if it is not concerned."""
         return (guard in self.baseline.going) != (guard in self.differing)
 
     def _catch_up(self, number: int) -> None:
-        """Leave the fields as the parts before this one left them that were not run since the last that was."""
+        """Apply the changes of the parts before this one that were not run, since the last part that was."""
         writers, first = self.baseline.writers, self._behind
         end = bisect_left(writers, number, first)
         if end > first:
@@ -307,7 +308,7 @@ class Difference:
         self._next = writers[self._behind] if self._behind < len(writers) else len(self.baseline.parts)
 
     def _compare(self, name: str, state: Any, number: int) -> None:
-        """What a field is after a part: does it differ from now on?"""
+        """Compare a field's state after a part: whether it differs from now on."""
         if name in self.given:
             return
         if same_state(self.baseline.state(name, number), state):
@@ -320,7 +321,7 @@ class Difference:
         self._pending |= self.baseline.readers.get(name, 0)
 
     def resolution(self) -> Resolution:
-        """End it: the configuration, and what the parts say, in order."""
+        """Finish: the configuration, and the findings of all parts, in order."""
         baseline, c, others = self.baseline, self.c, self.others
         c.finish(baseline.final, self.differing, partial(baseline.log, others))
         result = Resolution(c)
@@ -333,7 +334,7 @@ class Difference:
 
 
 class Tracing(Difference):
-    """A bare launch that is resolved by difference from another (its `c` is watched), to be one that is known."""
+    """A bare launch that is resolved by its differences from another (its `c` is watched), to become a known one."""
 
     def __init__(self, baseline: Baseline, c: Config, given: set[str]) -> None:
         super().__init__(baseline, c, given)
@@ -341,14 +342,14 @@ class Tracing(Difference):
         self._ran: list[int] = []
 
     def step(self, number: int, part: Part) -> None:
-        """Run one part, and write down what it read."""
+        """Run one part, and record what it read."""
         self.c.reads.clear()
         self._ran.append(number)
         super().step(number, part)
         self.parts[number] = part.known(self.others.get(number, part.bare), self.c.reads)
 
     def readers(self) -> dict[str, int]:
-        """For each field the parts, as bits, that it concerns now."""
+        """For each field the parts, as bits, that it now concerns."""
         readers = dict(self.baseline.readers)
         for number in self._ran:
             before, now = self.baseline.parts[number].concerns, self.parts[number].concerns
@@ -359,7 +360,7 @@ class Tracing(Difference):
 
 
 def trace(near: Baseline, known: Known, c: Config) -> Baseline:
-    """The launch that `c` (fresh and watched) is, by difference from one that is known."""
+    """The known launch for `c` (fresh and watched), resolved by its differences from another known one."""
     start = c.snapshot()
     tracing = Tracing(near, c, apart(near, known, c))
     tracing.run()
@@ -367,7 +368,7 @@ def trace(near: Baseline, known: Known, c: Config) -> Baseline:
 
 
 def apart(near: Baseline, known: Known, c: Config) -> set[str]:
-    """What is otherwise from the start in the launch that `c` is."""
+    """Fields and facts whose initial state differs in the launch of `c`."""
     names, lacking = known.apart(near.known), c._lacking
     names.update(name for name, state in lacking.items() if near.start.state(name) is not state)
     names.update(name for name in near.start.lacking if name not in lacking)
@@ -379,8 +380,8 @@ def apart(near: Baseline, known: Known, c: Config) -> set[str]:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Kind:
-    """Launches that can be told by difference from one another: there should be one object for each kind. `other_fields` are the names
-    of fields that only other releases have; `open_`: what is not given is unknown."""
+    """Launches that can be derived from each other: there should be one object for each kind. `other_fields` are the names of fields that
+    only other releases have; `open_`: fields that are not given are unknown."""
 
     handlers: tuple[Handler, ...]
     release: Release
@@ -389,7 +390,7 @@ class Kind:
     open_: bool
 
     def nothing(self) -> Baseline:
-        """A launch of which nothing is known, so that everything is to be run."""
+        """A launch without any results, so that everything has to be run."""
         parts = tuple(parts_of(self.handlers, self.release))
         readers = {EVERYTHING: (1 << len(parts)) - 1}
         return Baseline(Known(None, None, {}, Given({}, {})), parts, NO_FIELDS, readers)
@@ -397,14 +398,15 @@ class Kind:
 
 Key = tuple[Any, ...]
 _BARE: OrderedDict[Key, Baseline | int] = OrderedDict()
-"""By world. A number: how often it was met; among many files, most models are hardly met again on the same hardware."""
+"""By world. A number counts how often it was met: among many files, most models are hardly met again on the same hardware."""
 _SHAPES: OrderedDict[Key, Baseline | int] = OrderedDict()
-"""By world and the fields given: a launch that gives them too. While somebody types a value, all else stays. A number: how often such
-launches were met."""
+"""By world and the given fields: for launches that give the same fields. While somebody types a value, everything else stays the same. A
+number counts how often such launches were met."""
 
 
 def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """The bare launch of a world that was met often, else the nearest known; `fresh` makes its Config, watched, if it must be resolved."""
+    """The bare launch of a world that was met often, else the nearest known one; `fresh` makes its Config, watched, if it must be
+    resolved."""
     found = _BARE.get(key, 0)
     if isinstance(found, Baseline) and found.known.model is known.model:
         _BARE.move_to_end(key)
@@ -421,7 +423,8 @@ def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config])
 def alike_launch(
     shape: Key, known: Known, fresh: Callable[[], Config], near: Callable[[], Baseline]
 ) -> Baseline | None:
-    """A launch in the same world that gives the same fields (`shape`), if such were met often lately; `near` gives one to tell it from."""
+    """A launch in the same world that gives the same fields (`shape`), if such were met often lately; `near` returns one to derive it
+    from."""
     found = _SHAPES.get(shape, 0)
     if isinstance(found, Baseline) and found.known.model is known.model:
         _SHAPES.move_to_end(shape)
@@ -433,39 +436,39 @@ def alike_launch(
 
 
 OFTEN = 3
-"""Meetings after which a launch is worth its trace: most are met once, or twice with a fix of theirs."""
+"""How often a launch must be met before recording its reads pays off: most are met once, or twice with one of their fixes."""
 
 
 def _meetings(found: Baseline | int) -> int:
-    """How often a launch was met, with this time; one that was traced for another model of its name is as one that was met often."""
+    """How often a launch was met, including now; if another model of its name was recorded, it counts as met often."""
     return found + 1 if isinstance(found, int) else OFTEN
 
 
 class Last(NamedTuple):
-    """What later launches of its kind are told from that hardly differ: the same launch in its other worlds, or as a fix would leave it.
+    """The latest launch, from which similar ones are derived: the same launch in its other worlds, or as a fix would leave it.
 
-    `baseline` is None as long as one was met: there may be no other.
+    `baseline` is None as long as only one was met, as there may be no other.
     """
 
     known: Known
     baseline: Baseline | None
 
     def is_close(self, known: Known) -> bool:
-        """Whether a launch differs in little, its hardware maybe."""
+        """Whether a launch differs only slightly, possibly in its hardware."""
         return self.known.model is known.model and known.distance(self.known) <= CLOSE
 
 
 CLOSE = 3
-"""Names that launches which hardly differ may have apart: the hardware, and a flag or two."""
+"""How many names may differ between launches that count as similar: the hardware, and a flag or two."""
 
 _lasts: dict[Kind, Last] = {}
-"""The last of each kind: a fix is judged in the releases that its launch was judged in."""
+"""The latest launch of each kind: a fix is judged in the same releases as its launch."""
 
 
 def near_launch(
     kind: Kind, world: Key, known: Known, bare: Callable[[], Config], fresh: Callable[[], Config]
 ) -> Baseline:
-    """A launch to tell one from that was not met often: the last one where that is close, else the bare one."""
+    """The launch to derive one from that was not met often: the latest one if that is similar, else the bare one."""
     last = _lasts.get(kind)
     close = last is not None and last.is_close(known)
     if last is not None and close and last.baseline is not None:
@@ -500,8 +503,8 @@ def resolve_by_difference(
     draft: Callable[[str], ModelFacts | None],
     env: Environment,
 ) -> Resolution:
-    """`engine.resolve` of a new Config of this kind with these parts, by difference from another launch: the same in another world, one
-    in the same world, or the bare one.
+    """The result of `engine.resolve` for a new Config of this kind with these parts, by its differences from another launch: the same in
+    another world, one in the same world, or the bare one.
 
     If the kind is open, `unknown` holds all of `untold`.
     """

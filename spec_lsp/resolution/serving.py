@@ -21,11 +21,11 @@ from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal
 handle_dllm_inference = diffusion.handle_dllm_inference
 
 DEVICES = {"cuda": "cuda", "hip": "cuda", "cpu": "cpu", "npu": "npu", "xpu": "xpu"}
-"""What PyTorch calls each platform's devices."""
+"""PyTorch's names of each platform's devices."""
 
 
 def rust_server(c: Config) -> bool:
-    """Whether the Rust server stands in for the Python one."""
+    """Whether the Rust server replaces the Python one."""
     return c.since("0.5.17") and c.env.flag("SGLANG_RUST_SERVER")
 
 
@@ -139,7 +139,7 @@ def is_watermark_key(value: Any) -> bool:
 
 
 def _watermark_problem(settings: Mapping[str, Any]) -> str | None:
-    """What cannot be read of a watermark's settings, in SGLang's order."""
+    """What is wrong with a watermark's settings, in SGLang's order."""
     if unknown := sorted(set(settings) - set(WATERMARK_FIELDS)):
         return f"`{unknown[0]}` is not one of its keys"
     values = {name: value for name, value in settings.items() if value is not None}
@@ -848,7 +848,7 @@ def media_features_in_two_places(c: Config) -> Refusal | None:
 
 
 def _requested_transport(c: Config) -> str:
-    """How media features travel to the GPU, before what the platform allows."""
+    """How media features are sent to the GPU, before the platform's limits apply."""
     if c.keep_mm_feature_on_device:
         return "cuda_ipc"
     if c.mm_feature_transport is not None:
@@ -959,7 +959,7 @@ def chat_template_defaults_of_wrong_kind(c: Config) -> Refusal | None:
 
 
 validate_default_chat_template_kwargs = chat_template_defaults
-"""Where 0.5.16 and 0.5.17 look at them."""
+"""Where 0.5.16 and 0.5.17 check them."""
 
 
 def parsed(value: Any) -> Any:

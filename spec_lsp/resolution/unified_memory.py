@@ -26,7 +26,7 @@ LAYOUT = "enable_page_major_kv_layout"
 
 
 class Conflict(NamedTuple):
-    """A setting that the pool excludes: the field to look at, why, and what would help."""
+    """A setting that the pool excludes: the field to look at, why, and the fix."""
 
     at: str
     why: str
@@ -120,7 +120,7 @@ def _page_major_backends(c: Config) -> tuple[str, ...]:
 
 
 def _unfit_field(c: Config, allowed: tuple[str, ...]) -> str | None:
-    """The field that puts an attention backend outside `allowed` into use."""
+    """The field that selects an attention backend outside of `allowed`."""
     for phase, backend in zip(("prefill", "decode"), backends_of(c), strict=True):
         if backend is not None and backend not in allowed:
             return backend_field(c, phase)
@@ -325,7 +325,7 @@ _VERIFY = ("triton", "trtllm_mla", "cutedsl_mla", "flashmla", "flashinfer", "fa3
 
 
 def _plain_rails(c: Config) -> tuple[str, ...]:
-    """The backends that find ordinary heads in the pool on every path a draft takes."""
+    """The backends that find ordinary heads in the pool on every path of a draft."""
     return ("triton", "flashinfer", "fa3", "trtllm_mha") if c.since("0.5.23") else ("triton", "flashinfer", "fa3")
 
 

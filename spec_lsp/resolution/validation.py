@@ -888,11 +888,11 @@ def load_published_without_events(c: Config) -> Refusal | None:
 
 
 DEFAULT_ENDPOINT = "tcp://*:5557"
-"""Where KV events are published unless their settings say otherwise (disaggregation/kv_events.py:KVEventsConfig)."""
+"""Where KV events are published by default (disaggregation/kv_events.py:KVEventsConfig)."""
 
 
 def _events_config(text: Any) -> Mapping[str, Any] | None:
-    """The settings of KV events: none set is an empty mapping, unreadable ones are None."""
+    """The settings of KV events: an empty mapping if none are set, None if they are unreadable."""
     if not text:
         return {}
     try:
@@ -951,7 +951,7 @@ def load_published_at_unfit_address(c: Config) -> Refusal | None:
 
 
 def _load_address_problem(mode: str, events: str, replay: str | None, ranks: int) -> str | None:
-    """Why the load of `ranks` ranks cannot be published (resolve_load_pub_range); None when it can."""
+    """Why the load of `ranks` ranks cannot be published (resolve_load_pub_range); None if it can."""
     if mode.lower() == "auto":
         bound = _bindable(events)
         if bound is None:
@@ -991,7 +991,7 @@ def _tcp_port(endpoint: str | None) -> int | None:
 
 
 def _bindable(endpoint: str) -> int | None:
-    """The port of an endpoint that all interfaces answer."""
+    """The port of an endpoint on all interfaces."""
     address = _tcp_address(endpoint)
     return address[1] if address is not None and address[0] in ("*", "0.0.0.0", "::") else None
 

@@ -1,11 +1,10 @@
-"""Attention backends: defaults, page sizes, KV dtypes, hardware, deterministic inference, multi-item scoring, sampling
-backend.
+"""Attention backends: defaults, page sizes, KV dtypes, hardware, deterministic inference, multi-item scoring, sampling backend.
 
-Follows arg_groups/attention_hook.py and the passes of arg_groups/overrides.py that it calls, in the order it calls
-them; before 0.5.15 all of it was ServerArgs._handle_attention_backend_compatibility and its neighbours.
+Follows arg_groups/attention_hook.py and the passes of arg_groups/overrides.py that it calls, in the order it calls them; before 0.5.15 all
+of it was ServerArgs._handle_attention_backend_compatibility and its neighbours.
 
-Left out, because no launch decides it: whether a Mac runs it (MPS), platforms that plug themselves in from outside
-SGLang, and the environment variables that deterministic inference sets for NCCL.
+Left out, because a launch does not determine it: whether a Mac runs it (MPS), platforms that are plugged in from outside SGLang, and the
+environment variables that deterministic inference sets for NCCL.
 """
 
 from spec_lsp.resolution.attention import backends, defaults, deterministic, latent, scoring, trtllm_mha

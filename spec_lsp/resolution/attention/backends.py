@@ -1,4 +1,4 @@
-"""What the other backends bring and cannot be combined with."""
+"""What the other backends set and cannot be combined with."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def eager_backends(c: Config) -> None:
 
 
 def capture_nothing(c: Config) -> None:
-    """Capture no CUDA graph, neither of decoding nor of prefill."""
+    """Backends that capture no CUDA graph, neither for decode nor for prefill."""
     c.set(cuda_graph_config={phase: {**part, "backend": "disabled"} for phase, part in c.cuda_graph_config.items()})
 
 
@@ -67,13 +67,13 @@ def drafting_on_flex_attention(c: Config) -> Refusal | None:
 
 
 XPU_DECODE_GROUP = 16
-"""Query heads to a KV head that the decode kernel of Intel GPUs is built for, at most."""
+"""The most query heads for one KV head that the decode kernel for Intel GPUs supports."""
 
 QWEN3_5 = (
     "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration", "Qwen3_5ForCausalLM",
     "Qwen3_5MoeForCausalLM",
 )  # fmt: skip
-"""Models that lay out KV heads by decode context-parallel group."""
+"""Models that place KV heads by decode context-parallel group."""
 
 
 def _xpu_dcp_conflict(c: Config) -> tuple[str, str] | None:

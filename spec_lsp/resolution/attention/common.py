@@ -1,4 +1,4 @@
-"""What attention modules share: where older releases decided, and what others ask of the backends."""
+"""What attention modules share: where older releases decided, and questions about the backends."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ def has_flashinfer(c: Config) -> bool:
 
 
 def has_amx(c: Config) -> bool:
-    """Whether the CPU has AMX tiles; taken as absent, as where nothing can be said of the CPU."""
+    """Whether the CPU has AMX tiles; assumed to be absent, as a launch does not show it."""
     return False
 
 
 def backends_of(c: Config) -> tuple[str | None, str | None]:
-    """The (prefill, decode) backends as they stand: a split field, else the common one."""
+    """The current (prefill, decode) backends: a split field, else the common one."""
     return c.prefill_attention_backend or c.attention_backend, c.decode_attention_backend or c.attention_backend
 
 
@@ -43,7 +43,7 @@ def any_backend_is(c: Config, backend: str) -> bool:
 
 
 def field_naming(c: Config, backend: str) -> str:
-    """The field to point at for a backend: one that names it, a typed one first."""
+    """The field to point at for a backend: one that names it, preferably a typed one."""
     names = ("attention_backend", "decode_attention_backend", "prefill_attention_backend")
     naming = [name for name in names if getattr(c, name) == backend]
     return next((name for name in naming if c.given(name)), naming[0] if naming else names[0])

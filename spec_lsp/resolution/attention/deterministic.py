@@ -11,7 +11,7 @@ ABSORBED_MLA = frozenset({
     "DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "MistralLarge3ForCausalLM",
     "PixtralForConditionalGeneration", "GlmMoeDsaForCausalLM", "Glm4MoeLiteForCausalLM",
 })  # fmt: skip
-"""Latent-attention architectures that deterministic inference serves on few backends."""
+"""Latent-attention architectures for which deterministic inference supports few backends."""
 
 
 def is_absorbed_mla(c: Config) -> bool:
@@ -36,7 +36,7 @@ def deterministic_backends(c: Config) -> tuple[str, ...]:
 
 
 def deterministic_radix_backends(c: Config) -> tuple[str, ...]:
-    """Those of them that may keep the radix cache."""
+    """Those of them with which the radix cache may stay on."""
     if c.before("0.5.13"):
         return ("fa3", "triton")
     return ("fa3", "triton", "ascend") if c.before("0.5.17") else ("ascend", "fa3", "fa4", "triton")

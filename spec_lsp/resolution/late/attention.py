@@ -28,7 +28,7 @@ PLAIN_ONLY = ("trtllm_mha", "hpc_ops", "llada2_cfg_flashinfer")
 
 
 def runs(c: Config, backend: str | tuple[str, ...]) -> tuple[str, str] | None:
-    """The (field, backend) by which a phase of the target runs one of these backends; None when none does."""
+    """The (field, backend) by which a phase of the target runs one of these backends; None if none does."""
     wanted = (backend,) if isinstance(backend, str) else backend
     for phase, name in zip(("prefill", "decode"), backends_of(c), strict=True):
         if name in wanted:
@@ -246,7 +246,7 @@ def triton_for_cross_attention(c: Config) -> Refusal | None:
 
 
 def _unfit_for_hpc_ops(c: Config) -> tuple[str, str] | None:
-    """The field by which HPC-Ops does not know the attention of this launch, and in words."""
+    """The field that makes this launch's attention unsupported by HPC-Ops, and the reason in words."""
     of_model = "model_path", f"for {c.model.architecture}"
     if c.model.is_encoder_decoder or c.model.head_dim != 128 or c.model.is_hybrid_swa():
         return of_model
@@ -590,7 +590,7 @@ OF_ONE_MODEL: dict[str, tuple[str, Callable[[ModelFacts], bool]]] = {
     "minicpm_flashattn": ("MiniCPM's sparse attention", lambda model: model.hf("sparse_config") is not None),
     "minicpm_flashinfer": ("MiniCPM's sparse attention", lambda model: model.hf("sparse_config") is not None),
 }
-"""Backends that one family of models brings: what it is called, and whether a model is of it."""
+"""Backends for one family of models: the family's name, and whether a model belongs to it."""
 
 
 @attention_backends.refuses(

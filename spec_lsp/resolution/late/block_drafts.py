@@ -27,7 +27,7 @@ def _target_layers(c: Config) -> int:
 
 
 def _read_layers(c: Config, draft: ModelFacts) -> list[int] | None:
-    """The target's layers that the draft names; None where it leaves them to SGLang."""
+    """The target's layers that the draft names; None if it leaves the choice to SGLang."""
     named = part_of(draft, "dflash_config").get("target_layer_ids", draft.hf("target_layer_ids"))
     if c.speculative_algorithm == "DSPARK" and draft.hf("dspark_target_layer_ids") is not None:
         named = draft.hf("dspark_target_layer_ids")

@@ -2,9 +2,9 @@
 
 Follows the attention classes of models/ and layers/linear.py (QKVParallelLinear), and model_executor/model_runner.py.
 
-Modelled: attention and KV heads of target and draft that the ranks do not divide; classes without pipeline parallelism. Which classes
-insist on what is data of each release (facts/classes.py). Left out: vision towers (many can run data parallel), models that pad heads,
-CPU (which pads them), the transformers backend, the heads of linear attention.
+Modelled: attention and KV heads of target and draft that are not divisible by the ranks; classes without pipeline parallelism. What each
+class requires is data of each release (facts/classes.py). Left out: vision towers (many can run data parallel), models that pad heads, CPU
+(which pads them), the transformers backend, the heads of linear attention.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from spec_lsp.resolution.ranks import attention_tp_size
 model_parallelism = Handler("layers/linear.py:__init__", when=lambda c: bool(c.device == "cuda"))
 
 IN_SGLANG = ("auto", "sglang")
-"""Values of `--model-impl` with which a class of SGLang's own runs, where it has one."""
+"""Values of `--model-impl` with which SGLang's own class runs, if it has one."""
 
 
 def served_class(c: Config, model: ModelFacts) -> ClassFacts | None:
-    """What SGLang's class of this model insists on; None where the model runs in another (a plugin's, Transformers')."""
+    """The requirements of SGLang's class of this model; None if the model runs in another class (a plugin's, Transformers')."""
     if c.model_impl not in IN_SGLANG:
         return None
     return class_facts(model.architecture, c.release)
 
 
 def head_ranks(c: Config, model: ModelFacts) -> int | None:
-    """Over how many ranks a model's class shares its attention heads; None where it does not insist on even shares."""
+    """The number of ranks over which a model's class divides its attention heads; None if it does not require equal shares."""
     facts = served_class(c, model)
     if facts is None:
         return None
     if facts.heads:
         return int(c.tp_size) if facts.heads == "tp" else attention_tp_size(c)
-    # Before 0.5.9 latent attention kept its heads whole under NSA's context parallelism, and split them otherwise.
+    # Before 0.5.9, latent attention kept its heads whole under NSA's context parallelism, and divided them otherwise.
     if c.before("0.5.9") and model.uses_mla and not c.enable_nsa_prefill_context_parallel:
         return attention_tp_size(c)
     return None
@@ -52,7 +52,7 @@ def _divides(ranks: int, heads: int, kv_heads: int | None) -> bool:
 
 
 def heads_fit(c: Config, tp: int) -> bool:
-    """Whether the model's attention heads could be shared by a TP group of this size, as far as its class insists on it."""
+    """Whether a TP group of this size can divide the model's attention heads, as far as its class requires that."""
     facts, ranks = served_class(c, c.model), head_ranks(c, c.model)
     if facts is None or ranks is None:
         return True
@@ -158,11 +158,11 @@ def pipeline_through_model_without_stages(c: Config) -> Refusal | None:
 
 
 OWN_CLASSES = ("SGLANG_EXTERNAL_MODEL_PACKAGE", "SGLANG_PLUGINS")
-"""Variables that bring classes of models from elsewhere."""
+"""Variables that load model classes from elsewhere."""
 
 
 def _skips_a_release(older: Release, newer: Release) -> bool:
-    """Whether a release lies between the two; releases that only mend another (`.post1`) do not count."""
+    """Whether a release is between the two; post-releases do not count."""
     return any(older[:3] < release[:3] < newer[:3] for release in releases())
 
 

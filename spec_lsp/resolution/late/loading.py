@@ -29,11 +29,11 @@ OPTIONS = {
     "sharded_state": ("pattern",),
     "runai_streamer": ("distributed", "concurrency", "memory_limit"),
 }
-"""What the loader of each format takes, where it looks at all keys."""
+"""The options that the loader of each format accepts, if it checks all keys."""
 
 
 def _options(c: Config) -> Mapping[str, object] | None:
-    """The options as an object; None where they are none. Raises ValueError where they are no JSON."""
+    """The options as an object; None if there are none. Raises ValueError if they are not JSON."""
     text = c.model_loader_extra_config
     value = json.loads(text) if isinstance(text, str) and text else text
     return value if isinstance(value, Mapping) else None

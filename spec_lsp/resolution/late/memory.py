@@ -30,7 +30,7 @@ ELSEWHERE = (
 
 
 class Estimate(NamedTuple):
-    """What a GPU holds of a launch: bytes of weights and of KV cache for each token, and the tokens that fit (None: not known).
+    """The memory of a launch on a GPU: bytes of weights, bytes of KV cache for each token, and the tokens that fit (None: unknown).
 
     `fraction` is the part of the `total` bytes that weights and cache may take.
     """
@@ -50,7 +50,7 @@ class Estimate(NamedTuple):
 
 
 def least_weights(c: Config, tp: int, method: str | None) -> int:
-    """The least bytes of weights on the fullest GPU. Raises NotKnown where weights are kept elsewhere or not counted."""
+    """The least bytes of weights on the fullest GPU. Raises NotKnown if weights are kept elsewhere or not counted."""
     if c.gives_any(ELSEWHERE):
         raise NotKnown("the weights", "some of them are kept elsewhere")
     dtype, model = model_dtype(c), c.model
@@ -59,7 +59,7 @@ def least_weights(c: Config, tp: int, method: str | None) -> int:
 
 
 def estimate(c: Config) -> Estimate | None:
-    """What is known of the launch's memory on a GPU; None where the weights are not. Embeddings count twice unless they are tied."""
+    """What is known about the launch's memory on a GPU; None if the weights are unknown. Embeddings count twice unless they are tied."""
     try:
         served = served_quantization(c)
         weights = least_weights(c, int(c.tp_size), served.method)

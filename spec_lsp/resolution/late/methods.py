@@ -30,13 +30,13 @@ quantization_methods = Handler("model_loader/loader.py:_get_quantization_config"
 
 
 def method(c: Config) -> str | None:
-    """The method the weights are served with; None without quantization, or where resolution itself refuses it."""
+    """The quantization that the weights are served with; None without quantization, or if resolution itself refuses it."""
     served = served_quantization(c)
     return None if served.problem else served.method
 
 
 def _asked(c: Config) -> str:
-    """Where a reader sees the method: the flag, else the model."""
+    """Where the quantization is visible to the reader: the flag, else the model."""
     return c.first_given("quantization", "model_path")
 
 
@@ -126,7 +126,7 @@ def data_type_of_quantization_method(c: Config) -> Refusal | None:
 
 
 def leaves_experts_out(c: Config) -> bool:
-    """Whether config.json keeps (some) experts out of quantization."""
+    """Whether config.json excludes (some) experts from quantization."""
     config = c.model.quantization_config
     if not isinstance(config, Mapping):
         return False
@@ -272,7 +272,7 @@ FUSED_ONLY = {
     "flashinfer_trtllm_routed": {"none": "", "flashinfer": "0.5.15"},
     "flashinfer_cutlass": {"none": "", "flashinfer": ""},
 }
-"""Runners that compute dispatch and experts in one function: the exchanges they have one for, and since when."""
+"""Runners that do dispatch and experts in one function: the exchanges for which they have one, and since when."""
 
 
 @quantization_methods.refuses(
@@ -366,7 +366,7 @@ def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
     """
     name = method(c)
     if name not in FROM_FILES or c.model.complete or c.model.quantization_config is not None:
-        return None  # a folder may have its settings in a file beside config.json
+        return None  # a folder may contain settings in a file beside config.json
     return Refusal(
         at="quantization",
         related_fields=("model_path",),
@@ -408,7 +408,7 @@ def fp8_method_of_fp4_checkpoint(c: Config) -> Refusal | None:
 
 
 def compressed_scheme(c: Config) -> tuple[Mapping[str, Any], Mapping[str, Any]] | None:
-    """The weights' and activations' part of compressed-tensors' one group; None where there are several."""
+    """The weights' and activations' part of the only group of compressed-tensors; None if there are several."""
     groups = (c.model.quantization_config or {}).get("config_groups")
     if not isinstance(groups, Mapping) or len(groups) != 1:
         return None
@@ -507,7 +507,7 @@ quantization_platforms = Handler("layers/quantization/quark/schemes/quark_w4a4_m
 
 
 def _served_only_elsewhere(c: Config, name: str) -> str | None:
-    """The hardware that alone has kernels for a method; None where this hardware has."""
+    """The only hardware with kernels for a method; None if this hardware has them."""
     if name == "quark_mxfp4" and c.since("0.5.15") and not c.gpu.gfx95 and c.model.quantization_config is None:
         return "AMD GPUs with FP4 (MI350X, MI355X)"
     if name == "quark_int4fp8_moe" and not c.gpu.is_hip and c.model.num_experts:

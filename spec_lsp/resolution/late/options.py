@@ -29,7 +29,7 @@ def _whole_experts(c: Config) -> tuple[Change, ...]:
 
 
 def _ranks_that(divide: Callable[[int], bool]) -> Callable[[Config], tuple[Change, ...]]:
-    """The largest number of ranks below the present one that suits."""
+    """The largest suitable number of ranks below the current one."""
 
     def fewer(c: Config) -> tuple[Change, ...]:
         ranks = attention_tp_size(c)
@@ -39,7 +39,7 @@ def _ranks_that(divide: Callable[[int], bool]) -> Callable[[Config], tuple[Chang
 
 
 def _experts_stay(since: str) -> tuple[Barred, ...]:
-    """Neither EPLB nor copies nor a map of experts."""
+    """Neither EPLB nor redundant experts nor a map of experts."""
     why = "this model's experts stay where they are"
     return (
         Barred("enable_eplb", lambda c: bool(c.enable_eplb), why, since),
@@ -364,7 +364,7 @@ def _power_of_two(number: object) -> bool:
 
 
 def _one_stream(c: Config) -> bool:
-    """Whether it is a DeepSeek V4.1 whose layers hand a part of their input to the next."""
+    """Whether it is a DeepSeek V4.1 whose layers pass a part of their input on to the next."""
     return c.model.model_type == "deepseek_v41" and bool(c.model.hf("hc_pre_from_prev_sublayer"))
 
 

@@ -20,7 +20,7 @@ LAYOUT, OPTION = "SGLANG_DSV4_KV_LAYOUT", "SGLANG_DSV4_COMPRESSED_KV_LAYOUT"
 
 
 def _layout_conflict(c: Config) -> tuple[str, tuple[str, ...], str] | None:
-    """The variable to point at, the fields beside it, and why."""
+    """The variable to point at, the related fields, and the reason."""
     mode = (c.env.text(LAYOUT, "v4") or "").lower()
     if c.dsv4_attn_backend == "trtllm":
         option = (c.env.text(OPTION, "auto") or "").lower()

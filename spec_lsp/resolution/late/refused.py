@@ -1,6 +1,6 @@
-"""The shapes that most late refusals have: one value is refused, for a reason, and the way out is to remove it or to change it.
+"""The shapes that most late refusals have: one value is refused, for a reason, and the fix is to remove or change it.
 
-Where a part of SGLang refuses many values, they stand in a table of `Barred`.
+If a part of SGLang refuses many values, they are listed in a table of `Barred`.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from spec_lsp.resolution.engine import Change, Config, Refusal, as_far_as_known,
 
 
 def value_refused(c: Config, field: str, said: str, *related: str, fixes: tuple[Change, ...] | None = None) -> Refusal:
-    """A refusal of this field's value: the message is its name as typed and `said`.
+    """A refusal of this field's value: the message is its name as typed, followed by `said`.
 
-    It stands at the field, or, where SGLang chose the value, at the first of `related` that was typed. Without `fixes` the way out is to
-    leave the field out.
+    It is shown at the field or, if SGLang chose the value, at the first of `related` that was typed. Without `fixes` the fix is to remove
+    the field.
     """
     at = next((name for name in (field, *related) if c.given(name)), field)
     return Refusal(
@@ -31,7 +31,7 @@ Test = Callable[[Config], bool]
 
 
 class Barred(NamedTuple):
-    """A value that a part of SGLang refuses: of which field, when, why, since which release, and the way out (None: remove it)."""
+    """A value that a part of SGLang refuses: of which field, when, why, since which release, and the fix (None: remove it)."""
 
     field: str
     is_so: Test
@@ -41,7 +41,7 @@ class Barred(NamedTuple):
 
 
 def first_barred(c: Config, bars: Iterable[Barred], where: str, *related: str) -> Refusal | None:
-    """The refusal of the first value in the table; what cannot be told of one says nothing of the others."""
+    """The refusal of the first matching value in the table; an entry that is unknown does not affect the others."""
     for bar in bars:
         if (not bar.since or c.since(bar.since)) and _is_so(bar, c):
             return value_refused(

@@ -26,7 +26,7 @@ ON_MARLIN = (32, 64, 128)
 
 
 def _on_marlin(c: Config) -> bool:
-    """Whether four-bit experts have a shape that Marlin's MoE kernels take; others run on kernels that need no runner."""
+    """Whether four-bit experts have a shape that Marlin's MoE kernels accept; others run on kernels that need no runner."""
     config = c.model.quantization_config or {}
     group, width = config.get("group_size", config.get("q_group_size")), expert_width(c)
     if group not in ON_MARLIN or width is None:
@@ -138,7 +138,7 @@ def adapters_on_mega_moe_runner(c: Config) -> Refusal | None:
 
 
 def _unfit_for_deepep_v2(c: Config) -> str | None:
-    """Why DeepEP v2 cannot feed these experts; None where it can or nobody knows."""
+    """Why DeepEP v2 cannot feed these experts; None if it can or that is unknown."""
     name, config = method(c), c.model.quantization_config or {}
     if name is None:
         return "they are not quantized" if c.before("0.5.21") else None

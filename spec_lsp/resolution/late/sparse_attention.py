@@ -15,11 +15,11 @@ from spec_lsp.resolution.ranks import attention_tp_size
 sparse_attention = Handler("layers/attention/dsa_backend.py:_validate_triton_sparse_mla_backend", since="0.5.15")
 
 MOST_HEADS = 32
-"""The query heads of a rank that Triton's sparse kernel holds at most."""
+"""The most query heads of a rank that Triton's sparse kernel supports."""
 
 
 def _unfit_for_triton(c: Config) -> tuple[str, str] | None:
-    """The (field, why) of what Triton's sparse prefill does not take."""
+    """The (field, reason) of what Triton's sparse prefill does not support."""
     if not c.gpu.is_cuda or c.gpu.major < 9:
         return "", f"it does not run on {c.gpu.title}"
     heads = c.model.get_num_attention_heads(attention_tp_size(c))

@@ -81,7 +81,7 @@ def other_draft_backends(c: Config) -> tuple[Change, ...]:
 
 
 def _at(c: Config, field: str) -> tuple[str, tuple[str, ...]]:
-    """Where to point: the backend's field when it was typed, else the algorithm."""
+    """Where to point: the backend's field if it was typed, else the algorithm."""
     return (field, ("speculative_algorithm",)) if c.given(field) else ("speculative_algorithm", (field,))
 
 
@@ -125,7 +125,7 @@ def backend_without_draft(c: Config) -> Refusal | None:
 
 
 def _drafts_sparsely(c: Config) -> bool:
-    """Whether the draft builds backends of its own kind (Qwen4-Exp)."""
+    """Whether the draft builds backends of a special kind (Qwen4-Exp)."""
     return c.model.architecture.startswith("Qwen4Exp")
 
 
@@ -318,7 +318,7 @@ def tree_drafting_on_aiter(c: Config) -> Refusal | None:
 
 
 def _lacks_hook(c: Config, kind: str) -> bool:
-    """Whether SGLang serves this target but cannot take the hidden states from it that a draft of this kind reads."""
+    """Whether SGLang serves this target but cannot extract the hidden states that a draft of this kind reads."""
     facts = class_facts(c.model.architecture, c.release)
     return facts is not None and is_target(c.model.architecture) and kind not in facts.captures
 

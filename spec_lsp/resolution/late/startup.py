@@ -24,7 +24,7 @@ OVERLAPPING_MODELS = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"
 
 
 def _keeps_from_overlapping(c: Config) -> Iterator[tuple[str, str]]:
-    """The settings that startup-weight overlap does not know: each a field, and why. In the order that people use them."""
+    """The settings that startup-weight overlap does not support: each a field, and why, the most common first."""
     if c.model.architecture not in OVERLAPPING_MODELS:
         yield "model_path", f"{c.model.architecture} is not one of {', '.join(OVERLAPPING_MODELS)}"
     elif served_quantization(c).method is not None:

@@ -27,7 +27,7 @@ SWITCHES = {
     "chunk": "disable_radix_cache",
     "none": "disable_radix_cache",
 }
-"""What people call SGLang's own caches, and the switch that chooses each ("": it is the default). None is a registered name."""
+"""What people call SGLang's own caches, and the switch that chooses each ("": it is the default). None of these is a registered name."""
 
 
 @prefix_caches.refuses(
@@ -82,7 +82,7 @@ def unregistered_prefix_cache(c: Config) -> Refusal | None:
 
 
 def _wants_unified_cache(c: Config) -> str | None:
-    """The field that only the unified radix cache serves, of those this release looks at."""
+    """The field that only the unified radix cache supports, of those this release checks."""
     if c.since("0.5.17") and c.enable_session_radix_cache:
         return "enable_session_radix_cache"
     if c.since("0.5.21") and c.radix_eviction_policy == "tlru":
@@ -197,7 +197,7 @@ GENERIC_LAYOUTS = ("layer_first", "page_first", "page_first_direct")
 
 
 def _shared_storage_conflict(c: Config) -> tuple[str, str] | None:
-    """What the storage of a context-sharing server does not know: a field, and why."""
+    """What the storage of a context-sharing server does not support: a field, and why."""
     if c.hicache_host_memory_mode == "buffer_only":
         return "hicache_host_memory_mode", "host memory has to keep the rows that were written"
     if c.hicache_storage_backend not in ("file", "mooncake"):

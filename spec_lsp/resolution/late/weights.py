@@ -31,7 +31,7 @@ quantization = Handler(
 
 
 class Cut(NamedTuple):
-    """Matrices `width` wide that are cut into `slices`."""
+    """Matrices of width `width` that are split into `slices`."""
 
     what: str
     width: int
@@ -68,7 +68,7 @@ def _block_of_groups(groups: object) -> object:
 
 
 def moe_tp_size(c: Config) -> int:
-    """Over how many ranks the matrices of one expert are split."""
+    """How many ranks the matrices of one expert are split over."""
     return max(1, int(c.tp_size) // max(1, int(c.ep_size)) // max(1, int(c.moe_dp_size or 1)))
 
 
@@ -87,7 +87,7 @@ under expert parallelism (models/deepseek_v2.py, glm4_moe.py)."""
 
 
 def expert_width(c: Config) -> int | None:
-    """How wide a routed expert is, by the key of config.json that the model's class reads."""
+    """The width of a routed expert, by the key of config.json that the model's class reads."""
     facts = class_facts(c.model.architecture, c.release)
     width = c.model.text_hf(facts.expert_width if facts and facts.expert_width else "moe_intermediate_size")
     return width if isinstance(width, int) and c.model.num_experts else None
@@ -125,12 +125,12 @@ def _dense_layers(c: Config, tp: int) -> Iterator[Cut]:
 
 
 def cuts(c: Config, tp: int, ep: int) -> tuple[Cut, ...]:
-    """All that these sizes cut."""
+    """All matrices that these sizes split."""
     return (*_experts(c, tp, ep), *_shared_experts(c, tp, ep), *_dense_layers(c, tp))
 
 
 def _repairs(c: Config, block: int) -> tuple[Change, ...]:
-    """Sizes at which nothing is cut through a block: more expert parallelism first, then fewer ranks."""
+    """Sizes at which no block is cut: first with more expert parallelism, then with fewer ranks."""
     tp, experts = int(c.tp_size), c.model.num_experts or 0
 
     def whole(n: int, ep: int, but: str = "") -> bool:
@@ -147,7 +147,7 @@ def _repairs(c: Config, block: int) -> tuple[Change, ...]:
 
 
 def _through_a_block(c: Config, cut: Cut | None, block: int, way_out: str) -> Refusal | None:
-    """Nothing for a cut into unequal slices, which is another rule's, and for one between blocks."""
+    """Nothing for a split into unequal slices, which is another rule's, nor for one between blocks."""
     if cut is None or cut.width % cut.slices or cut.fits(block):
         return None
     return Refusal(
@@ -306,7 +306,7 @@ def mlp_width_not_divisible_by_quantization_group(c: Config) -> Refusal | None:
 
 
 def _cuts_a_scale(width: int, group: int) -> bool:
-    """Whether Marlin's kernel stops: it takes width over the number of scales as the group, which has to come out even."""
+    """Whether Marlin's kernel stops: it takes width divided by the number of scales as the group, which must be a whole number."""
     scales = width // group
     return width % group != 0 and (scales == 0 or width % scales != 0)
 
@@ -318,4 +318,4 @@ def _cuts(width: int, group: int) -> bool:
 CUTS: Mapping[str, Callable[[int, int], bool]] = {
     "awq": _cuts, "awq_marlin": _cuts, "gptq": _cuts, "gptq_marlin": _cuts_a_scale,
 }  # fmt: skip
-"""Whether a rank's share of this width cuts one of the method's groups."""
+"""Whether a rank's share of this width cuts one of the quantization groups."""

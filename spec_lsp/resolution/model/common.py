@@ -1,4 +1,4 @@
-"""Small questions that the model families share."""
+"""Questions that the model families share."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def cp_field(c: Config) -> str:
 
 
 def cp_mode_field(c: Config) -> str:
-    """The field that says how a prompt is shared out."""
+    """The field that says how a prompt is divided."""
     if c.since("0.5.14"):
         return "cp_strategy"
     return "dsa_prefill_cp_mode" if c.since("0.5.13") else "nsa_prefill_cp_mode"

@@ -1,6 +1,6 @@
-"""What SGLang refuses the moment it reads the model's config.json.
+"""What SGLang refuses when it reads the model's config.json.
 
-Follows ModelConfig.__init__ (configs/model_config.py), which resolution runs as soon as a handler asks for the model.
+Follows ModelConfig.__init__ (configs/model_config.py), which resolution runs as soon as a handler needs the model.
 """
 
 from __future__ import annotations
@@ -27,12 +27,14 @@ def served_quantization(c: Config) -> Served:
     if asked is None and not c.known("quantization"):
         asked = c.quantization
     cpu_engine = c.gpu.platform == "cpu" and c.env.flag("SGLANG_USE_CPU_ENGINE")
-    served = quantization.served if c.watched else _served  # a cache would ask for all that is known of the hardware
+    served = (
+        quantization.served if c.watched else _served
+    )  # a cache would ask for everything that is known about the hardware
     return served(c.model, c.gpu, c.release, None if asked == "unquant" else asked, cpu_engine)
 
 
 _served = lru_cache(maxsize=512)(quantization.served)
-"""A score of steps ask for it in each run of a launch."""
+"""Cached, as many steps of each run ask for it."""
 
 
 def quant_method(c: Config) -> str | None:

@@ -26,9 +26,10 @@ FAMILY = {
     "LongcatFlashForCausalLM": "0.5.16", "LongcatFlashForCausalLMNextN": "0.5.16", "Dots3NoteForCausalLM": "0.5.19",
     "Glm5NextForConditionalGeneration": "0.5.20", "HYV4ForCausalLM": "0.5.20", "HYV4ForCausalLMNextN": "0.5.20",
 }  # fmt: skip
-"""The architectures of the family, with the release that took each in (empty: 0.5.6 or before).
+"""The architectures of the family, with the release that added each (empty: 0.5.6 or before).
 
-Before 0.5.12 SGLang reads a V3.2 config.json as a V3 one, which comes to the same here."""
+Before 0.5.12 SGLang reads a V3.2 config.json as a V3 one, which gives the same result here.
+"""
 
 DSA_DTYPE = (
     Earlier("0.5.9", "server_args.py:_handle_model_specific_adjustments"),
@@ -88,7 +89,7 @@ def _set_dsa(c: Config, prefill: str | None, decode: str | None) -> None:
 
 
 def _zigzag(c: Config) -> bool:
-    """Whether a prompt is shared out in two halves (the only way before 0.5.8)."""
+    """Whether a prompt is divided into two halves (the only way before 0.5.8)."""
     return c.before("0.5.8") or getattr(c, cp_mode_field(c)) in ("zigzag", "in-seq-split")
 
 
@@ -261,7 +262,7 @@ def pooled_index_over_dcp(c: Config) -> Refusal | None:
 
 
 def _legacy_rocm_pages(c: Config) -> bool:
-    """Whether ROCm has only the kernels that work on single tokens. Assumes Triton 3.5 or newer, as ROCm 7 images have."""
+    """Whether ROCm only has kernels that work on single tokens. Assumes Triton 3.5 or newer, as ROCm 7 images have."""
     if not c.gpu.is_hip or c.before("0.5.8"):
         return False
     if c.before("0.5.12"):
@@ -517,7 +518,7 @@ def choose_sparse_backends(c: Config) -> None:
 
 
 def _force_sparse_backends(c: Config) -> None:
-    """Up to 0.5.8 the kernels follow from KV cache and device alone."""
+    """Until 0.5.8 the kernels depend on KV cache and device alone."""
     if c.kv_cache_dtype == "fp8_e4m3":
         _set_dsa(c, "flashmla_auto", "flashmla_kv")
     elif c.gpu.major >= 10:

@@ -352,12 +352,12 @@ def _prefill_graph(c: Config) -> str:
 
 
 def _replayable_graphs(c: Config) -> tuple[str, ...]:
-    """The prefill graphs that replayed windows and TensorRT-LLM kernels go with."""
+    """The prefill graph backends that work with replayed windows and TensorRT-LLM kernels."""
     return (cuda_graph.DISABLED, *((cuda_graph.BREAKABLE,) if c.since("0.5.23") else ()))
 
 
 def _encoder_replay_conflict(c: Config) -> str | None:
-    """The first field that replaying encoder windows cannot be combined with; ROCm has it from 0.5.22 on, on gfx950."""
+    """The first field that replaying encoder windows cannot be combined with; ROCm supports it since 0.5.22, on gfx950."""
     now, rocm = c.since("0.5.23"), c.gpu.is_hip
     no_hardware = not (c.gpu.is_cuda or (c.since("0.5.22") and rocm and c.gpu.gfx95))
     graphs = _prefill_graph(c)
@@ -378,7 +378,7 @@ def _encoder_replay_conflict(c: Config) -> str | None:
 
 
 def _v41_conflict(c: Config) -> tuple[str, str] | None:
-    """The first feature that V4.1 does not know: the field, and why."""
+    """The first feature that V4.1 does not support: the field, and why."""
     replay = c.enable_encoder_swa_bounded_replay
     if replay and (name := _encoder_replay_conflict(c)):
         if name == "enable_encoder_swa_bounded_replay":
@@ -409,7 +409,7 @@ def _v41_conflict(c: Config) -> tuple[str, str] | None:
 
 
 def _decoder_replay_before(c: Config) -> bool:
-    """Whether 0.5.22 was asked to replay decoder windows; later releases let TensorRT-LLM kernels do so."""
+    """Whether 0.5.22 was asked to replay decoder windows; in later releases TensorRT-LLM kernels support that."""
     return c.before("0.5.23") and bool(c.enable_decoder_swa_bounded_replay)
 
 
@@ -771,7 +771,7 @@ def v4_chunk_above_megamoe_capacity(c: Config) -> Refusal | None:
 
 
 def _chunk_on_a_rank(c: Config) -> int:
-    """A rank's part of a prefill chunk, rounded up to what its attention group shares; 0 when there is no bound."""
+    """A rank's part of a prefill chunk, rounded up to what its attention group shares; 0 if there is no limit."""
     chunk = int(c.chunked_prefill_size or 0)
     if chunk <= 0:
         return 0

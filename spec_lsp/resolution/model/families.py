@@ -33,7 +33,7 @@ def _wide_gpu_backend(c: Config) -> str:
 
 
 def _off_list(c: Config, allowed: tuple[str, ...], why: str, best: tuple[str, ...]) -> Refusal | None:
-    """The refusal of a backend for one of the phases that is not on a model's list."""
+    """The refusal of a backend for a phase if it is not on a model's list."""
     prefill, decode = backends_of(c)
     phase = "prefill" if prefill not in allowed else "decode" if decode not in allowed else None
     if phase is None:

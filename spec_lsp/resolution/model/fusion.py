@@ -16,7 +16,7 @@ FUSED = {
     "InternS2PreviewForConditionalGeneration": "0.5.12", "Qwen3_5ForConditionalGeneration": "0.5.10",
     "NemotronHForCausalLM": "0.5.14", "NemotronHPuzzleForCausalLM": "0.5.14", "NemotronH_Omni_Reasoning_V3": "0.5.20",
 }  # fmt: skip
-"""The architectures with fused layers, with the release that began it (empty: 0.5.7 or before)."""
+"""The architectures with fused layers, with the release that added them (empty: 0.5.7 or before)."""
 
 CUTEDSL_TP_SIZES = (2, 4, 8, 16)
 """The TP sizes of the CuTe DSL kernels."""

@@ -14,7 +14,7 @@ BACKENDS = {
     "triton": "", "trtllm_mha": "", "fa3": "", "fa4": "", "ascend": "0.5.8", "intel_amx": "0.5.13", "intel_xpu": "0.5.11",
     "aiter": "0.5.10",
 }  # fmt: skip
-"""The attention backends with sliding windows and sinks, with the release that took each in (empty: 0.5.6 or before)."""
+"""The attention backends with sliding windows and sinks, with the release that added each (empty: 0.5.6 or before)."""
 
 BRANCH = (Earlier("0.5.19", "server_args.py:_handle_model_specific_adjustments"),)
 OVERRIDES = (Earlier("0.5.15", "server_args.py:_handle_model_specific_adjustments"),)

@@ -20,7 +20,7 @@ RADIX_CACHE = {
     "Qwen4ExpForConditionalGeneration": "0.5.20", "BailingMoeV3VLForConditionalGeneration": "0.5.21",
     "MiniCPMV4_7ForConditionalGeneration": "0.5.23",
 }  # fmt: skip
-"""Architectures whose radix cache also holds recurrent states, with the release that began it (empty: 0.5.15 or before)."""
+"""Architectures whose radix cache also holds recurrent states, with the release that added each (empty: 0.5.15 or before)."""
 
 EXTRA_BUFFER = {
     "Qwen3_5ForConditionalGeneration": "", "Qwen3_5MoeForConditionalGeneration": "", "Qwen3NextForCausalLM": "",
@@ -87,7 +87,7 @@ def old_extra_buffer(c: Config) -> bool:
 
 
 def keeps_old_states(c: Config) -> bool:
-    """Whether the model's branch looks at its radix cache of states before 0.5.14 (and the cache works for the model)."""
+    """Whether the model's branch checks its radix cache of states before 0.5.14 (and the cache works for the model)."""
     name = c.model.architecture
     if c.before("0.5.9"):
         if name == "Glm4MoeForCausalLM":

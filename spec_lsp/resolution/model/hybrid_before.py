@@ -1,7 +1,7 @@
-"""The radix cache of hybrid models before 0.5.14, when each model's branch said what it could do.
+"""The radix cache of hybrid models before 0.5.14, when each model's branch decided what is supported.
 
-Follows ServerArgs._handle_mamba_radix_cache (0.5.9 to 0.5.13) and the branches of ServerArgs._handle_model_specific_adjustments
-(0.5.6 to 0.5.8).
+Follows ServerArgs._handle_mamba_radix_cache (0.5.9 to 0.5.13) and the branches of ServerArgs._handle_model_specific_adjustments (0.5.6 to
+0.5.8).
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ _radix = Handler("server_args.py:_handle_mamba_radix_cache", since="0.5.9", unti
 
 
 class Ability(NamedTuple):
-    """What the branch of a hybrid model says: whether its radix cache works, and the attention backend SM100 gets."""
+    """The settings in the branch of a hybrid model: whether its radix cache works, and its attention backend on SM100."""
 
     cached: bool = True
     sm100: str | None = None
 
 
 def ability(c: Config) -> Ability | None:
-    """What this model's branch says; None for a model that is not a hybrid (0.5.9 to 0.5.13)."""
+    """The settings of this model's branch; None for a model that is not a hybrid (0.5.9 to 0.5.13)."""
     name = c.model.architecture
     if name == "KimiLinearForCausalLM":
         return Ability(cached=False)

@@ -37,7 +37,7 @@ _overrides = Handler(
 
 
 def _quantization(c: Config) -> str | None:
-    """The quantization after the family's override: ModelOpt's generic name has become the precise one."""
+    """The quantization after the family's override: ModelOpt's generic name is replaced by the precise one."""
     served = served_quantization(c).method
     if served not in MODELOPT:
         asked: str | None = c.quantization

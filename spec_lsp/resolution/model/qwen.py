@@ -25,7 +25,7 @@ MOE = {
     "Qwen3_5MoeForConditionalGeneration": "0.5.9", "Qwen3_5ForConditionalGeneration": "0.5.9",
     "InternS2PreviewForConditionalGeneration": "0.5.12", "Qwen4ExpForConditionalGeneration": "0.5.20",
 }  # fmt: skip
-"""The MoE models of the family, with the release that took each in (empty: 0.5.6 or before)."""
+"""The MoE models of the family, with the release that added each (empty: 0.5.6 or before)."""
 
 # --- attention of the hybrids on SM100 ---------------------------------------------------------------------------------
 

@@ -3,9 +3,9 @@
 Follows arg_groups/speculative_hook.py (handle_speculative_decoding and what it calls, until 0.5.12 one method of ServerArgs) and
 arg_groups/boundary_reduction.py.
 
-Left out: algorithms that plugins register, platforms from outside SGLang, files named by --speculative-adaptive-config (the fields
-they decide become unknown), and whether the folder of a target holds a DSpark draft of its own (taken as absent where the folder
-is at hand, unknown where it is not).
+Left out: algorithms that plugins register, platforms from outside SGLang, files named by --speculative-adaptive-config (the fields they
+decide become unknown), and whether a target's folder contains a DSpark draft (assumed to be absent if the folder is at hand, unknown if
+not).
 """
 
 from spec_lsp.resolution.speculative import boundary, dflash, dspark, eagle, general, ngram, uno

@@ -1,4 +1,4 @@
-"""How layers hand on their sums over GPUs (boundary reduction), for target and draft. Follows
+"""How layers pass on sums that are spread over GPUs (boundary reduction), for target and draft. Follows
 arg_groups/boundary_reduction.py."""
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ handler = Handler("boundary_reduction.py:resolve_boundary_reduction", since="0.5
 
 
 def model_default(c: Config, facts: ModelFacts) -> str:
-    """The reduction a model's layers take by default."""
+    """The default reduction of a model's layers."""
     names = set(facts.architectures)
     if names & RSV:
         return "rsv"

@@ -43,6 +43,6 @@ def page_one(c: Config) -> Change:
 
 
 def cap_running_requests(c: Config) -> None:
-    """Serve at most 48 requests at once unless told otherwise."""
+    """Limit requests to 48 at once unless another limit is given."""
     if c.max_running_requests is None:
         c.set(max_running_requests=RUNNING_REQUESTS)

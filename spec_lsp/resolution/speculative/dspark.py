@@ -41,7 +41,7 @@ def dspark_device(c: Config) -> Refusal | None:
 
 
 def _over_ranks(c: Config) -> bool:
-    """Whether the checks for data-parallel attention apply; in 0.5.17 as typed, though one group alone switches it off."""
+    """Whether the checks for data-parallel attention apply; in 0.5.17 by the typed flag, even if a single group turns it off."""
     if c.since("0.5.18"):
         return attention_dp_size(c) > 1
     return bool(c.enable_dp_attention or (c.since("0.5.17") and c.typed("enable_dp_attention")))
@@ -273,7 +273,7 @@ def empty_dspark_block(c: Config) -> Refusal | None:
 
 
 def gamma(c: Config) -> int | None:
-    """The number of tokens drafted, where flags or the draft's config tell."""
+    """The number of drafted tokens, if flags or the draft's config determine it."""
     if c.speculative_dspark_block_size is not None:
         return int(c.speculative_dspark_block_size)
     found = dspark_gamma(draft_facts(c))

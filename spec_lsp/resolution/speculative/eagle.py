@@ -45,7 +45,7 @@ DRAFTS_ITSELF_SINCE = {
     "HYV4ForCausalLM": "0.5.20",
     "Qwen4ExpForConditionalGeneration": "0.5.20",
 }
-"""Targets whose checkpoint holds a draft layer, with the release that first takes it by itself."""
+"""Targets whose checkpoint holds a draft layer, with the first release that uses it automatically."""
 
 TREES_BY_DEFAULT = ("LlamaForCausalLM", "Grok1ForCausalLM", "Grok1VForCausalLM")
 CHAINS_BEFORE_0_5_8 = (
@@ -409,7 +409,7 @@ def _chain(steps: int) -> Change:
 
 
 def _field_of_trtllm_mha(c: Config) -> str | None:
-    """The field that brings trtllm_mha in; None when no phase runs it."""
+    """The field that selects trtllm_mha; None if no phase runs it."""
     if c.before("0.5.15") and c.attention_backend == "trtllm_mha":
         return "attention_backend"
     for phase, backend in zip(("prefill", "decode"), backends_of(c), strict=True):
@@ -600,7 +600,7 @@ def chain_tokens(c: Config) -> None:
 
 
 def page_tree_backends(c: Config) -> tuple[str, ...]:
-    """The backends that keep a draft tree on KV pages of several tokens."""
+    """The backends that can store a draft tree on KV pages of several tokens."""
     if c.before("0.5.6"):
         return ("flashinfer",)
     return ("flashinfer", "fa3", "triton") if c.since("0.5.13") else ("flashinfer", "fa3")
@@ -632,7 +632,7 @@ def tree_drafting_on_paged_backend(c: Config) -> Refusal | None:
         return None
     at = c.first_given("speculative_eagle_topk", "speculative_algorithm")
     steps = c.speculative_num_steps
-    # without a draft implementation the launch would only die later
+    # without a draft implementation the launch would only fail later
     drafts = c.given("speculative_draft_attention_backend") or c.attention_backend in DRAFT_BACKENDS
     return Refusal(
         at=at,

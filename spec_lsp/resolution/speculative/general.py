@@ -1,4 +1,4 @@
-"""What holds for every speculative algorithm: its name, the draft's options, adaptive drafting.
+"""What applies to every speculative algorithm: its name, the draft's options, adaptive drafting.
 
 Follows arg_groups/speculative_hook.py (handle_speculative_decoding, _resolve_speculative_algorithm_alias, _maybe_disable_adaptive,
 _init_adaptive_speculative_params, _handle_frozen_kv_mtp) and speculative/spec_info.py.
@@ -13,7 +13,7 @@ from spec_lsp.resolution.ranks import attention_dp
 from spec_lsp.resolution.speculative.common import DRAFT_SHAPE, ONE_METHOD, cap_running_requests
 
 SINCE = {"FROZEN_KV_MTP": "0.5.12", "DFLASH": "0.5.11", "DSPARK": "0.5.16", "UNO": "0.5.20"}
-"""The algorithms that came later than 0.5.6."""
+"""The algorithms that were added after 0.5.6."""
 
 GEMMA4_ASSISTANTS = ("Gemma4AssistantForCausalLM", "Gemma4UnifiedAssistantForCausalLM")
 
@@ -81,8 +81,8 @@ def upper_case(c: Config) -> None:
 
 
 def drafts_with_gemma4_assistant(c: Config) -> bool:
-    """Whether the draft is one of Gemma 4's assistants. A draft nobody can read is taken to be made for its target, and a target that
-    nobody can tell is taken to be another model: what NEXTN means must be known to say anything."""
+    """Whether the draft is one of Gemma 4's assistants. An unreadable draft is assumed to be made for its target, and an unknown target to
+    be another model: without knowing what NEXTN means nothing could be reported."""
     try:
         draft = c.draft
     except NotKnown:
@@ -312,7 +312,7 @@ def unknown_speculative_algorithm(c: Config) -> Refusal | None:
 
 
 def algorithms(c: Config) -> tuple[str, ...]:
-    """The names this release takes, after aliases are resolved."""
+    """The names that this release accepts, after aliases are resolved."""
     names = ("EAGLE", "EAGLE3", "STANDALONE", "NGRAM", "DFLASH", "DSPARK", "UNO", "FROZEN_KV_MTP", "NONE")
     return tuple(name for name in names if name not in SINCE or c.since(SINCE[name]))
 

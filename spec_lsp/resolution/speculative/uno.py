@@ -14,7 +14,7 @@ _GOOD = "--speculative-algorithm UNO --uno-lora-path adapter --speculative-num-d
 
 
 def _misfit(c: Config) -> tuple[str, str, Change] | None:
-    """The first setting UNO does not work with: the field, why, the way out."""
+    """The first setting that UNO does not support: the field, why, the fix."""
     if not str(c.device).startswith("cuda"):
         return "device", "it drafts on NVIDIA and AMD GPUs only", dropping("device")
     if c.speculative_draft_model_path is not None:
