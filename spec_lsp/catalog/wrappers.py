@@ -23,7 +23,7 @@ Values = str
 """How many words follow a flag: none (""), one ("1"), any number ("*")."""
 
 OTHER_ENGINE = frozenset(("--image-diffusion-worker", "--video-generation-worker"))
-"""Flags with which Dynamo hands the rest to another parser than SGLang's."""
+"""Flags with which Dynamo passes the rest to another parser than SGLang's."""
 
 _FAMILIES = ("--dyn-", "--no-dyn-", "--router-", "--no-router-")
 """Beginnings of Dynamo's own flags: with each of its versions come more."""
@@ -105,17 +105,17 @@ def _families(program: Program, release: Release) -> tuple[str, ...]:
 
 
 def is_strict(program: Program, args: Sequence[Arg]) -> bool:
-    """Whether what is not the program's own is handed to SGLang's parser."""
+    """Whether flags that are not the program's own are passed to SGLang's parser."""
     return has_own(program) and not any(a.text in OTHER_ENGINE for a in args)
 
 
 def is_own(program: Program, release: Release, flag: str) -> bool:
-    """Whether a program takes a flag for itself, also where only its beginning is written."""
+    """Whether a program takes a flag for itself, including its abbreviations."""
     return flag.startswith(_families(program, release)) or any(n.startswith(flag) for n in own(program, release))
 
 
 def without_own(catalog: Catalog, program: Program, args: Sequence[Arg]) -> list[Arg]:
-    """The words without the program's own flags and their values. What SGLang's parser knows by the same name stays."""
+    """The words without the program's own flags and their values. Flags that SGLang's parser has under the same name are kept."""
     names, families = own(program, catalog.release), _families(program, catalog.release)
     kept: list[Arg] = []
     at = 0
