@@ -21,6 +21,7 @@ from spec_lsp.analysis.merge import Verdict
 from spec_lsp.analysis.report import Analysis, Diagnostic, LaunchReport, PlacedDiagnostics, Related, Reports, Run
 from spec_lsp.analysis.rules import RELEASE_NOT_SHIPPED, UNKNOWN_DIRECTIVE
 from spec_lsp.analysis.run import (
+    OLDEST_FOLLOWED,
     OLDEST_MODELLED,
     Condoned,
     ConfigSource,
@@ -385,10 +386,13 @@ def _unknown_release(named: Named[Release], launch: Launch) -> Diagnostic | None
             f"{known}, and a flag that no known release has may be one of {release}'s."
         )
     elif known < OLDEST_MODELLED:
-        message = (
-            f"Of SGLang {release} ({named.source}) spec-lsp knows the flags and their values but not what it decides from them: the "
-            f"launch is checked by its flags only. From {OLDEST_MODELLED} on it is checked whole."
+        how = (
+            f"spec-lsp follows what {OLDEST_MODELLED} does the same, but not its adjustments for single models: it may refuse "
+            "more than is told."
+            if known >= OLDEST_FOLLOWED
+            else "spec-lsp knows the flags and their values but not what it decides from them: the launch is checked by its flags only."
         )
+        message = f"Of SGLang {release} ({named.source}) {how} From {OLDEST_MODELLED} on it is checked whole."
     elif release != known:
         message = f"spec-lsp does not know SGLang {release} ({named.source}): the launch is checked against {known}."
     else:

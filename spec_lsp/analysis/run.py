@@ -39,6 +39,8 @@ Condoned = frozenset[tuple[str, str]]
 
 OLDEST_MODELLED = Release.parse("0.5.6")
 """The oldest release whose whole resolution is followed; of older ones only some refusals are known."""
+OLDEST_FOLLOWED = Release.parse("0.5.3")
+"""The oldest release of which all is followed but the adjustments for single models."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -61,7 +61,7 @@ KERNELS = (
     "timm", "scipy", "pynvml", "cuda", "deep_ep", "deep_gemm", "flash_attn", "quack", "tilelang", "torch_memory_saver", "openai_harmony",
     "openai", "anthropic", "mistral_common", "blobfile", "kernels", "smg_grpc_servicer", "smg_grpc_proto", "grpc", "grpc_health",
     "grpc_reflection", "numba", "apache_tvm_ffi", "tvm_ffi", "cutlass", "humming", "nvshmem", "py_spy", "sgl_flash_mla", "flash_mla",
-    "watchfiles", "cv2", "matplotlib", "librosa", "tml_renderers", "deepseek_recipe", "easydict", "addict", "aiter", "mori", "vllm",
+    "watchfiles", "cv2", "matplotlib", "librosa", "tml_renderers", "deepseek_recipe", "easydict", "addict", "aiter", "mori",
     "lmcache", "mooncake", "nixl", "ray", "cpuinfo", "sgl_kernel_npu", "sgl_deep_gemm", "mathdx", "dill", "cloudpickle", "distro",
     "torchvision", "torchaudio", "torchcodec", "decord", "decord2", "av", "soundfile",
 )  # fmt: skip

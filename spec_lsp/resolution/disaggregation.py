@@ -425,7 +425,7 @@ def prefill_server_without_decode_graphs(c: Config) -> None:
     if c.disaggregation_mode != "prefill":
         return
     piecewise = c.enable_piecewise_cuda_graph if c.before("0.5.10") else not c.disable_piecewise_cuda_graph
-    if c.since("0.5.13") or not piecewise:
+    if c.since("0.5.13") or c.before("0.5.6") or not piecewise:
         c.set(disable_cuda_graph=True)
 
 

@@ -270,14 +270,14 @@ def _dumps(c: Config) -> bool:
     return c.debug_tensor_dump_output_folder is not None or c.msprobe_dump_config is not None
 
 
-@_other_validations.adjusts("skip_server_warmup")
+@_other_validations.adjusts("skip_server_warmup", since="0.5.4")
 def dump_without_warmup(c: Config) -> None:
     """Tensors are dumped from real requests only, so the warm-up is skipped."""
     if _dumps(c):
         c.set(skip_server_warmup=True)
 
 
-@_other_validations.adjusts("disable_cuda_graph", until="0.5.14")
+@_other_validations.adjusts("disable_cuda_graph", since="0.5.4", until="0.5.14")
 def dump_without_graphs_once(c: Config) -> None:
     """Tensors inside a CUDA graph cannot be dumped."""
     if _dumps(c):

@@ -79,7 +79,8 @@ def _needs_same_replica_on_all_ranks(c: Config) -> bool:
 @handle_eplb_and_dispatch.adjusts("ep_dispatch_algorithm")
 def choose_dispatch_algorithm(c: Config) -> None:
     """Experts that may have several copies need a rule for which copy is used."""
-    if (c.enable_eplb or c.init_expert_location != "trivial") and c.ep_dispatch_algorithm is None:
+    placed = c.init_expert_location is not None if c.before("0.5.6") else c.init_expert_location != "trivial"
+    if (c.enable_eplb or placed) and c.ep_dispatch_algorithm is None:
         c.set(ep_dispatch_algorithm="dynamic" if _needs_same_replica_on_all_ranks(c) else "static")
 
 

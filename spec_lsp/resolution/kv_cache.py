@@ -816,7 +816,7 @@ def decode_offload_with_host_pool_backup(c: Config) -> Refusal | None:
 
 
 @handle_cache_compatibility.refuses(
-    "SPC379", "decode-offload-with-spec-v2", raises="ValueError", until="0.5.10",
+    "SPC379", "decode-offload-with-spec-v2", raises="ValueError", since="0.5.5", until="0.5.10",
     bad="SGLANG_ENABLE_SPEC_V2=1 -- --disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache",
     good="--disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache",
 )  # fmt: skip

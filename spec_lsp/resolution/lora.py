@@ -132,6 +132,7 @@ SPECULATIVE_WITH_LORA = ("EAGLE", "EAGLE3", "DFLASH", "DSPARK")
     "SPC773",
     "lora-with-unfit-speculation",
     raises="ValueError",
+    since="0.5.5",
     sglang="lora_hook.py:check_lora_speculative_compatibility",
     earlier=(Earlier("0.5.19", "server_args.py:check_lora_server_args"),),
     bad="--enable-lora --lora-paths a=/a --speculative-algorithm STANDALONE --speculative-draft-model-path {models}/llama-3.1-8b",

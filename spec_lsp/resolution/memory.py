@@ -393,7 +393,7 @@ def _beyond_the_floor_mib(c: Config) -> float:
             reserved += 2 * GIB
     if c.before("0.5.14"):
         reserved += _draft_mib(c)
-    if c.before("0.5.8") and c.enable_piecewise_cuda_graph:
+    if c.before("0.5.8") and c.since("0.5.5") and c.enable_piecewise_cuda_graph:
         reserved += c.piecewise_cuda_graph_max_tokens // (8 if c.since("0.5.7") else 4)
     if c.since("0.5.20") and c.gpu.platform == "xpu":
         reserved += 2 * GIB

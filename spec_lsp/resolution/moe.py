@@ -154,10 +154,10 @@ def _mxfp8_runners(c: Config) -> tuple[tuple[str, ...], str]:
 
 
 RUNNER_QUANTIZATIONS: dict[str, dict[str | None, str]] = {
-    "flashinfer_cutlass": {"modelopt_fp4": "", "modelopt_fp8": "", None: "", "modelopt_mixed": "0.5.10"},
+    "flashinfer_cutlass": {"modelopt_fp4": "", "modelopt_fp8": "0.5.6", None: "0.5.6", "modelopt_mixed": "0.5.10"},
     "flashinfer_cutedsl": {"modelopt_fp4": "", "modelopt_mixed": "0.5.16", "nvfp4_online": "0.5.18"},
     "flashinfer_trtllm": {
-        "modelopt_fp4": "", "modelopt_fp8": "", "fp8": "", "compressed-tensors": "0.5.7", None: "0.5.7",
+        "modelopt_fp4": "", "modelopt_fp8": "0.5.4", "fp8": "", "compressed-tensors": "0.5.7", None: "0.5.7",
         "mxfp8": "0.5.10", "modelopt_mixed": "0.5.10", "nvfp4_online": "0.5.14",
     },
     "flashinfer_trtllm_routed": {
@@ -305,6 +305,7 @@ def keep_shared_experts_separate(c: Config) -> None:
     "SPC606",
     "cutlass-moe-variable-without-fp8",
     raises="AssertionError",
+    since="0.5.4",
     until="0.5.18",
     sglang="overrides.py:_cutlass_moe_env_override",
     earlier=(Earlier("0.5.15", "server_args.py:_handle_moe_kernel_config"),),
@@ -327,7 +328,7 @@ def cutlass_moe_variable_without_fp8(c: Config) -> Refusal | None:
     return None
 
 
-@handle_moe_kernel_config.adjusts("moe_runner_backend", until="0.5.18")
+@handle_moe_kernel_config.adjusts("moe_runner_backend", since="0.5.4", until="0.5.18")
 def read_cutlass_moe_variable(c: Config) -> None:
     """SGLANG_CUTLASS_MOE is the old spelling of `--moe-runner-backend cutlass`."""
     if c.env.flag("SGLANG_CUTLASS_MOE"):
@@ -335,7 +336,7 @@ def read_cutlass_moe_variable(c: Config) -> None:
 
 
 @handle_moe_kernel_config.refuses(
-    "SPC607", "fp8-cutlass-moe-with-expert-parallelism", raises="AssertionError",
+    "SPC607", "fp8-cutlass-moe-with-expert-parallelism", raises="AssertionError", since="0.5.4",
     bad="model=qwen3-235b-fp8 -- --tp-size 4 --ep-size 4 --quantization fp8 --moe-runner-backend cutlass",
     good="model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
 )  # fmt: skip

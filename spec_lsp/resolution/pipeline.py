@@ -322,13 +322,51 @@ validation.check_server_args
 """
 """0.5.6: memory settings come before the device's own, elastic EP comes last."""
 
+ORDER_0_5_3 = """
+serving.handle_deprecated_args
+platform.find_device
+serving.handle_missing_default_values
+model.build_model_config
+memory.handle_gpu_memory_settings
+early.graph_sizes until 0.5.4
+platform.handle_hpu_backends
+platform.handle_cpu_backends
+early.model_specific_adjustments
+hicache.handle_hicache since 0.5.4
+attention.sampling_backend_default
+attention.handle_attention_backend_compatibility
+attention.page_size_default
+platform.handle_amd_specifics
+serving.handle_grammar_backend
+parallel.handle_data_parallelism
+moe.handle_moe_kernel_config
+expert_exchange.handle_a2a_moe
+expert_parallel.handle_eplb_and_dispatch
+expert_parallel.handle_expert_distribution_metrics
+parallel.pipeline_parallel_overlap_disable
+early.hicache until 0.5.4
+speculative.handle_speculative_decoding
+model_path.handle_load_format
+disaggregation.handle_pd_disaggregation
+serving.handle_tokenizer_batching
+serving.handle_environment_variables
+kv_cache.handle_cache_compatibility
+attention.handle_deterministic_inference
+early_validation.handle_other_validations
+expert_parallel.handle_elastic_ep since 0.5.4
+validation.check_server_args
+late.speculative_workers since 0.5.4
+"""
+"""0.5.3 to 0.5.5: as 0.5.6, but for what early.py says of them."""
+
 ORDER_0_5_1 = """
-early.unmodelled
+early.unfollowed
+early.model_specific_adjustments
 attention.handle_attention_backend_compatibility
 attention.page_size_default
 speculative.handle_speculative_decoding
 """
-"""0.5.1 to 0.5.5: see early.py."""
+"""0.5.1 and 0.5.2: what early.py says of them."""
 
 LATE = """
 late.process_groups
@@ -360,6 +398,8 @@ late.disaggregation
 late.transfer_engines
 """
 """What the server refuses after argument resolution."""
+LATE_SINCE = "0.5.6"
+"""The first release whose model classes, workers and kernels were read for it."""
 
 ORDERS: tuple[tuple[str, str], ...] = (
     ("0.5.15", ORDER_0_5_15),
@@ -368,6 +408,7 @@ ORDERS: tuple[tuple[str, str], ...] = (
     ("0.5.8", ORDER_0_5_8),
     ("0.5.7", ORDER_0_5_7),
     ("0.5.6", ORDER_0_5_6),
+    ("0.5.3", ORDER_0_5_3),
     ("0.5.1", ORDER_0_5_1),
 )
 """The orders, newest first, each from the release it starts with."""
@@ -391,9 +432,9 @@ def names(release: Release) -> tuple[str, ...]:
     """The names of a release's handlers in SGLang's order; none for a release older than the oldest order."""
     for since, order in ORDERS:
         if release >= Release.parse(since):
-            return tuple(
-                line.split(maxsplit=1)[0] for line in (order + LATE).split("\n") if line and _is_in(release, line)
-            )
+            late = LATE if release >= Release.parse(LATE_SINCE) else ""
+            lines = (order + late).split("\n")
+            return tuple(line.split(maxsplit=1)[0] for line in lines if line and _is_in(release, line))
     return ()
 
 

@@ -804,7 +804,7 @@ def two_ways_of_batching_tokenization(c: Config) -> Refusal | None:
 )
 def skip_tokenizer_work(c: Config) -> None:
     """Without a tokenizer there is no work for several tokenizer or detokenizer processes."""
-    if not c.skip_tokenizer_init or rust_server(c):
+    if not c.skip_tokenizer_init or rust_server(c) or c.before("0.5.4"):
         return
     if c.before("0.5.16"):
         c.set(tokenizer_worker_num=1)

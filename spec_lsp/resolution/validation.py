@@ -258,6 +258,7 @@ RUNAI_SCHEMES = ("s3://", "gs://", "az://")
     "SPC748",
     "colon-in-served-name",
     raises="AssertionError",
+    since="0.5.5",
     bad="--served-model-name llama:8b",
     good="--served-model-name llama-8b",
 )
@@ -492,7 +493,7 @@ def item_scoring_with_cache_or_chunks(c: Config) -> Refusal | None:
 
 
 @_rest.refuses(
-    "SPC760", "negative-schedule-conservativeness", raises="AssertionError",
+    "SPC760", "negative-schedule-conservativeness", raises="AssertionError", since="0.5.5",
     bad="--schedule-conservativeness=-1", good="--schedule-conservativeness 0.5",
 )  # fmt: skip
 def negative_schedule_conservativeness(c: Config) -> Refusal | None:

@@ -7,10 +7,11 @@ from importlib.util import find_spec
 
 import pytest
 
+from spec_lsp.catalog.fingerprints import find, index, shipped
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.resolution.handlers import handlers_of
-from spec_lsp.resolution.pipeline import NOT_FOLLOWED, all_names, names
+from spec_lsp.resolution.pipeline import NOT_FOLLOWED, all_names, handlers_by_name, names
 
 
 def order(release: str) -> tuple[str, ...]:
@@ -41,8 +42,45 @@ def test_a_name_that_nothing_is_known_of_is_an_error(monkeypatch: pytest.MonkeyP
 
 
 def test_the_order_before_0_5_6_leaves_the_rest_unknown() -> None:
-    assert order("0.5.5.post3")[0].startswith("early.")
-    assert not order("0.5.6")[0].startswith("early.")
+    assert order("0.5.2")[0] == "early.unfollowed"
+    assert "early.model_specific_adjustments" in order("0.5.5.post3")
+    assert not any(name.startswith("early.") for name in order("0.5.6"))
+
+
+BOUNDED = {
+    "attention.handle_attention_backend_compatibility",
+    "attention.handle_deterministic_inference",
+    "disaggregation.handle_pd_disaggregation",
+    "early_validation.handle_other_validations",
+    "expert_exchange.handle_a2a_moe",
+    "expert_parallel.handle_eplb_and_dispatch",
+    "hicache.handle_hicache",
+    "kv_cache.handle_cache_compatibility",
+    "memory.handle_gpu_memory_settings",
+    "model.build_model_config",
+    "moe.handle_moe_kernel_config",
+    "platform.find_device",
+    "serving.handle_environment_variables",
+    "serving.handle_missing_default_values",
+    "serving.handle_tokenizer_batching",
+    "speculative.handle_speculative_decoding",
+    "validation.check_server_args",
+}
+"""Handlers whose functions 0.5.3, 0.5.4 or 0.5.5 has otherwise than 0.5.6: somebody read the difference, and bounded the steps by it or
+found that no field of theirs hangs on it."""
+
+
+@pytest.mark.parametrize("release", ["0.5.3.post3", "0.5.4.post3", "0.5.5.post3"])
+def test_what_is_followed_before_0_5_6_is_as_in_0_5_6(release: str) -> None:
+    old, oldest = (shipped(Release.parse(r)) for r in (release, "0.5.6"))
+    differ = set()
+    for name, handler in handlers_by_name(Release.parse(release)):
+        if not name.startswith(("early.", "late.")):
+            prints = [
+                {known[k] for k in find(handler.place(Release.parse(release)), index(known))} for known in (old, oldest)
+            ]
+            differ |= {name} if prints[0] != prints[1] else set()
+    assert differ <= BOUNDED
 
 
 @pytest.mark.parametrize(

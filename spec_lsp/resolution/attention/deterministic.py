@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, one_of, setting
 
 IN_DETERMINISTIC = (Earlier("0.5.15", "server_args.py:_handle_deterministic_inference"),)
 
@@ -83,7 +83,7 @@ def sample_with_pytorch(c: Config) -> None:
 _deterministic_backend = Handler("overrides.py:_deterministic_attention_backend", earlier=IN_DETERMINISTIC)
 
 
-@_deterministic_backend.adjusts("attention_backend")
+@_deterministic_backend.adjusts("attention_backend", since="0.5.4")
 def choose_deterministic_backend(c: Config) -> None:
     """Deterministic inference uses fa3 on Hopper and older, flashinfer (for DeepSeek triton) on Blackwell."""
     if not c.enable_deterministic_inference or c.attention_backend is not None:
@@ -115,11 +115,22 @@ def nondeterministic_attention_backend(c: Config) -> Refusal | None:
     nobody typed: on Blackwell several models get `trtllm_mha` or a sparse backend by default. Name one of the
     deterministic backends.
     """
-    if not c.enable_deterministic_inference or c.attention_backend is None:
+    if not c.enable_deterministic_inference or (c.attention_backend is None and c.since("0.5.4")):
         return None
     allowed = deterministic_backends(c)
     if c.attention_backend in allowed:
         return None
+    if c.attention_backend is None:
+        return Refusal(
+            at="enable_deterministic_inference",
+            related_fields=("attention_backend",),
+            message=f"Before 0.5.4, `--enable-deterministic-inference` is refused unless `--attention-backend` is given: it can be "
+            f"{one_of(allowed)}.",
+            fixes=(
+                *(setting(attention_backend=name) for name in ("triton", *allowed)),
+                dropping("enable_deterministic_inference"),
+            ),
+        )
     switch = c.first_given("enable_deterministic_inference", "rl_on_policy_target")
     typed = c.given("attention_backend")
     order = ("fa3", "flashinfer", "triton") if c.gpu.sm90 else ("flashinfer", "triton", "fa3")
@@ -140,6 +151,7 @@ _deterministic_rest = Handler("attention_hook.py:handle_deterministic_inference"
     "SPC201",
     "nondeterministic-latent-attention",
     raises="ValueError",
+    since="0.5.4",
     bad="model=deepseek-v3 -- --tp-size 8 --enable-deterministic-inference --attention-backend flashinfer",
     good="model=deepseek-v3 -- --tp-size 8 --enable-deterministic-inference --attention-backend fa3",
 )
@@ -202,7 +214,7 @@ def _is_absorbed_mla_in_hook(c: Config) -> bool:
     return is_absorbed_mla(c)
 
 
-@_deterministic_rest.adjusts("disable_radix_cache")
+@_deterministic_rest.adjusts("disable_radix_cache", since="0.5.4")
 def deterministic_without_radix_cache(c: Config) -> None:
     """With this attention backend a cached prefix would change the numbers, so deterministic inference gives up the
     radix cache."""
