@@ -1,7 +1,7 @@
-"""The one place where files are read: regular files of bounded size and nothing else, and only where they may be.
+"""The one place where files are read: only regular files of bounded size, and only where that is allowed.
 
-Everything that a repository names is read through an `Area`: the folders that may be read, links followed. What lies elsewhere is
-not opened. Only a file that a person names on the command line is read wherever it is.
+Everything that a repository names is read through an `Area`: the folders that may be read, links followed. Files elsewhere are not opened.
+Only a file that a person names on the command line is read wherever it is.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ from collections.abc import Iterable
 
 MIB = 1024 * 1024
 MAX_DOCUMENT = 16 * MIB
-"""Bytes of a file that is named on the command line, is sourced, or pins a release (lock files are long)."""
+"""In bytes: a file that is named on the command line, is sourced, or pins a release (lock files are long)."""
 MAX_FOUND = 4 * MIB
-"""Bytes of a file that is found in a folder and may launch something."""
+"""In bytes: a file that is found in a folder and may launch something."""
 MAX_MODEL = 4 * MIB
-"""Bytes of a model's config.json: those with a long list of layers that are not quantised have some 0.5 MB."""
+"""In bytes: a model's config.json; long lists of layers that are not quantized take some 0.5 MB."""
 MAX_SETTINGS = MIB
-"""Bytes of a file with settings, ignore rules or git configuration."""
+"""In bytes: a file with settings, ignore rules or git configuration."""
 MAX_SOURCE = MIB
-"""Bytes of a module of an installed SGLang, whose largest has a third of that. To parse it can take a thousand times its bytes."""
+"""In bytes: a module of an installed SGLang; the largest has a third of that. Parsing may take a thousand times the memory."""
 MAX_PATH = 32_767
-"""Characters of a path; no system takes longer ones, and to follow the links of those takes long."""
+"""The longest path, in characters: no system accepts longer ones, and following their links would take long."""
 
 
 class UnreadableError(Exception):
-    """A file that cannot be read or written; the message says why, as what is said of the file."""
+    """A file that cannot be read or written; the message says why, phrased to follow the file's name."""
 
 
 class MissingError(UnreadableError):
@@ -47,10 +47,10 @@ for _name in ("O_NONBLOCK", "O_NOFOLLOW", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):
 
 
 class Area:
-    """Folders of which everything may be read, and nothing else."""
+    """Folders in which everything may be read, and nothing outside."""
 
     def __init__(self, folders: Iterable[str | os.PathLike[str]]) -> None:
-        # a folder behind a link is named both ways: documents come with either
+        # a folder behind a link is kept under both names, as documents use either
         named = [os.path.abspath(f) for f in folders]
         self.real = tuple(dict.fromkeys(os.path.realpath(f) for f in named))
         self.folders = tuple(dict.fromkeys((*named, *self.real)))
@@ -58,16 +58,16 @@ class Area:
         self._below_real = tuple(map(_beneath, self.real))
 
     def names(self, path: str | os.PathLike[str]) -> bool:
-        """Whether a path, as it is written, leads to a place in the area. The disk is not asked."""
+        """Whether a path, as written, leads into the area. The disk is not accessed."""
         normal = os.path.normpath(path)
         return normal.startswith(self._below) or normal in self.folders
 
     def holds(self, real: str) -> bool:
-        """Whether a path without links lies in the area."""
+        """Whether a path without links is in the area."""
         return real.startswith(self._below_real) or real in self.real
 
     def real_path(self, path: str | os.PathLike[str]) -> str:
-        """Where a path leads, links followed. Raises UnreadableError where that is not in the area."""
+        """The real path, links followed. Raises UnreadableError if it is not in the area."""
         if not self.names(path):
             raise OutsideError
         real = real_path(path)
@@ -80,7 +80,7 @@ class Area:
         return _read(self.real_path(path), limit, self)
 
     def read_found(self, path: str, limit: int) -> bytes:
-        """A file that a walk came to: like `read`, for a path of which it is known that it is a file and has no links.
+        """A file found by a directory walk: like `read`, for a path that is known to be a file without links.
 
         Raises UnreadableError.
         """
@@ -88,7 +88,7 @@ class Area:
 
 
 def real_path(path: str | os.PathLike[str]) -> str:
-    """Where a path leads, links followed. Raises UnreadableError for what is no path."""
+    """The real path, links followed. Raises UnreadableError for an invalid path."""
     if len(os.fspath(path)) > MAX_PATH:
         raise UnreadableError("is not a path")
     try:
@@ -103,17 +103,17 @@ def read_named(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes
 
 
 def read_ends(path: str | os.PathLike[str], limit: int = MAX_DOCUMENT) -> bytes:
-    """Like `read_named`, but of a file that is larger, its beginning and its end on lines of their own, half of the limit each."""
+    """Like `read_named`, but of a larger file only its beginning and its end, separated by a line end, half of the limit each."""
     return _read(real_path(path), limit, None, ends=True)
 
 
 def _beneath(folder: str) -> str:
-    """What the paths in a folder begin with."""
+    """The prefix of all paths in a folder."""
     return folder if folder.endswith(os.sep) else folder + os.sep
 
 
 def _read(real: str, limit: int, area: Area | None, *, is_file: bool = False, ends: bool = False) -> bytes:
-    """What is opened is asked what it is, and where: the disk may have changed since the path was looked at."""
+    """Read an opened file after checking what and where it is: the disk may have changed since the path was checked."""
     try:
         if not is_file:
             _look(real)
@@ -140,7 +140,7 @@ def _read(real: str, limit: int, area: Area | None, *, is_file: bool = False, en
 
 
 def _look(real: str) -> None:
-    """A device is not so much as opened. Raises UnreadableError, OSError."""
+    """Check a path before opening it, as devices must not even be opened. Raises UnreadableError, OSError."""
     mode = os.stat(real, follow_symlinks=False).st_mode
     if stat.S_ISLNK(mode):
         raise MissingError("is a link that leads nowhere")
@@ -149,7 +149,7 @@ def _look(real: str) -> None:
 
 
 def _bytes(descriptor: int, size: int, limit: int) -> bytes:
-    """All of a file; files of /proc have no size and yet something in them."""
+    """The whole file; files of /proc have no size but content."""
     parts: list[bytes] = []
     read = 0
     while read <= limit and (part := os.read(descriptor, max(size - read, 0) + 1)):
@@ -169,7 +169,7 @@ def _ends(descriptor: int, half: int) -> bytes:
 
 
 def _opened(descriptor: int, real: str) -> str:
-    """Where the opened file lies. Where the system does not say, where its path leads now, if that is still the same file."""
+    """The real path of an opened file. If the system does not provide it, where its path leads now, if that is still the same file."""
     where = _asked_of_the_system(descriptor)
     if where is not None:
         return where
@@ -191,7 +191,7 @@ def _asked_of_the_system(descriptor: int) -> str | None:
 
 
 def checkout_of(folder: str) -> str | None:
-    """The innermost folder with a `.git`, from `folder` upwards; None where there is none."""
+    """The innermost folder with a `.git`, from `folder` upwards; None if there is none."""
     while not os.path.lexists(os.path.join(folder, ".git")):
         above = os.path.dirname(folder)
         if above == folder:
@@ -201,8 +201,8 @@ def checkout_of(folder: str) -> str | None:
 
 
 def workspace_of(arguments: Iterable[str]) -> tuple[str, ...]:
-    """The folders that may be read when these files and folders are named on a command line: the checkouts around them, and where
-    there is none the folders themselves, or those that the files lie in."""
+    """The folders that may be read when these files and folders are named on a command line: the checkouts around them, or else the folders
+    themselves or those of the files."""
     folders = (f if os.path.isdir(f) else os.path.dirname(f) for f in map(os.path.abspath, arguments))
     found = dict.fromkeys(checkout_of(f) or f for f in dict.fromkeys(folders))
     return tuple(f for f in found if not any(f != other and f.startswith(_beneath(other)) for other in found))

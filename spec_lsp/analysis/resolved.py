@@ -27,8 +27,8 @@ NOTHING: Mapping[str, tuple[str, ...]] = {}
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One setting: its value in Markdown, in whole sentences why it has it, the typed fields that decide it, and the rules that
-    refuse it or speak of it."""
+    """One setting: its value in Markdown, the reasons in whole sentences, the typed fields that decide it, and the rules that refuse it or
+    mention it."""
 
     field: str
     setting: Setting | None
@@ -44,11 +44,11 @@ class Row:
 
 
 Target = str | Place
-"""What a link leads to: a rule's page, by its name, or a place in a document."""
+"""The target of a link: a rule's page, by its name, or a place in a document."""
 
 
 class Text:
-    """Writes what may be links: in a text with links each leads to `#n`, the n-th of the `targets` (from 0)."""
+    """Writes text that may contain links: if links are wanted, each leads to `#n`, the n-th of the `targets` (from 0)."""
 
     def __init__(self, *, links: bool) -> None:
         self.links = links
@@ -69,7 +69,8 @@ class Text:
 
 
 def resolved_text(report: LaunchReport, text: Text | None = None) -> str:
-    """The configuration a launch will run with, as Markdown: the verdict, what was typed, and what SGLang decides, each with why."""
+    """The configuration that a launch will run with, as Markdown: the verdict, what was typed, and what SGLang decides, each with
+    reasons."""
     run, text = report.main(), text or Text(links=False)
     parts = ["# What SGLang will run", _verdict_text(report, run, text), world_text(run.world, any_gpu(report))]
     if run.resolution is not None:
@@ -95,7 +96,7 @@ def causes_of(report: LaunchReport) -> Mapping[str, tuple[str, ...]]:
 
 
 def _verdict_text(report: LaunchReport, run: Run, text: Text) -> str:
-    """Whether SGLang takes the launch, and what speaks against it."""
+    """Whether SGLang accepts the launch, and the findings against it."""
     verdict = report.verdict
     if verdict is None:
         return "**This launch could not be judged.**"
@@ -125,7 +126,7 @@ def _at(merged: MergedFinding, run: Run, text: Text) -> str:
 
 
 def _by_hardware(verdict: Verdict) -> str:
-    """On which hardware SGLang takes a launch; empty where that is not all it depends on."""
+    """The hardware on which SGLang accepts a launch; empty if that does not depend on the hardware alone."""
     taken: dict[str, set[bool]] = {}
     for judged in verdict.runs:
         taken.setdefault(judged.world.hardware.title if judged.world.hardware else "no GPU", set()).add(
@@ -161,7 +162,7 @@ def typed_rows(run: Run, why: Mapping[str, tuple[str, ...]] = NOTHING) -> list[R
 
 
 def decided_rows(run: Run, why: Mapping[str, tuple[str, ...]] = NOTHING) -> list[Row]:
-    """The settings that nobody typed and that SGLang gives another value than their default, by name."""
+    """The settings that were not typed and that SGLang sets to another value than their default, by name."""
     if run.resolution is None:
         return []
     config, known = run.resolution.config, run.binding.catalog.by_field
@@ -170,7 +171,7 @@ def decided_rows(run: Run, why: Mapping[str, tuple[str, ...]] = NOTHING) -> list
 
 
 def _stays(config: Config, name: str, flag: Flag) -> bool:
-    """Whether a field is as if nobody had decided anything: at its default, or off where the default is to decide."""
+    """Whether a field counts as undecided: at its default, or off where the default lets SGLang decide."""
     if not config.known(name):
         return False
     value = getattr(config, name)
@@ -185,7 +186,7 @@ def _row(name: str, setting: Setting | None, run: Run, why: Mapping[str, tuple[s
 
 
 def rules_of(field: str, run: Run) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The rules that refuse a field, and those that say something else of it."""
+    """The rules that refuse a field, and those that report something else about it."""
     assert run.resolution is not None
     said = [(f.rule, f.said.at) for f in run.resolution.findings]
     if field in run.binding.settings:
@@ -209,7 +210,8 @@ def _value(name: str, setting: Setting | None, config: Config, *, refused: bool)
 
 
 def cells(row: Row, run: Run, text: Text) -> tuple[str, str, str]:
-    """A row of the table: the setting leads to its word, a refusal to its rule, a decision to the words that make it."""
+    """A row of the table, with links: from the setting to its word, from a refusal to its rule, from a decision to the words that cause
+    it."""
     place = setting_place(row.setting) if row.setting is not None else None
     refused = [f"SGLang refuses it ({text.rule(rule)})." for rule in row.refused_by]
     noted = [f"See {text.rule(rule)}." for rule in row.noted_by]
@@ -217,7 +219,7 @@ def cells(row: Row, run: Run, text: Text) -> tuple[str, str, str]:
 
 
 def _deciding(row: Row, run: Run, text: Text) -> Iterator[str]:
-    """Which words decide the value, where it is not simply the one that was typed."""
+    """The words that decide the value, if it is not simply the typed one."""
     if (row.setting is not None and len(row.why) == 1) or not row.decided_by:
         return
     settings = [run.binding.settings[name] for name in row.decided_by]
@@ -227,7 +229,7 @@ def _deciding(row: Row, run: Run, text: Text) -> Iterator[str]:
 
 
 def folded(rows: Iterable[tuple[str, str, str]]) -> Iterator[tuple[str, str, str]]:
-    """The rows, with what is too long for a cell left to stand below the table."""
+    """The rows; what is too long for a cell is moved below the table."""
     for name, value, why in rows:
         yield name, "see below" if is_long(value) else value, why
 
@@ -237,11 +239,11 @@ def is_long(value: str) -> bool:
 
 
 MAX_CELL = 80
-"""Characters of JSON that stand in a table."""
+"""The longest JSON in a table cell, in characters."""
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """A table that is one in the text too: the columns but the last are as wide as their widest usual cell."""
+    """A table that is also readable as plain text: each column but the last is as wide as its widest usual cell."""
     cells = [tuple(cell.replace("|", "\\|") for cell in row) for row in rows]
     widths = [
         max((len(row[column]) for row in (head, *cells) if len(row[column]) <= MAX_COLUMN), default=0)
@@ -257,4 +259,4 @@ def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 MAX_COLUMN = 40
-"""Characters of a table's cell beyond which others are not padded to its width."""
+"""Cells longer than this, in characters, do not widen their column."""

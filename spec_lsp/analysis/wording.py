@@ -1,4 +1,4 @@
-"""How a value is shown, and in which words it is told why it is what it is: Markdown for hovers and views."""
+"""How values and the reasons for them are worded: Markdown for hovers and views."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def same_value(value: Any, typed: Any) -> bool:
 
 
 def reasons_for(config: Config, field: str) -> list[str]:
-    """Why a field has its value, as whole sentences, each once."""
+    """The reasons for a field's value, as whole sentences, each once."""
     return list(dict.fromkeys(sentence(d.step.reason) for d in config.history.get(field, ())))
 
 
@@ -54,7 +54,7 @@ def sentence(reason: str) -> str:
 
 
 def because(lacking: NotKnown, setting: Setting | None = None) -> str:
-    """Why nobody can tell a value, in a sentence: what it depends on at last, not the chain to that."""
+    """Why a value is unknown, in a sentence: the last link of the chain of causes only."""
     if setting is not None and isinstance(setting.value, Unknown):
         return f"Unknown: {sentence(setting.value.reason)}"
     why = lacking.why or f"depends on {lacking.what}"
@@ -69,11 +69,11 @@ def because(lacking: NotKnown, setting: Setting | None = None) -> str:
 
 
 _LINK = expression(r"depends on (?P<what>[^:]+): ")
-"""A link of the chain from a value to what cannot be told at last."""
+"""A link of the chain of causes from a value to what is unknown."""
 
 
 def world_text(world: World, any_gpu: str = "") -> str:
-    """The release and hardware this was worked out for, and who named them; `any_gpu`: what it is judged for where nobody did."""
+    """The release and hardware that this was computed for, and where they are named; `any_gpu`: the hardware if none is named."""
     own = f", a build that is nearest to {world.release.stock}" if world.release.local else ""
     release = f"SGLang {world.release}{own} ({_source(world.release_from, 'the newest: nothing names one')})"
     if world.hardware is None:

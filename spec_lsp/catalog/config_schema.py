@@ -1,9 +1,9 @@
-"""A JSON Schema of the file that SGLang's `--config` takes, so that any YAML editor completes and checks it.
+"""A JSON Schema of the file that SGLang's `--config` accepts, so that any YAML editor completes and checks it.
 
-It accepts what SGLang's own parser accepts, as `config_file.py` turns a file into words and `binding.py` reads them. Meant to be
-stricter: a key must be written out (argparse takes abbreviations, until a release adds a longer name); `null`, which SGLang reads as
-the text `None`, is no value; before 0.5.14 neither is a mapping, which SGLang read as Python's text of it. A schema cannot look into a
-string that holds JSON.
+It accepts what SGLang's own parser accepts, as `config_file.py` turns a file into words and `binding.py` reads them. It is stricter on
+purpose: a key must be written out (argparse accepts abbreviations, until a release adds a longer name); `null`, which SGLang reads as the
+text `None`, is not allowed; before 0.5.14 neither is a mapping, which SGLang turned into its Python repr. A schema cannot check JSON inside
+a string.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ WHOLE_NUMBER = rf"^\s*[+-]?{DIGITS}\s*$"
 NUMBER = rf"^\s*[+-]?({DIGITS}(\.({DIGITS})?)?|\.{DIGITS})([eE][+-]?{DIGITS})?\s*$"
 INFINITE = r"^\s*[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])\s*$"
 JSON = r"^\s*([\[{\"0-9-]|true|false|null|NaN|Infinity)"
-"""How a text begins that may be JSON."""
+"""The beginning of a text that may be JSON."""
 SUFFIXED_NUMBER = r"^\s*\d+(\.\d+)?[kMGT]\s*$|^\s*\d+[KMGT]i\s*$|" + WHOLE_NUMBER
 
 Schema = dict[str, Any]
@@ -57,7 +57,7 @@ def _usable(flag: Flag, release: Release) -> bool:
 
 
 def _usable_key(key: str, flag: Flag, release: Release) -> bool:
-    """Whether the key does something: SGLang stops at some, and a switch that it does not know by this name has no value to take."""
+    """Whether the key has an effect: SGLang stops at some keys, and a switch under a name that SGLang does not know has no value."""
     name = key.replace("-", "_")
     if name in refused_keys(release):
         return False
@@ -79,7 +79,7 @@ def _property(flag: Flag, release: Release) -> Schema:
 
 
 def _values(flag: Flag, release: Release) -> Schema:
-    """What a key of the flag may hold."""
+    """The values that a key of the flag may have."""
     if flag.nargs == 0:
         return {"type": "boolean"}
     one = _one(flag, release)
@@ -89,7 +89,7 @@ def _values(flag: Flag, release: Release) -> Schema:
 
 
 def _one(flag: Flag, release: Release) -> Schema:
-    """One value, as the flag's converter takes the text that SGLang makes of it."""
+    """One value, as the flag's converter accepts the text that SGLang makes of it."""
     if flag.choices:
         return {"enum": list(flag.choices)}
     match flag.type:
@@ -114,7 +114,7 @@ def _one(flag: Flag, release: Release) -> Schema:
 
 
 def _text(release: Release, pattern: str = "") -> Schema:
-    """A value that SGLang takes as text, whatever YAML makes of it."""
+    """A value that SGLang uses as text, whatever its YAML type."""
     types = ["string", "number"]
     if release >= REFUSES_KEYS:  # before, YAML's `true` was the flag alone
         types.append("boolean")
@@ -124,7 +124,7 @@ def _text(release: Release, pattern: str = "") -> Schema:
 
 
 def _any_case(words: Iterable[str]) -> str:
-    """A pattern of words in upper or lower case: the expressions of JSON Schema know no flags."""
+    """A pattern that matches words in upper or lower case: regular expressions in JSON Schema have no flags."""
     return f"^({'|'.join(''.join(f'[{c.upper()}{c.lower()}]' for c in word) for word in words)})$"
 
 

@@ -1,8 +1,8 @@
-"""From the text of a word to the value that SGLang's argparse types make of it.
+"""Converts the text of a word to a value as SGLang's argparse types do.
 
 Each converter takes the text and the release and raises `Refusal` where SGLang's own function makes argparse stop. Behaviour follows
-`sglang.srt.utils.common` (`human_readable_int`, `json_list_type`, `nullable_str`), `sglang.srt.model_executor.cuda_graph_config`
-and Python's own `int`, `float` and `json.loads`.
+`sglang.srt.utils.common` (`human_readable_int`, `json_list_type`, `nullable_str`), `sglang.srt.model_executor.cuda_graph_config` and
+Python's own `int`, `float` and `json.loads`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from spec_lsp.expressions import expression
 
 
 class Refusal(Exception):  # noqa: N818 - what SGLang answers, not a failure of ours
-    """The value is not one; `expected` says what would be, in words that continue "expected "."""
+    """The text is not a valid value; `expected` says what would be, in words that continue "expected "."""
 
     def __init__(self, expected: str, says: str = "") -> None:
         super().__init__(expected)
@@ -34,7 +34,7 @@ _NO_PIECEWISE = Release(0, 5, 22)
 
 
 def convert(type_: str | None, text: str, release: Release) -> Any:
-    """The value of `text` for a flag of this type. Raises Refusal; KeyError for a type nobody taught us."""
+    """The value of `text` for a flag of this type. Raises Refusal; KeyError for an unknown type."""
     return text if type_ is None else CONVERTERS[type_](text, release)
 
 
@@ -64,7 +64,7 @@ def _json(text: str, _release: Release) -> Any:
 
 
 def _strict_json(text: str, _release: Release) -> Any:
-    """orjson takes no NaN and no Infinity."""
+    """orjson accepts no NaN and no Infinity."""
 
     def refuse(_name: str) -> NoReturn:
         raise ValueError
@@ -139,7 +139,7 @@ _GRAPH_KEYS: tuple[tuple[str, str, Release, Release | None], ...] = (
 
 
 def cuda_graph_keys(phase: str, release: Release) -> tuple[str, ...]:
-    """The keys that `--cuda-graph-config` takes for a phase (SGLang's ALLOWED_KEYS_PER_PHASE)."""
+    """The keys that `--cuda-graph-config` accepts for a phase (SGLang's ALLOWED_KEYS_PER_PHASE)."""
     extra = (
         k for p, k, since, until in _GRAPH_KEYS if p == phase and since <= release and (not until or release < until)
     )
@@ -163,7 +163,7 @@ _LORA_OBJECTS = Release(0, 5, 0)
 
 
 def lora_paths(texts: list[str], release: Release) -> Any:
-    """What SGLang's LoRAPathAction makes of the words. Raises Refusal."""
+    """The words as SGLang's LoRAPathAction converts them. Raises Refusal."""
     if release < _LORA_OBJECTS:
         return {name: path if equals else name for name, equals, path in (t.partition("=") for t in texts)}
     found: list[Any] = []

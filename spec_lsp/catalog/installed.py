@@ -1,7 +1,7 @@
-"""Where an SGLang stands that somebody has: the package `sglang` of a folder, or the one that an environment has installed.
+"""Finds an SGLang on the disk: the package `sglang` in a folder, or the one installed in an environment.
 
-An editable install names a checkout that lies elsewhere, and an environment of links is of files that lie elsewhere (uv's cache): those
-count as far as they may be read.
+An editable install names a checkout elsewhere, and an environment of links leads to files elsewhere (uv's cache): these count if they may
+be read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SERVER_ARGS = os.path.join("srt", "server_args.py")
 _MAPPED = expression(r"""['"]sglang['"]\s*:\s*('[^'\n]*'|"[^"\n]*")""")
 """The folder of the package, as the finder of an editable install (setuptools) maps it."""
 MAX_NAMING = 64
-"""Files of one site-packages that are asked for a checkout."""
+"""The most files of one site-packages that are searched for the name of a checkout."""
 
 
 def sglang_in(folder: str, area: Area, beyond: Area | None = None) -> Path | None:
@@ -31,7 +31,7 @@ def sglang_in(folder: str, area: Area, beyond: Area | None = None) -> Path | Non
 
 
 def no_sglang(path: str) -> str:
-    """What is said of a path at which there is no SGLang."""
+    """The message for a path at which there is no SGLang."""
     if path.endswith(".whl") and os.path.isfile(path):
         return "is a packed wheel: unpack it (it is a zip file), and name the folder"
     return "holds no SGLang (no srt/server_args.py)"
@@ -57,7 +57,7 @@ def package_in(environment: str, area: Area, beyond: Area | None = None) -> Path
 
 
 def _checkouts(site: Path, area: Area) -> Iterator[str]:
-    """The folders that an editable install in a site-packages may name, as pip, uv and the builders of packages write them."""
+    """The folders that an editable install in a site-packages may name, in the formats of pip, uv and build backends."""
     names = names_in(str(site), area)
     naming = [n for n in names if n.startswith("sglang") and n.endswith((".dist-info", ".egg-link"))]
     naming += [n for n in names if n.endswith(".pth") or ("sglang" in n and n.endswith("_finder.py"))]
@@ -72,7 +72,7 @@ def _checkouts(site: Path, area: Area) -> Iterator[str]:
 
 
 def _from_url(text: str) -> list[str]:
-    """The folder in a direct_url.json of an editable install. Raises what comes of any other text."""
+    """The folder in a direct_url.json of an editable install. Raises various errors for any other text."""
     from urllib.parse import urlsplit  # few environments have such an install, and these take a while to import
     from urllib.request import url2pathname
 
@@ -93,7 +93,7 @@ def _from_lines(text: str, *, mapped: bool) -> list[str]:
 
 
 def _package(folder: Path, area: Area) -> Path | None:
-    """The folder itself where it is the package; where its files are links (uv's symlink mode), the folder that they lead to."""
+    """The folder itself if it is the package; if its files are links (uv's symlink mode), the folder that they lead to."""
     try:
         real = area.real_path(folder / SERVER_ARGS)
     except UnreadableError:
@@ -104,7 +104,7 @@ def _package(folder: Path, area: Area) -> Path | None:
 
 
 def names_in(folder: str, area: Area) -> list[str]:
-    """The names in a folder that may be read, sorted; none of one that may not be, or is not there."""
+    """The sorted names in a folder; empty if it may not be read or does not exist."""
     try:
         return sorted(os.listdir(area.real_path(folder)))
     except (OSError, UnreadableError):
@@ -112,7 +112,7 @@ def names_in(folder: str, area: Area) -> list[str]:
 
 
 def uv_cache() -> str:
-    """The folder that uv keeps packages in, which environments of links lead to; what cannot be where there is none."""
+    """uv's package cache, to which environments of links lead; if there is none, a path that cannot exist."""
     own = os.environ.get("UV_CACHE_DIR", "")
     if sys.platform == "win32":
         user = os.path.join(os.environ.get("LOCALAPPDATA") or os.path.expanduser("~/AppData/Local"), "uv", "cache")

@@ -1,8 +1,8 @@
-"""What was found in a file before, for as long as all that was looked at is as it was.
+"""Keeps the report on a file as long as nothing that it depends on has changed.
 
-A report follows from the text, its name, the settings, and what the workspace answers: analysis looks at nothing else. So it is kept with
-every question that was asked of the workspace and a hash of each answer. Where the same text is checked again in the same way, by the
-same spec-lsp, the questions are asked again, and the report is given only if every answer is the same.
+A report depends on the text, its name, the settings, and the workspace's answers. So it is kept with every question that was asked of the
+workspace and a hash of each answer. If the same text is checked again in the same way, by the same spec-lsp, the questions are asked again,
+and the report is used only if every answer is the same.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from spec_lsp.kept import Shelf
 from spec_lsp.records import fields, is_dataclass
 
 MAX_SIZE = MIB // 4
-"""Characters of a report that is kept."""
+"""The longest report, in characters, that is kept."""
 SHELF = Shelf("reports", files=10_000, size=64 * MIB)
 
 Question = tuple[str, ...]
@@ -41,13 +41,13 @@ Question = tuple[str, ...]
 
 
 class Remembered:
-    """The reports of files that are checked in one way. `way` is all of that, but what lies around each file."""
+    """The kept reports of files that are checked in one way. `way` is everything but the file and its surroundings."""
 
     def __init__(self, way: object) -> None:
         self._way = repr(way)
 
     def report(self, path: str, data: bytes, around: Surroundings) -> FileReport | None:
-        """The report of a file that holds `data`; None where it may be another by now, or none is kept."""
+        """The kept report of a file with the content `data`; None if there is none, or something may have changed."""
         try:
             proof, asked, report = json.loads(SHELF.get(self._name(path, around), MAX_SIZE) or "")
             if proof != _proof(data, around):
@@ -62,7 +62,7 @@ class Remembered:
     def keep(
         self, path: str, data: bytes, around: Surroundings, asked: Mapping[Question, object], report: FileReport
     ) -> None:
-        """Keep a report, if a second look would say the same: not one that a fault or a bound of work had a part in."""
+        """Keep a report if a second check would give the same: not if a fault or a limit of work affected it."""
         if report.failure or report.faults or report.problem or report.notes:
             return
         answers = [(question, _hash(answer)) for question, answer in asked.items()]
@@ -85,17 +85,17 @@ def _answer(around: Surroundings, question: Question) -> object:
 
 
 QUESTIONS = ("read", "left_out", "model", "unreadable_model", "release", "unread_sglang", "sglang_at")
-"""What analysis asks of a workspace: the methods of `analysis.inputs.Workspace`."""
+"""The questions of an analysis: the methods of `analysis.inputs.Workspace`."""
 
 
 def _proof(data: bytes, around: Surroundings) -> str:
-    """A hash of what is known before anything is asked."""
+    """A hash of what is known before any question is asked."""
     settings = (around.file.path, around.file.table) if around.file else None
     return _hash((_ourselves(), settings, hashlib.blake2b(data, digest_size=16).digest()))
 
 
 def _hash(one: object) -> str:
-    """Of an answer or a key: a hash of all that it says."""
+    """The hash of an answer or a key."""
     if isinstance(one, ModelFacts):
         one = (one.config, one.complete, sorted(one.unsure), one.is_draft)
     return hashlib.blake2b(repr(one).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
@@ -103,7 +103,7 @@ def _hash(one: object) -> str:
 
 @functools.cache
 def _ourselves() -> str:
-    """A hash of the names, sizes and times of all that this program consists of: another one may find something else."""
+    """A hash of the names, sizes and times of this program's files, as another version may find something else."""
     return _hash([sys.version, *map(list, map(_files, ("spec_lsp", "yaml", "tree_sitter", "tree_sitter_bash")))])
 
 

@@ -1,4 +1,4 @@
-"""What holds for the files of one folder: settings, options of analysis, the workspace."""
+"""What applies to the files of one folder: settings, options of analysis, the workspace."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Surroundings:
     base: Path
 
     def excludes(self, path: str) -> bool:
-        """Whether the setting `exclude` leaves a file out."""
+        """Whether the setting `exclude` excludes a file."""
         if not self.excluded:
             return False
         try:
@@ -38,10 +38,10 @@ class Surroundings:
 
 
 class Folders:
-    """The surroundings of folders, each found once. `sglang` and `gpu` are the command line's and win over settings.
+    """The surroundings of folders, each determined once. `sglang` and `gpu` are the command line's and override settings.
 
-    `paths` are what the command line names: they, and the checkouts around them, are the workspace. `typed`: files and models are
-    named at the prompt, and so may be anywhere.
+    `paths` are those on the command line: they, and the checkouts around them, are the workspace. `typed`: files and models are named at
+    the prompt, and may be anywhere.
     """
 
     def __init__(
@@ -69,19 +69,19 @@ class Folders:
         self._areas: dict[str, Area] = {}
 
     def of(self, document: str) -> Surroundings:
-        """What holds for a document (an absolute path)."""
+        """The surroundings of a document (an absolute path)."""
         folder = os.path.dirname(document)
         if folder not in self._by_folder:
             self._by_folder[folder] = self._look(folder)
         return self._by_folder[folder]
 
     def settings_files(self) -> list[SettingsFile]:
-        """Those that were met so far."""
+        """The settings files found so far."""
         found = {around.file.path: around.file for around in self._by_base.values() if around.file is not None}
         return [found[path] for path in sorted(found)]
 
     def forget_file(self, name: str) -> None:
-        """Forget what a file held; call it when one is rewritten."""
+        """Drop the content of a file; to be called when it is rewritten."""
         for around in self._by_base.values():
             around.workspace.forget_file(name)
 
@@ -111,14 +111,14 @@ class Folders:
                 tuple(map(Path, roots)),
                 models=(*self._models, *map(Path, settings.models)),
                 typed=self._typed,
-                watched=True,  # what changes during a run, the run itself has written: see `forget_file`
+                watched=True,  # only this program changes files during a run: see `forget_file`
             ),
             Patterns(settings.exclude),
             Path(file.folder) if file else self._here,
         )
 
     def _settings_of(self, folder: Path, end: Path) -> SettingsFile | None:
-        """The settings of a folder or of the nearest above it, up to `end`, that has some. Each folder is looked into once."""
+        """The settings of a folder, or of the nearest above it up to `end` that has some. Each folder is searched once."""
         if folder not in self._settings:
             own = settings_in(folder, self._area_of(str(end)))
             last = folder == end or folder.parent == folder
@@ -126,7 +126,7 @@ class Folders:
         return self._settings[folder]
 
     def _settings_end(self, folder: str, root: str) -> str:
-        """The folder up to which settings are looked for: the root, and without a checkout that where the person stands."""
+        """The folder up to which settings are looked for: the workspace's root, or without a checkout the current folder's."""
         here = str(self._here)
         around = self._area_of(here)
         return here if around.names(folder) and around.names(root) and not self._checkout_of(folder) else root
@@ -137,7 +137,7 @@ class Folders:
         return self._areas[folder]
 
     def _root(self, folder: str) -> str:
-        """The workspace of a folder: its checkout, else what of the command line's paths it lies in, else itself."""
+        """The workspace of a folder: its checkout, else the command line's path that contains it, else the folder itself."""
         around = self._checkout_of(folder)
         if around is not None:
             return around

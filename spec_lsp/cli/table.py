@@ -10,16 +10,16 @@ from spec_lsp.cli.excerpt import columns
 from spec_lsp.cli.style import Style, plain
 
 WIDEST = 56
-"""Columns of a terminal that a cell may take, but for those of the last column."""
+"""The most columns of a terminal that a cell may take, except in the last column."""
 
 
 def width() -> int:
-    """How wide text may be: the terminal, within reason."""
+    """The width of text: the terminal's, within limits."""
     return max(60, min(shutil.get_terminal_size((100, 24)).columns, 120))
 
 
 def table(rows: Sequence[Sequence[str]], style: Style, heads: Sequence[str] = ()) -> list[str]:
-    """Columns side by side. The last one is folded to the terminal's width; the others are cut where they are too wide."""
+    """Columns side by side. The last one is wrapped at the terminal's width; the others are cut if they are too wide."""
     if not rows:
         return []
     every = [[*(_cut(cell) for cell in row[:-1]), row[-1]] for row in ([heads, *rows] if heads else rows)]
@@ -45,7 +45,7 @@ def fold(text: str, room: int) -> list[str]:
 
 
 def paragraphs(text: str, style: Style, indent: str = "") -> list[str]:
-    """Markdown prose for a terminal: paragraphs folded, lists and code kept, `code` bold."""
+    """Markdown prose for a terminal: paragraphs wrapped, lists and code kept, `code` bold."""
     lines: list[str] = []
     for block in text.strip().split("\n\n"):
         if lines:

@@ -1,4 +1,4 @@
-"""`spec-lsp verify`: the SGLang that is installed says what it makes of launches."""
+"""`spec-lsp verify`: asks the installed SGLang about launches."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from spec_lsp.workspace import decode
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Ask about every launch. Exit code 1 when SGLang refuses one, or spec-lsp says otherwise; 2 when something could not be asked."""
+    """Ask about every launch. Exit code 1 when SGLang refuses one, or disagrees with spec-lsp; 2 when something could not be asked."""
     all_rules()
     for gpu in arguments.gpu:
         read_gpu(gpu)
@@ -53,10 +53,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 @contextmanager
 def terminating() -> Iterator[None]:
-    """Let SIGTERM end what is under way as Ctrl-C does: the process that has SGLang is ended, and its folder removed."""
+    """Let SIGTERM end the command as Ctrl-C does: SGLang's process is ended, and its folder removed."""
     if (
         threading.current_thread() is not threading.main_thread()
-    ):  # of somebody else's program, who decides over signals
+    ):  # called from another program's thread, which handles signals itself
         yield
         return
     before = signal.signal(signal.SIGTERM, lambda *_: sys.exit(TERMINATED))
@@ -67,7 +67,7 @@ def terminating() -> Iterator[None]:
 
 
 class _Shown:
-    """What was asked so far, and how it is shown."""
+    """Shows the answers, and counts them."""
 
     def __init__(self, arguments: argparse.Namespace, here: str) -> None:
         self._arguments = arguments
@@ -109,7 +109,7 @@ class _Shown:
                 print("\n".join(_lines(report, verdicts, findings, sources, self._style)), flush=True)
 
     def end(self) -> int:
-        """The last words, and the exit code."""
+        """Print the summary; returns the exit code."""
         self.progress.clear()
         if not self._launches and not self._arguments.json:
             print("No launch of SGLang was found.")
@@ -125,7 +125,7 @@ class _Shown:
 
 PLEASE = "spec-lsp and SGLang disagree. Please report it, after a look at what of this is nobody else's business:"
 MAX_REPORTS = 3
-"""Disagreements that are printed whole; `--report` writes all."""
+"""The most disagreements that are printed in full; `--report` writes all."""
 
 
 def _first(reports: Collection[str]) -> str:

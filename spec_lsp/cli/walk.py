@@ -1,4 +1,4 @@
-"""Which files `check` looks at: what is named, and in folders what git would not ignore. No program is run, git included."""
+"""Which files `check` looks at: named ones, and in folders those that git does not ignore. No program is run, git included."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SKIPPED_FOLDERS = frozenset({
     ".git", ".hg", ".svn", ".venv", "venv", "node_modules", "__pycache__", ".tox", ".nox", ".mypy_cache", ".ruff_cache",
     ".pytest_cache", ".eggs", "site-packages",
 })  # fmt: skip
-"""Never entered where no checkout says what to leave out."""
+"""Folders that are skipped outside of checkouts."""
 
 SKIPPED_ENDINGS = frozenset({
     ".safetensors", ".bin", ".pt", ".pth", ".gguf", ".npy", ".npz", ".parquet", ".arrow", ".sqlite", ".db",
@@ -23,12 +23,12 @@ SKIPPED_ENDINGS = frozenset({
     ".png", ".jpg", ".jpeg", ".gif", ".webp", ".svg", ".ico", ".pdf", ".mp4", ".mp3", ".wav", ".woff", ".woff2", ".ttf",
     ".sarif", ".c", ".cc", ".cpp", ".cu", ".cuh", ".h", ".hpp", ".rs", ".go", ".java", ".css", ".map",
 })  # fmt: skip
-"""Files in folders that cannot launch anything, by the end of their name."""
+"""Endings of files that cannot launch anything; they are skipped in folders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A file to look at: its absolute path, and where that leads as far as it is known to have no links (empty where it may have)."""
+    """A file to look at: its absolute path, and its real path if it is known to contain no links (else empty)."""
 
     path: str
     named: bool
@@ -36,7 +36,7 @@ class Candidate:
     real: str = ""
 
     def read(self, area: Area, limit: int) -> bytes:
-        """Its bytes. What is found in a folder is read in the area alone, what is named wherever it is. Raises UnreadableError."""
+        """Its bytes. A file found in a folder is read only in the area, a named one wherever it is. Raises UnreadableError."""
         if self.named:
             return read_named(self.path, limit)
         return area.read_found(self.real, limit) if self.real else area.read(self.path, limit)
@@ -47,8 +47,8 @@ def candidates(
 ) -> Iterator[Candidate]:
     """The files that the paths name, each once, in the order of the paths and sorted within folders.
 
-    Files in folders are read in `area` alone (by default the workspace of the paths). `note` is told of each folder that nobody may
-    enter. Raises UsageError when a path does not exist.
+    Files in folders are read only in `area` (by default the workspace of the paths). `note` is called for each folder that may not be
+    entered. Raises UsageError when a path does not exist.
     """
     paths = list(paths)
     ignoring = Ignoring(area or Area(workspace_of(paths)))
@@ -70,7 +70,7 @@ def candidates(
 
 
 def _walked(folder: str, ignoring: Ignoring, note: Callable[[str], None]) -> Iterator[Candidate]:
-    """Links to folders are not followed, so that a loop of them ends; what is neither file nor link is left out."""
+    """Links to folders are not followed, which also avoids loops; anything that is neither file nor link is skipped."""
     real = os.path.realpath(folder)
     waiting: list[tuple[str, str, Ignored | None]] = [(folder, real, ignoring.in_folder(real))]
     while waiting:
@@ -82,7 +82,7 @@ def _walked(folder: str, ignoring: Ignoring, note: Callable[[str], None]) -> Ite
             note(parent)
             continue
         except OSError:
-            continue  # gone since its name was read
+            continue  # removed since the folder was listed
         names = {entry.name for entry in entries}
         if ".git" in names:
             ignored = ignoring.in_checkout(real)  # a repository inside another has its own

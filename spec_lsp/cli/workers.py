@@ -1,4 +1,4 @@
-"""Work spread over processes of our own. One that dies costs what it was doing, and whoever asked is told of that."""
+"""Distributes work over processes. If one dies, its current work is lost, and the caller is told."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Chunk = TypeVar("Chunk")
 Answer = TypeVar("Answer")
 
 AHEAD = 2
-"""Chunks that a process has at a time: the next one is there when it is done with one."""
+"""How many chunks a process has at a time, so that the next one is there when it has finished one."""
 
 
 def spread(
     chunks: Iterable[Chunk], workers: int, start: Callable[[], Callable[[Chunk], Answer]]
 ) -> Iterator[tuple[Chunk, Answer | None]]:
-    """Each chunk with what was made of it, in order; None where the process that had it died (killed, or out of memory).
+    """Each chunk with its result, in order; None if its process died (killed, or out of memory).
 
-    Every process makes the function that works on chunks with `start`. `chunks` may still be being found: the first ones are begun with.
-    Where no process can be started, the work is done in this one. Ends its processes when it ends, however it ends.
+    Every process creates the function that works on chunks with `start`. `chunks` may still be collected: the first ones are started
+    already. If no process can be started, the work is done in this one. The processes are ended in any case.
     """
     crew = _Crew(workers, start)
     taken: dict[int, Chunk] = {}
@@ -51,7 +51,7 @@ def spread(
 
 
 class _Worker:
-    """A process, and the chunks it was given and has not answered, by number."""
+    """A process, and the chunks that it was given and has not answered, by number."""
 
     def __init__(self, context: BaseContext, start: Callable[[], Any], others: Iterable[Connection]) -> None:
         self.pipe, theirs = context.Pipe()
@@ -71,7 +71,7 @@ class _Worker:
         try:
             self.pipe.send(chunk)
         except OSError:
-            return  # it has died: the end of its pipe tells
+            return  # it has died, as the end of its pipe shows
 
 
 class _Crew:
@@ -87,7 +87,7 @@ class _Crew:
         self.waiting: deque[tuple[int, Any]] = deque()
 
     def turn(self, *, patient: bool) -> dict[int, Any]:
-        """Hand out what waits and take in what is done; `patient`: wait for something to be done."""
+        """Hand out waiting chunks and collect results; `patient`: wait for a result."""
         self._hand_out()
         if self._alone is not None:
             return {number: self._alone(chunk) for number, chunk in self._drained()}
@@ -131,7 +131,7 @@ class _Crew:
             yield self.waiting.popleft()
 
     def _lost(self, worker: _Worker) -> dict[int, Any]:
-        """A process has died: what it was doing is lost, what it had not begun is for others."""
+        """A process has died: its current chunk is lost, the ones that it had not begun are given to others."""
         self._workers.remove(worker)
         worker.pipe.close()
         worker.process.join()
@@ -148,11 +148,11 @@ class _Crew:
 
 
 def _serve(pipe: Connection, inherited: Iterable[Connection], start: Callable[[], Callable[[Any], Any]]) -> None:
-    """A process's life: until the pipe ends, which it does with the parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the parent's to handle
+    """The main loop of a process: until the pipe is closed, at the latest when the parent ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is handled by the parent
     for other in inherited:
         other.close()  # a copy of the parent's end, which must be the only one
-    gc.freeze()  # what is loaded is here to stay
+    gc.freeze()  # what is loaded now is never garbage
     gc.set_threshold(COLLECT_EVERY)
     work = start()
     with suppress(EOFError, OSError):  # the parent has gone

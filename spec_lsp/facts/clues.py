@@ -1,6 +1,6 @@
-"""What images, pins, schedulers and device names tell of the release and the hardware a launch will meet.
+"""What images, pins, schedulers and device names show about the release and the hardware of a launch.
 
-Where a text may mean two things it tells nothing: a launch judged for the wrong release is worse than one judged for several.
+An ambiguous text shows nothing: judging a launch for the wrong release is worse than judging it for several.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Named(Generic[T]):
-    """Something that was named: what, by whom ("image tag", "settings"), and where in the document (None: elsewhere)."""
+    """Something that was named: what, where from ("image tag", "settings"), and its place in the document (None: elsewhere)."""
 
     value: T
     source: str
@@ -32,23 +32,23 @@ class Named(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class LaunchClues:
-    """What the clues of one launch tell, each read once."""
+    """What the clues of one launch show, each read once."""
 
     releases: tuple[Named[Release], ...] = ()
-    """Pins that differ (one for each branch) are all possible, and so are images that stand at one place (one for each job of a matrix)."""
+    """Pins that differ (one for each branch) are all possible, and so are images at one place (one for each job of a matrix)."""
     device: Named[Hardware] | None = None
     makers: tuple[tuple[Hardware, ...], ...] = ()
-    """The families that each clue leaves possible which names a maker but no device; images come before other clues."""
+    """For each clue that names a maker but no device, the families that remain possible; images come before other clues."""
     from_sources: bool = False
-    """Whether SGLang is installed from sources, which may be no release's."""
+    """Whether SGLang is installed from sources, which may not be a release's."""
     own_image: bool = False
-    """Whether an image may hold what is no release."""
+    """Whether an image may contain something that is not a release."""
     foreign_image: bool = False
-    """Whether an image is one that SGLang does not publish."""
+    """Whether an image is not one of SGLang's own."""
     undated_image: bool = False
-    """Whether an image names no release, nor the latest."""
+    """Whether an image names neither a release nor the latest."""
     counts: tuple[Clue, ...] = ()
-    """What may say how many GPUs the launch is given."""
+    """The clues that may say how many GPUs the launch is given."""
     one_node: bool = True
     """Whether nothing says that it runs on several nodes."""
 
@@ -59,7 +59,7 @@ _DEVICE_SOURCES = {
     "runner": "pipeline's runner",
     "image": "image tag",
 }
-"""The kinds of clues that may name a device, the surest first, and what they are called."""
+"""The kinds of clues that may name a device, the most reliable first, and what they are called in messages."""
 
 
 def read_clues(clues: Sequence[Clue]) -> LaunchClues:
@@ -93,7 +93,7 @@ _NOT_THE_SERVER = expression(
     r"|dynamo|nvcr\.io[/#]nvidia[/+]sglang",
     re.IGNORECASE,
 )
-"""Images with a numbering of their own: the router, Dynamo's other runtimes (1.x), NGC's calendar (25.12), …"""
+"""Images with version numbers of their own: the router, Dynamo's other runtimes (1.x), NGC's calendar (25.12), …"""
 
 _DYNAMO = expression(r"(?:^|/)ai-dynamo/sglang-runtime$")
 """Dynamo's worker, whose versions are each made for a release of SGLang."""
@@ -133,7 +133,7 @@ def release_of(clue: Clue) -> Release | None:
 
 
 def _pinned(text: str) -> Release | None:
-    """`sglang[all]==0.5.9`; no development build, whose number says only what came before it."""
+    """`sglang[all]==0.5.9`; not a development build, whose number only says what came before it."""
     match = _PIN.search(text)
     if match is None or "dev" in match["release"] or match["more"].lstrip().startswith("*"):
         return None
@@ -143,7 +143,7 @@ def _pinned(text: str) -> Release | None:
 def _from_image(image: str) -> Release | None:
     """The release in `lmsysorg/sglang:v0.5.9-cu130@sha256:…` or `lmsysorg+sglang+v0.5.9.sqsh`.
 
-    A mirror's or a derived image's tag counts only where it can be SGLang's: nobody knows what `team/sglang-server:2.1.0` holds.
+    The tag of a mirror or a derived image counts only if it can be an SGLang release: `team/sglang-server:2.1.0` may contain anything.
     """
     if _ARCHIVE_END.search(image):
         name = _ARCHIVE_END.sub("", image.rpartition("/")[2])
@@ -161,7 +161,8 @@ def _from_image(image: str) -> Release | None:
 
 
 def is_unreleased(clue: Clue) -> bool:
-    """Whether an image of SGLang's may hold what no release is: a nightly build, one for a model, one with somebody's own patches."""
+    """Whether an SGLang image may contain something that is not a release: a nightly build, a build for one model or with private
+    patches."""
     if (
         clue.kind != "image"
         or not re.search(r"sglang|sgl-dev", clue.text, re.IGNORECASE)
@@ -219,7 +220,7 @@ def hardware_of(clue: Clue) -> Hardware | None:
 
 
 def families_of(clue: Clue) -> tuple[Hardware, ...]:
-    """The families that a clue leaves possible, where it names a maker but no device: ROCm, CUDA. Empty when it says nothing."""
+    """The families that remain possible if a clue names a maker but no device: ROCm, CUDA. Empty if it shows nothing."""
     text = clue.text.lower()
     if clue.kind == "image":
         if re.search(r"rocm|sgl-dev", text):
@@ -238,11 +239,11 @@ _MAKERS = (
     (_HIP, r"\bamd\b|instinct|radeon|\bmi\d{3}|\bg4ad\."),
     (_CUDA, r"nvidia|tesla|geforce|\b(?:ml\.)?(?:p\d|g\d)\w*\.|\b(?:a2|a3|a4x?|g2|g4)-|standard_n[cd]|bm\.gpu"),
 )
-"""Names of devices and of clouds' machine types that tell a maker alone."""
+"""Names of devices and of clouds' machine types that show only the maker."""
 
 
 def _of_maker(text: str) -> tuple[Hardware, ...]:
-    """The families of the one maker that a device's or a machine type's name speaks of."""
+    """The families of the only maker that the name of a device or a machine type mentions."""
     found = [families for families, names in _MAKERS if re.search(names, text)]
     return found[0] if len(found) == 1 else ()
 
@@ -252,11 +253,11 @@ _MAKERS_VARIABLES = (
     (expression(r"(?:ASCEND|HCCL)_"), "npu"),
     (expression(r"(?:CUDA|NVIDIA|NCCL|NVSHMEM)_"), "cuda"),
 )
-"""Variables that a maker's software reads, the surest first: ROCm's takes CUDA's and NCCL's names too."""
+"""Variables that a maker's software reads, the most specific first: ROCm also reads CUDA's and NCCL's names."""
 
 
 def platform_of(variables: Collection[str]) -> str | None:
-    """The platform that the names of a process' variables speak of: "hip", "npu", "cuda"; None where they do not."""
+    """The platform that the names of a process's variables suggest: "hip", "npu", "cuda"; None if they suggest none."""
     for pattern, platform in _MAKERS_VARIABLES:
         if any(pattern.match(name) for name in variables):
             return platform
@@ -264,14 +265,14 @@ def platform_of(variables: Collection[str]) -> str | None:
 
 
 def _from_tag(image: str) -> Hardware | None:
-    """The device in an image's tag or its archive's name; a model's name there (`b2000m`) is none."""
+    """The device in an image's tag or its archive's name; a model's name (`b2000m`) does not count."""
     _, tag = image_parts(image)
     text = (tag or image.rpartition("/")[2]).lower().replace("_", "-")
     for pattern, name in _TAG_HARDWARE:
         if re.search(pattern, text):
             return FAMILIES.get(name) or DEVICES[name]
     if re.search(r"(?<![a-z])blackwell", text):
-        return None  # SM100 and SM120 alike
+        return None  # SM100 or SM120
     repository, _ = image_parts(image)
     suffix = re.search(r"sglang-(npu|xpu|cpu|xeon)$", repository)
     if suffix or re.search(r"ascend/sglang$", repository):
@@ -320,12 +321,12 @@ def _from_runner(text: str) -> Hardware | None:
 
 
 def _only(found: Collection[T]) -> T | None:
-    """The one that there is; None of several."""
+    """The only element; None if there are several or none."""
     return next(iter(found)) if len(found) == 1 else None
 
 
 def _says_gpu(labels: str, found: re.Match[str]) -> bool:
-    """Whether a short name is said to be a GPU's: `1-gpu-l4`."""
+    """Whether a short name is marked as a GPU's: `1-gpu-l4`."""
     return found[1] != "cpu" and re.search(r"gpu-?\Z", labels[: found.start()]) is not None
 
 
@@ -345,7 +346,7 @@ _NO_HINT = frozenset(("cpu", "thor", "t4", "l4", "a10"))
 
 
 def hint_of(name: str) -> Hardware | None:
-    """The device that a file's or its folder's name speaks of (`run_glm5_b200.sh`): a hint, never a reason. None when it names several."""
+    """The device that the name of a file or its folder mentions (`run_glm5_b200.sh`): only a hint. None if it names several."""
     text = "/".join(re.split(r"[/\\]", name)[-2:]).lower().replace("_", "-")
     found = {DEVICES[m[1]] for m in _IN_NAME.finditer(text) if m[1] not in _NO_HINT}
     return _only(found)
@@ -363,15 +364,15 @@ _TELLS_DEVICE = {
     "moe_a2a_backend": {"ascend_fuseep": "npu"},
     "disaggregation_transfer_backend": {"ascend": "npu"},
 }
-"""Values that say which kind of device a launch is for, by field. Those of Ascend run nowhere else, and people leave out the device."""
+"""Values that show which kind of device a launch is for, by field. Those of Ascend run nowhere else, and people omit the device."""
 
 
 OF_ROCM = frozenset(("aiter", "wave"))
-"""Values of flags that nothing but ROCm runs."""
+"""Values of flags that run only on ROCm."""
 
 
 def device_told(typed: Mapping[str, Any]) -> Hardware | None:
-    """The device that the known values of a launch are for, by field; None where they say nothing."""
+    """The device that the known values of a launch are for, by field; None if they show nothing."""
     told = (values.get(str(typed.get(field))) for field, values in _TELLS_DEVICE.items())
     device = next(filter(None, told), None)
     return DEVICES[device] if device is not None else None

@@ -1,4 +1,4 @@
-"""The environment variables a launch is given, read the way SGLang reads them.
+"""The environment variables given to a launch, read as SGLang reads them.
 
 Follows sglang/srt/environ.py (EnvBool, EnvInt, EnvFloat, EnvStr) and, for older releases, sglang/srt/utils get_bool_env_var.
 """
@@ -14,9 +14,9 @@ FALSE = frozenset({"false", "0", "no", "n"})
 
 
 class Environment:
-    """Variables by name. A value of None means: set, but nobody can tell to what. A name that is absent is not set.
+    """Variables by name. A value of None means: set, but to an unknown value. A name that is absent is not set.
 
-    Each that is asked about is entered into `reads`, as "$NAME".
+    Each one that is asked for is added to `reads`, as "$NAME".
     """
 
     __slots__ = ("reads", "values")
@@ -26,7 +26,7 @@ class Environment:
         self.reads = set() if reads is None else reads
 
     def text(self, name: str, default: str | None = None) -> str | None:
-        """The variable's text, or `default` when it is not set. Raises NotKnown when its value cannot be told."""
+        """The variable's text, or `default` if it is not set. Raises NotKnown if its value is unknown."""
         self.reads.add(f"${name}")
         if name not in self.values:
             return default
@@ -40,7 +40,7 @@ class Environment:
         return name in self.values
 
     def flag(self, name: str, default: bool = False) -> bool:
-        """The variable as a switch; a text that is neither true nor false is `default`, as SGLang warns and takes the default."""
+        """The variable as a switch; a text that is neither true nor false gives `default`, as SGLang warns and uses the default."""
         value = self.text(name)
         if value is None or value.strip() == "":
             return default
@@ -50,7 +50,7 @@ class Environment:
         return False if lowered in FALSE else default
 
     def number(self, name: str, default: float) -> float:
-        """The variable as a number (int where it is written as one); `default` when unset or no number."""
+        """The variable as a number (int if it is written as one); `default` if it is unset or not a number."""
         value = self.text(name)
         try:
             return default if value is None else int(value)

@@ -1,7 +1,6 @@
-"""The accelerators people run SGLang on, as far as argument resolution can tell them apart.
+"""The accelerators people run SGLang on, as far as argument resolution distinguishes them.
 
-Capability and memory follow what `torch.cuda.get_device_capability()` and the driver report for the device (memory in
-MiB).
+Capability and memory follow what `torch.cuda.get_device_capability()` and the driver report for the device (memory in MiB).
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ Platform = Literal["cuda", "hip", "cpu", "npu", "xpu"]
 class Hardware:
     """One kind of device, or (with `memory_mib` None) a family of devices that differ in memory.
 
-    `title` is what a person calls it in a sentence. `memory_span` bounds what the devices of a family have (MiB), so
-    that what depends on memory only coarsely can be told of a family too.
+    `title` is its name in a sentence. `memory_span` are the limits for the devices of a family (MiB), so that rules that depend on memory
+    only roughly can be decided for a family too.
     """
 
     name: str
@@ -41,7 +40,7 @@ class Hardware:
 
     @property
     def memory_bounds(self) -> tuple[int, int]:
-        """The least and the most memory (MiB) this can be. Raises NotKnown where nothing is known (a CPU's memory)."""
+        """The least and the most memory (MiB) it can have. Raises NotKnown if nothing is known (a CPU's memory)."""
         if self.memory_mib is not None:
             return self.memory_mib, self.memory_mib
         if self.memory_span is None:
@@ -50,7 +49,7 @@ class Hardware:
 
     @property
     def most_memory(self) -> int:
-        """The most memory (MiB) of what people call by this name: an H100 may be an H100 NVL. Raises NotKnown where nothing is known."""
+        """The most memory (MiB) of devices with this name: an H100 may be an H100 NVL. Raises NotKnown if nothing is known."""
         return max(self.memory_bounds[1], _most_named_like(self.name))
 
     @property
@@ -63,7 +62,7 @@ class Hardware:
 
     @property
     def major(self) -> int:
-        """The major compute capability; 0 where there is none (CPU)."""
+        """The major compute capability; 0 if there is none (CPU)."""
         return self.capability[0] if self.capability else 0
 
     @property
@@ -160,7 +159,7 @@ def _family(name: str, title: str, platform: Platform, capability: tuple[int, in
 
 @cache
 def _most_named_like(name: str) -> int:
-    """The most memory (MiB) of the devices that are a kind of another (`h100-nvl`); 0 where there is none."""
+    """The most memory (MiB) of the variants of a device (`h100-nvl`); 0 if there are none."""
     named = (d.memory_mib for d in _DEVICES if d.name.startswith(f"{name}-") and d.memory_mib is not None)
     return max(named, default=0)
 
@@ -178,7 +177,7 @@ FAMILIES: dict[str, Hardware] = {
         _family("mi355", "MI355 (MI350X, MI355X)", "hip", (9, 5)),
     )
 }
-"""The hardware worlds of a launch whose hardware nobody named. CPU, NPU, XPU are worlds only where they are named."""
+"""The hardware worlds of a launch if no hardware is named. CPU, NPU and XPU are worlds only if they are named."""
 
 
 _NOISE = frozenset({"nvidia", "amd", "instinct", "tesla", "geforce", "intel", "ascend", "jetson", "gpu"})
@@ -187,7 +186,7 @@ _ALIASES = {"sm89": "ada", "sm90": "hopper", "gfx942": "mi300", "gfx950": "mi355
 
 @lru_cache(maxsize=256)
 def find(name: str) -> Hardware | None:
-    """The device or family a person names ("H100", "nvidia-h200", "A100-SXM4-40GB", "hopper"); None when unknown."""
+    """The device or family of a name ("H100", "nvidia-h200", "A100-SXM4-40GB", "hopper"); None if unknown."""
     words = [word for word in re.split(r"[^a-z0-9]+", name.lower()) if word and word not in _NOISE]
     words = "-".join(words).replace("rtx-pro-", "rtxpro").replace("rtx-", "rtx").split("-")
     memory = [f"{words[0]}-{word}" for word in words if re.fullmatch(r"\d+gb", word)]
