@@ -266,7 +266,7 @@ def _as_in(partner: Server, field: str) -> tuple[Change, ...]:
     """The change that gives a field the partner's value: the same flag, or none. An address that is only valid on its own node is not
     copied."""
     value = partner.typed(field)
-    if field == "dist_init_addr" and isinstance(value, str) and _listens(value):
+    if field == "dist_init_addr" and isinstance(value, str) and _parted(value)[0] in (*_ANY_ADDRESS, "localhost"):
         return ()
     return (Change(drop=(field,)) if value is None else Change(set={field: value}),)
 
@@ -316,24 +316,33 @@ def _same_role(a: Server, b: Server) -> bool:
 def _elsewhere(head: Server, server: Server) -> bool:
     """Whether two ranks name different addresses, both of them completely known."""
     one, other = head.typed("dist_init_addr"), server.typed("dist_init_addr")
-    return (
-        isinstance(one, str)
-        and isinstance(other, str)
-        and one != other
-        and not (_listens(one) and _port(one) == _port(other))
-    )
+    return isinstance(one, str) and isinstance(other, str) and not _may_meet(one, other)
 
 
 _ANY_ADDRESS = ("0.0.0.0", "[::]", "::", "*")
+_OWN_ADDRESS = ("127.0.0.1", "[::1]", "::1")
 
 
-def _listens(address: str) -> bool:
-    """Whether rank 0 listens at every address of its node, so that the others may reach it by any name."""
-    return address.rpartition(":")[0].rpartition("/")[2] in _ANY_ADDRESS
+def _may_meet(head: str, other: str) -> bool:
+    """Whether rank 0 may be reached at another's address. It listens everywhere (`0.0.0.0`), or both addresses are of one node: a number
+    and a name may be, and a name and the same with its domain are."""
+    (one, port), (two, other_port) = _parted(head), _parted(other)
+    if port != other_port:
+        return False
+    numbers = one[:1].isdigit() or one[:1] == "[", two[:1].isdigit() or two[:1] == "["
+    return (
+        one == two
+        or one in _ANY_ADDRESS
+        or numbers[0] != numbers[1]
+        or (not any(numbers) and (one.startswith(two + ".") or two.startswith(one + ".")))
+    )
 
 
-def _port(address: str) -> str:
-    return address.rpartition(":")[2]
+def _parted(address: str) -> tuple[str, str]:
+    """The node and the port; the node itself is called `localhost`."""
+    host, _, port = address.rpartition(":")
+    host = host.rpartition("/")[2].lower()
+    return "localhost" if host in _OWN_ADDRESS else host, port
 
 
 def _typed_apart(head: Server, server: Server, field: str) -> bool:

@@ -54,6 +54,13 @@ CODES = {f"SPC{n:03}" for n in range(50, 59)}
             f"{RANK} --node-rank 0 &\n{RANK.replace('10.0.0.1', '10.0.0.2')} --node-rank 1",
             [("ranks-do-not-meet", "--dist-init-addr 10.0.0.2:5000")],
         ),
+        *(
+            (
+                f"{RANK.replace('10.0.0.1:5000', one)} --node-rank 0 &\n{RANK.replace('10.0.0.1:5000', other)} --node-rank 1",
+                [("ranks-do-not-meet", f"--dist-init-addr {other}")],
+            )
+            for one, other in [("head:5000", "head:6000"), ("head:5000", "10.0.0.1:6000"), ("node1:5000", "node10:5000")]
+        ),
         (f"#SBATCH --gres=gpu:8\n{RANK} --node-rank 0 &\n{RANK} --node-rank 1", [("more-gpus-together", "--tp 16")]),
     ],
 )  # fmt: skip
@@ -84,6 +91,19 @@ def test_disagreement(text: str, found: list[tuple[str, str]]) -> None:
         # Rank 0 listens everywhere: others reach it by a name.
         f"{RANK.replace('10.0.0.1', '0.0.0.0')} --node-rank 0 &\n{RANK.replace('10.0.0.1', 'head-0.svc')} --node-rank 1",
         f"{RANK.replace('10.0.0.1', '[::]')} --node-rank 0 &\n{RANK.replace('10.0.0.1', 'head-0.svc')} --node-rank 1",
+        # A name and a number may be of one node, and so may a name and the same with its domain.
+        *(
+            f"{RANK.replace('10.0.0.1', one)} --node-rank 0 &\n{RANK.replace('10.0.0.1', other)} --node-rank 1"
+            for one, other in [
+                ("localhost", "127.0.0.1"),
+                ("[::1]", "localhost"),
+                ("10.0.0.1", "head"),
+                ("head", "10.0.0.1"),
+                ("head-0", "head-0.head-svc"),
+                ("node1.cluster", "node1"),
+                ("Node1", "tcp://node1"),
+            ]
+        ),
         f"{RANK} --node-rank $RANK --page-size 64\n{RANK} --node-rank 1",
         f"{RANK} --node-rank 0 --page-size 64\n{RANK} --node-rank 0\n{RANK} --node-rank 1",
         f"#SBATCH --gres=gpu:16\n{RANK} --node-rank 0 &\n{RANK} --node-rank 1",
