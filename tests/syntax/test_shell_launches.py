@@ -547,6 +547,28 @@ def test_a_test_that_is_asked_again_comes_out_the_same(first: str, second: str, 
     assert len(launch.variants) == ways
 
 
+ENTRIES = "declare -A M=([s]=org/s [b]=org/b)\ndeclare -A E=([s]=--a [b]='--b 1')\nI=('--a 1' --b)\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "ways"),
+    [
+        (f"{P} ${{M[$1]}} ${{E[$1]}}", ["org/s --a", "org/b --b 1"]),
+        (f'{P} "${{M["$S"]}}" ${{E[${{S}}]}}', ["org/s --a", "org/b --b 1"]),
+        (f'N="${{1:-s}}"\n[ -z "${{M[$N]}}" ] && exit 1\n{P} ${{M[$N]}} ${{E[$N]}}', ["org/s --a", "org/b --b 1"]),
+        (f"{P} m ${{E[$1]:-}}", ["m", "m --a", "m --b 1"]),
+        (f"{P} m ${{E[$1]:---c}}", ["m --c", "m --a", "m --b 1"]),
+        (f"{P} m ${{I[$SLURM_PROCID]}} ${{I[SLURM_PROCID]}}", ["m --a 1 --a 1", "m --b --b"]),
+        (f"for n in $(seq $N); do {P} m ${{I[$n]}} & done", ["m --a 1", "m --b"]),
+        (f"A=()\nfor n in $@; do A+=(${{E[$n]}}); done\n{P} m ${{A[@]}}", ["m", "m ?+ --a", "m ?+ --b 1"]),
+        (f"H=($(hosts))\n{P} m ${{H[$1]}}", ["m ?+"]),
+    ],
+)
+def test_an_unknown_subscript_may_be_any_of_the_keys(text: str, ways: list[str]) -> None:
+    (launch,) = parse("run.sh", ENTRIES + text + "\n").launches
+    assert sorted(" ".join(argv(v)) for v in launch.variants) == sorted(ways)
+
+
 def test_a_branch_inside_the_same_branch_is_no_turn() -> None:
     text = 'if [ "$A" = 1 ]; then\n  if [ "$A" = 1 ]; then T=2; else T=3; fi\n  sglang serve m --tp $T\nfi\n'
     (launch,) = parse("run.sh", text).launches

@@ -7,9 +7,10 @@ An expansion runs under one `PathCondition`. If a value depends on a choice in t
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.shell import arithmetic
 from spec_lsp.syntax.shell.ast import Arithmetic, Lit, Opaque, Param, Part, Script, Substitution, WordNode
@@ -41,9 +42,12 @@ MAX_FRAGMENTS = 2_000
 MAX_TEXT = 1_500_000
 MAX_VIA = 12
 """How many of the expansions that a text came through are kept, from the outermost."""
+MAX_ENTRIES = 32
+"""The most entries of an array that are told apart when the subscript is unknown."""
 MAX_WORDS = 2000
 """The most words of one command that are looked at."""
 
+ONE_NAME = expression(r'"?\$?\{?(\w+)\}?"?\Z')
 ALWAYS_SET = frozenset({
     "HOME", "PWD", "OLDPWD", "USER", "PATH", "SHELL", "HOSTNAME", "UID", "EUID", "RANDOM", "SECONDS", "LINENO",
     "PPID", "BASHPID", "BASH", "OSTYPE", "?", "$", "!", "-", "_", "#",
@@ -67,6 +71,9 @@ class Variables(Protocol):
 
     def point(self, name: str) -> Point:
         """The point "the variable `name` is set when the script starts"; its ways: 0 not set, 1 set."""
+
+    def entry(self, subscript: str, keys: tuple[str, ...]) -> Point:
+        """The point "which of `keys` an unknown subscript is": the same for all arrays with these keys."""
 
     def sets(self, name: str) -> bool:
         """Whether the script sets the variable somewhere, though not on the way here: then it is taken to be unset before."""
@@ -452,17 +459,41 @@ class Expander:
                 )
             return Array(()) if isinstance(leaf, Unset) and p.op in ("", "#", "%", "/", "//") else leaf
         assert isinstance(p.index, WordNode)
+        if isinstance(leaf, Table):
+            self.tell_apart(p.index)
         key = self.text(p.index, source)
         if isinstance(leaf, Table):
-            return Outside(DEPENDS) if key is None else leaf.items.get(key, UNSET)
+            return self.one_of(p, leaf.items, source) if key is None else leaf.items.get(key, UNSET)
         if isinstance(leaf, Array):
-            number = None if key is None else arithmetic.evaluate(key, self.number_text)
-            if number is None or any(w.splat for w in leaf.words):
+            if any(w.splat for w in leaf.words):
                 return Outside(DEPENDS)
+            number = None if key is None else arithmetic.evaluate(key, self.number_text)
+            if number is None:
+                return self.one_of(p, {str(i): Scalar(w.fragments) for i, w in enumerate(leaf.words)}, source)
             number -= self.variables.zsh and number > 0
             inside = -len(leaf.words) <= number < len(leaf.words)
             return Scalar(leaf.words[number].fragments) if inside else UNSET
         return leaf if key == "0" or isinstance(leaf, (Unset, Outside)) else UNSET
+
+    def tell_apart(self, subscript: WordNode) -> None:
+        """A subscript is looked at in all ways, not only in those of defaults (`NAME=${1:-small}`), as the subject of `case` is."""
+        for part in subscript.parts:
+            tree = self.variables.lookup(part.name) if isinstance(part, Param) else None
+            if tree is not None:
+                self.world.follow(transform(tree, lambda leaf: leaf, harden=True))
+
+    def one_of(self, p: Param, items: Mapping[str, Scalar], source: Source) -> Leaf:
+        """`${M[$1]}`: any of the entries; none as well if the expansion says what then holds (`${M[$1]:-…}`)."""
+        keys = ("", *items) if p.op.lstrip(":") in ("-", "=", "+", "?") and p.arg is not None else tuple(items)
+        if not 1 < len(keys) <= MAX_ENTRIES or not isinstance(p.index, WordNode):
+            return Outside(DEPENDS)
+        written = source.text[p.index.start : p.index.end]
+        named = ONE_NAME.match(written)
+        fork: Any = Fork(
+            self.variables.entry(named[1] if named else written, keys), tuple(items.get(key, UNSET) for key in keys)
+        )
+        found: Leaf | None = self.world.follow(fork)
+        return Outside(DEPENDS) if found is None else found
 
     def indirect(self, p: Param, leaf: Leaf, source: Source) -> Leaf:
         """`${!X}`: the variable that X names; `${!A[@]}`: the keys."""

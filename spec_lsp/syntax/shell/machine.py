@@ -235,6 +235,11 @@ class Machine(ABC):
         shown = f"`${name}`" if name.isdigit() else f"`{name}`"
         return self.kept_point(name, Place(self.document, 0, 0), (f"{shown} is not set", f"{shown} is set"))
 
+    def entry(self, subscript: str, keys: tuple[str, ...]) -> Point:
+        shown = f"`${subscript}`" if subscript.isdigit() else f"`{subscript}`"
+        labels = tuple(f"{shown} is {f'`{key}`' if key else 'anything else'}" for key in keys)
+        return self.kept_point((subscript, keys), Place(self.document, 0, 0), labels)
+
     def all_assigned(self) -> frozenset[str]:
         """The variables that the script sets somewhere."""
         if self.assigned is None:
