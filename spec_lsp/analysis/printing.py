@@ -141,7 +141,7 @@ class Printer:
     def name_first(self, first: Place, flag: str) -> tuple[Edit, ...] | None:
         """Write a flag before the first word, at `first`, which becomes its value; in a shell's command on the same line."""
         editor = self._editor()
-        if editor.syntax == "shell":
+        if editor.own.syntax == "shell":
             return (Edit(Place(first.document, first.start, first.start), f"{flag} "),)
         return _edits(editor.insert(-1, flag))
 
@@ -227,7 +227,7 @@ class Printer:
             for place in (word.place, *(f.place for f in word.fragments))
         } - {self.document.name}
         texts = {name: text for name in others if (text := self._text(name)) is not None}
-        return edit.WordEditor(self.document, self.launch, self.variant, read, read_with, texts)
+        return edit.editor_of(self.document, self.launch, self.variant, read=read, parse=read_with, texts=texts)
 
     # --- config files
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, apply_edits, editor_of
 from spec_lsp.syntax.launch import Document
 from tests.draws import draws
 from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, manifest, notebook, python_helper, supervised
@@ -87,7 +87,7 @@ def after(document: Document, change: WordChange | None) -> list[str | None]:
 def test_setting_a_value(carrier: Carrier, value: str) -> None:
     document = parse(carrier.name, carrier.write(PLAIN))
     shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).set_value(5 + shift, value)
+    change = editor_of(document, 0).set_value(5 + shift, value)
     assert after(document, change) == [*PLAIN[:5], value, *PLAIN[6:]]
 
 
@@ -95,7 +95,7 @@ def test_setting_a_value(carrier: Carrier, value: str) -> None:
 def test_removing_a_flag_leaves_the_document_as_if_it_had_never_been(carrier: Carrier) -> None:
     document = parse(carrier.name, carrier.write(PLAIN))
     shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).remove(4 + shift, 2)
+    change = editor_of(document, 0).remove(4 + shift, 2)
     kept = [*PLAIN[:4], *PLAIN[6:]]
     assert after(document, change) == kept
     assert change is not None
@@ -107,7 +107,7 @@ def test_removing_a_flag_leaves_the_document_as_if_it_had_never_been(carrier: Ca
 def test_inserting_a_flag(carrier: Carrier) -> None:
     document = parse(carrier.name, carrier.write(PLAIN))
     shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).insert(5 + shift, "--new", ["3"])
+    change = editor_of(document, 0).insert(5 + shift, "--new", ["3"])
     assert after(document, change) == [*PLAIN[:6], "--new", "3", *PLAIN[6:]]
 
 
@@ -115,13 +115,13 @@ def test_inserting_a_flag(carrier: Carrier) -> None:
 def test_renaming_a_flag(carrier: Carrier) -> None:
     document = parse(carrier.name, carrier.write(PLAIN))
     shift = len(document.launches[0].variants[0].words) - len(PLAIN) if carrier.write is python_helper else 0
-    change = WordEditor(document, 0).rename(4 + shift, "--other")
+    change = editor_of(document, 0).rename(4 + shift, "--other")
     assert after(document, change) == [*PLAIN[:4], "--other", *PLAIN[5:]]
 
 
 def test_a_quoted_fence_keeps_its_marks() -> None:
     document = parse("a.md", fence_in_quote(PLAIN))
-    change = WordEditor(document, 0).insert(5, "--new", ["3"])
+    change = editor_of(document, 0).insert(5, "--new", ["3"])
     assert change is not None
     changed = apply_edits(document.text, document.name, change.edits) or ""
     assert all(line.startswith(">") for line in changed.splitlines())

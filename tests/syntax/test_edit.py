@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import ConfigEditor, WordChange, WordEditor, apply_edits
+from spec_lsp.syntax.edit import ConfigEditor, WordChange, WordEditor, apply_edits, editor_of
 from spec_lsp.syntax.edit.change import UNREADABLE, flaws
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
@@ -102,7 +102,7 @@ def after(text: str, change: WordChange | None) -> list[str | None]:
 def editor(text: str) -> WordEditor:
     document = parse("run.sh", text)
     assert len(document.launches) == 1
-    return WordEditor(document, 0)
+    return editor_of(document, 0)
 
 
 @given(pairs_of, st.sampled_from(LAYOUTS), st.sampled_from(["16", "flashinfer"]), st.integers(0, 3))
@@ -196,14 +196,14 @@ CASES: list[tuple[str, Callable[[WordEditor], WordChange | None], str | None]] =
 
 @pytest.mark.parametrize(("text", "operation", "expected"), CASES, ids=range(len(CASES)))
 def test_cases(text: str, operation: Callable[[WordEditor], WordChange | None], expected: str | None) -> None:
-    change = operation(WordEditor(parse("run.sh", text), 0))
+    change = operation(editor_of(parse("run.sh", text), 0))
     assert (None if change is None else apply_edits(text, "run.sh", change.edits)) == expected
 
 
 def test_a_change_tells_what_else_it_changes() -> None:
     text = f"N=4\n{START} --a $N --b $N\nsglang serve m --c $N\n"
     document = parse("run.sh", text)
-    change = WordEditor(document, 0).set_value(1, "9")
+    change = editor_of(document, 0).set_value(1, "9")
     assert change is not None
     assert [(i, w.text) for i, w in change.also] == [(0, "4"), (1, "4")]
 
@@ -211,7 +211,7 @@ def test_a_change_tells_what_else_it_changes() -> None:
 def test_a_value_in_a_sourced_file() -> None:
     files = {"lib.sh": "TP=4\n"}
     text = f"source lib.sh\n{START} --tp $TP\n"
-    change = WordEditor(parse("run.sh", text, files.get), 0, read=files.get).set_value(1, "8")
+    change = editor_of(parse("run.sh", text, files.get), 0, read=files.get).set_value(1, "8")
     assert change is not None
     assert [(e.place.document, e.place.start, e.text) for e in change.edits] == [("lib.sh", 3, "8")]
 
@@ -319,11 +319,11 @@ def test_what_cannot_be_read_without_mending(kind: str, text: str, expected: int
 )
 def test_no_edit_breaks_a_file(name: str, text: str) -> None:
     """Readers mend what is half typed; what an edit leaves needs no mending, unless the file did before."""
-    editor = WordEditor(parse(name, text), 0)
+    editor = editor_of(parse(name, text), 0)
     end = text.rindex("]")
     words = ["m", "--tp", "8"]
     assert editor.checked((Edit(Place(name, end, end), ", "),), words, 2, 0, 0) is not None
     assert editor.checked((Edit(Place(name, end, end + 1), ""),), words, 2, 0, 0) is None
     broken = text[:end] + text[end + 1 :]
-    editor = WordEditor(parse(name, broken), 0)
+    editor = editor_of(parse(name, broken), 0)
     assert editor.checked((Edit(Place(name, end, end), ","),), words, 2, 0, 0) is not None

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import WordEditor, apply_edits
+from spec_lsp.syntax.edit import apply_edits, editor_of
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.python import ways
 from tests.draws import draws
@@ -321,7 +321,7 @@ EDITS: list[tuple[str, str, str]] = [
 
 @pytest.mark.parametrize(("what", "text", "expected"), EDITS, ids=range(len(EDITS)))
 def test_edits_of_keywords(what: str, text: str, expected: str) -> None:
-    editor = WordEditor(parse("a.py", HEAD + text + "\n"), 0)
+    editor = editor_of(parse("a.py", HEAD + text + "\n"), 0)
     change = {
         "set": lambda: editor.set_value(3, "9"),
         "remove": lambda: editor.remove(2, 2),
@@ -351,7 +351,7 @@ BUILT = [
 def test_removing_what_statements_add(text: str, expected: str | None) -> None:
     """With the statements that add nothing else; Python still takes what is left."""
     head, tail = f"{HEAD}cmd = ['sglang', 'serve', 'm']\n", "subprocess.run(cmd)\n"
-    change = WordEditor(parse("a.py", head + text + tail), 0).remove(1, 2)
+    change = editor_of(parse("a.py", head + text + tail), 0).remove(1, 2)
     if expected is None:
         assert change is None
         return

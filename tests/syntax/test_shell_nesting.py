@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import WordEditor, apply_edits
+from spec_lsp.syntax.edit import apply_edits, editor_of
 from tests.draws import draws
 from tests.syntax.support import START, check_maps, told
 
@@ -79,7 +79,7 @@ def test_changes_read_back(levels: list[str], word: str, value: str) -> None:
     for level in levels:
         text = LEVELS[level](text)
     document = parse("run.sh", text + "\n")
-    edit = WordEditor(document, 0)
+    edit = editor_of(document, 0)
     for change, expected in (
         (edit.set_value(1, value), ["--first", value, "a", word]),
         (edit.set_value(2, value), ["--first", "1", value, word]),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, apply_edits, editor_of
 from tests.syntax.support import argv, check_maps, launches
 
 ARRAY = """SGLANG_ARGS=(
@@ -51,7 +51,7 @@ def changed(text: str, change: WordChange | None) -> tuple[str, list[str]]:
 
 
 def test_fixes_write_the_prefix() -> None:
-    edit = WordEditor(parse("run.sh", LINE), 0)
+    edit = editor_of(parse("run.sh", LINE), 0)
     new, words = changed(LINE, edit.insert(2, "--tp-size", ["2"]))
     assert words == ["--page-size=64", "--attention-backend", "fa3", "--tp-size", "2"]
     assert "fa3 --sglang-tp-size 2 --save" in new.replace("\\\n  ", "")
@@ -67,7 +67,7 @@ def test_fixes_write_the_prefix() -> None:
 
 
 def test_fixes_in_an_array() -> None:
-    edit = WordEditor(parse("run.sh", ARRAY), 0)
+    edit = editor_of(parse("run.sh", ARRAY), 0)
     new, words = changed(ARRAY, edit.insert(2, "--page-size", ["1"]))
     assert "   --sglang-mem-fraction-static 0.7\n   --sglang-page-size 1\n" in new
     assert words[:5] == ["?+", "--mem-fraction-static", "0.7", "--page-size", "1"]

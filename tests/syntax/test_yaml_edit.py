@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
-from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits
+from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits, editor_of
 from spec_lsp.syntax.launch import Document
 from tests.draws import draws
 from tests.syntax.support import check_maps, forget
@@ -143,7 +143,7 @@ def editor(text: str) -> WordEditor:
     document = reading(NAME, text)
     check_maps(document)
     assert len(document.launches) == 1
-    return WordEditor(document, 0, parse=reading)
+    return editor_of(document, 0, parse=reading)
 
 
 def added_by_tool(text: str) -> int:
@@ -271,6 +271,6 @@ CASES: list[tuple[str, Callable[[WordEditor], WordChange | None], str | None]] =
 @pytest.mark.parametrize(("text", "operation", "expected"), CASES, ids=range(len(CASES)))
 def test_cases(text: str, operation: Callable[[WordEditor], WordChange | None], expected: str | None) -> None:
     text = "# sglang\n" + text
-    change = operation(WordEditor(parse(NAME, text), 0))
+    change = operation(editor_of(parse(NAME, text), 0))
     changed = None if change is None else apply_edits(text, NAME, change.edits)
     assert changed == (None if expected is None else "# sglang\n" + expected)
