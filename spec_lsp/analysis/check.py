@@ -144,6 +144,8 @@ class _Looked:
             if known is not None and known.launch is launch and known.index == index and known.settled:
                 self.judged.append(known)
                 self.diagnostics += known.diagnostics
+                for release, unknown in known.unknown:
+                    self.unknown.setdefault(release, unknown)
                 continue
             try:
                 one = self.at(launch, index, last.get(id(launch)), directed=directed)
@@ -192,7 +194,7 @@ class _Looked:
         found = diagnostics_of(launch, index, verdict, noted, own=fresh) if verdict.findings else []
         unknown = [(n.value, d) for n in assumed.releases if (d := _unknown_release(n, launch)) is not None]
         variables = sets_variables(launch)
-        changeable = assumed.clues.counts or read or variables or unknown or verdict.older_unasked
+        changeable = assumed.clues.counts or read or variables or verdict.older_unasked
         return Judged(
             launch, index, read, named_by(launch), assumed, verdict, found, variables, tells_role(launch), unknown,
             settled=not changeable,

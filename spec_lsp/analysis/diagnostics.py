@@ -221,4 +221,4 @@ SEVERITIES = ("error", "warning", "information", "hint")
 
 
 def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics, key=lambda d: (d.place, d.rule.code)))
+    return tuple(sorted(diagnostics, key=lambda d: (d.place, len(d.rule.code), d.rule.code)))

@@ -89,7 +89,7 @@ class _Part(Part):
             word = json_string(FileSource(self.document, self.base, self.written), *self.span(node))
             if word is not None:
                 self._words[id(node)] = word
-        return Part.word(self, node)
+        return Part.word(self, node)  # no super(): a class with slots is made anew
 
 
 def _of_list(launch: Launch) -> Launch:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import accumulate
 from typing import TypeVar, overload
 
 from spec_lsp.syntax.launch import Clue, Directive, Launch
@@ -45,6 +46,15 @@ def bases_between(above: int, count: int, below: int | None) -> list[int] | None
         above += step
         found.append(above)
     return found
+
+
+def bases_instead(bases: Sequence[int], first: int, same: int, count: int) -> list[int] | None:
+    """The bases of `count` parts in place of parts [first, same): the old ones as far as there are, so that what precedes an edit within a
+    part keeps its anchored place; None without room."""
+    kept = bases[first : min(same, first + count)]
+    above = kept[-1] if kept else bases[first - 1] if first else 0
+    more = bases_between(above, count - len(kept), bases[same] if same < len(bases) else None)
+    return None if more is None else [*kept, *more]
 
 
 class Standing:
@@ -123,8 +133,32 @@ class Standing:
         return Place(document, start, max(start, self.offset(end)))
 
     def anchor(self, place: Place) -> Place:
-        """The anchored form of a place in the text."""
-        return Place(place.document, self.anchored(place.start), self.anchored(place.end))
+        """A place in the text, anchored; one that ends with a part ends in it. Places in other documents stay."""
+        if place.document != self.document:
+            return place
+        start = self.anchored(place.start)
+        self._turn_to(start)
+        end = start + place.end - place.start
+        return Place(place.document, start, end if end <= self._high else self.anchored(place.end))
+
+
+def stand_again(document: str, texts: Sequence[str], last: Standing | None) -> Standing:
+    """Where parts stand that follow each other without a gap: those that read as they did before and behind an edit keep their bases,
+    and are the very same texts."""
+    starts = list(accumulate(map(len, texts), initial=0))
+    size = starts.pop() if texts else 0
+    if last is None:
+        return Standing(document, first_bases(len(texts)), texts, starts, size)
+    old = last.texts
+    most = min(len(old), len(texts))
+    first = next((i for i in range(most) if old[i] != texts[i]), most)
+    end = next((i for i in range(most - first) if old[-1 - i] != texts[-1 - i]), most - first)
+    behind, same = len(texts) - end, len(old) - end
+    bases = bases_instead(last.bases, first, same, behind - first)
+    if bases is None:
+        return Standing(document, first_bases(len(texts)), texts, starts, size)
+    texts = [*old[:first], *texts[first:behind], *old[same:]]
+    return Standing(document, [*last.bases[:first], *bases, *last.bases[same:]], texts, starts, size)
 
 
 class Launches(Sequence[Launch]):

@@ -56,7 +56,7 @@ def read(text: str) -> Document:
 def cold() -> None:
     forget()
     reading._read.clear()
-    reader._told.clear()
+    reader._readings.clear()
     nodes._roots.clear()
 
 

@@ -11,7 +11,7 @@ from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.questions import assigned_names
 from spec_lsp.syntax.shell.scanner import NestedTooDeep, ShellSyntaxError
 from spec_lsp.syntax.shell.skeleton import Statement, parse_statement
-from spec_lsp.syntax.standing import bases_between, first_bases
+from spec_lsp.syntax.standing import bases_instead, first_bases
 
 TRIVIA = expression(r"(?:[ \t]*(?:#[^\n]*)?\r?\n)+|[ \t]*#[^\n]*\Z|[ \t]+\Z")
 LOGICAL_LINE = expression(r"(?:[^\\\n]|\\\r?\n|\\(?!\r?\n))*\n?")
@@ -144,7 +144,7 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
             same = at
             break
         new.append(one)
-    bases = _bases(parts, first, same, len(new))
+    bases = bases_instead(before.bases, first, same, len(new))
     if bases is None:
         return None
     behind = first + len(new)
@@ -177,16 +177,6 @@ def _goes_on(text: str, one: Located, old: str, other: Located, behind: int) -> 
     return one.start >= behind or (
         one.text == other.text and text[one.start :] == old[len(old) - len(text) + one.start :]
     )
-
-
-def _bases(parts: Sequence[Located], first: int, same: int, count: int) -> list[int] | None:
-    """The bases of `count` parts in place of [first, same). Old bases are kept, so that what precedes an edit in a statement keeps its
-    places; None if there is no room."""
-    kept = [one.start for one in parts[first : min(same, first + count)]]
-    above = kept[-1] if kept else parts[first - 1].start if first else 0
-    below = parts[same].start if same < len(parts) else None
-    more = bases_between(above, count - len(kept), below)
-    return None if more is None else [*kept, *more]
 
 
 def _based(one: Located, base: int) -> Located:

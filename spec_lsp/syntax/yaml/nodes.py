@@ -6,7 +6,6 @@ until the rest can be read. Nodes are PyYAML's, whose marks count characters of 
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -32,7 +31,6 @@ MAX_REPAIRS = 12
 MAX_LENGTH = 1_000_000
 MAX_REMEMBERED = 256
 MARGIN = expression(r"(?: |-(?= ))*")
-SEPARATOR = expression(r"^(?:---|\.\.\.)(?=[ \t\r\n]|\Z)", re.M)
 
 _Plain: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
@@ -70,8 +68,17 @@ Node = Any
 
 def documents(text: str) -> Iterator[tuple[int, int]]:
     """The separate documents of a file, each from its `---`."""
-    cuts = [m.start() for m in SEPARATOR.finditer(text) if m.start()]
+    cuts = sorted(at for mark in ("\n---", "\n...") for at in _separators(text, mark))
     yield from zip([0, *cuts], [*cuts, len(text)], strict=True)
+
+
+def _separators(text: str, mark: str) -> Iterator[int]:
+    at = text.find(mark)
+    while at >= 0:
+        behind = at + len(mark)
+        if text[behind : behind + 1] in ("", " ", "\t", "\r", "\n"):
+            yield at + 1
+        at = text.find(mark, behind)
 
 
 def root_of(text: str) -> Node:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
@@ -17,19 +16,20 @@ from spec_lsp.syntax import covering
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Choice, Directive, Document, EmbeddedFile, Launch, Problem, Variant, not_read_whole
+from spec_lsp.syntax.launch import Choice, Document, EmbeddedFile, Launch, Problem, Variant, not_read_whole
+from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import embedded
+from spec_lsp.syntax.standing import Launches, Standing, stand_again
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.commands import SCRIPT_NAME, ConfigMapEntry, Reader
 from spec_lsp.syntax.yaml.nodes import Part, documents, is_mapping, is_scalar, items, root_of, too_much
 from spec_lsp.syntax.yaml.pipelines import argo_parameters
 from spec_lsp.syntax.yaml.recipes import is_recipe, read_recipe
-from spec_lsp.syntax.yaml.shift import shift
 from spec_lsp.syntax.yaml.surroundings import Frame
-from spec_lsp.syntax.yaml.templates import Template, Way, dropping, left_out, read_template, within
+from spec_lsp.syntax.yaml.templates import MARKS, Template, Way, dropping, left_out, read_template, within
 from spec_lsp.syntax.yaml.values import Values
 from spec_lsp.syntax.yaml.words import asked
 from spec_lsp.syntax.yaml.worlds import looked_at, together
@@ -43,7 +43,7 @@ CONFIG_MAP = expression(r"^kind:[ \t]*[\"']?ConfigMap\b", re.M)
 COMPOSE_CONFIGS = expression(r"^configs:[ \t]*$", re.M)
 CONFIG_NAME = expression(r"\.ya?ml\Z", re.I)
 MATTERS = expression(r"--[a-z]|sglang|^[ \t]*-[ \t]|\bvalue:|\bimage:", re.M)
-MAX_REMEMBERED = 512
+MAX_REMEMBERED = 64
 MAX_ASKED = 4
 """The most names for which both cases, set and not set, are read."""
 MAX_NESTED = 2
@@ -63,8 +63,46 @@ class Told:
     used: set[str] = field(default_factory=set)
 
 
-_told: OrderedDict[object, tuple[int, Told | None]] = OrderedDict()
-"""The results for documents, and where they started then."""
+@dataclass(frozen=True, slots=True)
+class Glance:
+    """What a look at the text of one document of a file tells."""
+
+    keys: frozenset[str]
+    underscores: int
+    dashes: int
+    """How many of the keys at the top have some."""
+    launches: bool
+    """Whether it may launch something."""
+    template: bool
+    config_map: bool
+    compose_configs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What a document of a file came to, and what that depends on beside the settings of the file's reading."""
+
+    text: str
+    glance: Glance
+    masked: str = ""
+    around: object = None
+    told: Told | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The last reading of a file. The places of `told` are anchored to the file's documents."""
+
+    standing: Standing
+    looks_like: LooksLike | None
+    around: Around
+    kept: dict[int, Kept]
+    """By the bases of the documents."""
+
+
+Around = tuple[object, ...]
+"""The texts in ConfigMaps of a file that its documents may mount or read."""
+_readings: OrderedDict[str, _Reading] = OrderedDict()
 
 
 def read_yaml(
@@ -80,13 +118,62 @@ def read_yaml(
     words are `--config NAME`, and its variant's only file is the document itself. `nested` reads texts with code blocks inside scalars.
     """
     directives = directives_of(name, text)
-    if _is_config(text, directives, looks_like_config):
+    last = _readings.get(name)
+    last = last if last is not None and last.looks_like is looks_like_config else None
+    standing = stand_again(name, _texts(text, documents(text)), last.standing if last is not None else None)
+    kept = _glanced(standing, last)
+    _keep(name, _Reading(standing, looks_like_config, last.around if last is not None else (), kept))
+    if any(re.match(r"config\b", d.text) for d in directives) or _keys_fit(kept.values(), looks_like_config):
         return Document(name, text, (_config_launch(name, text),), (), directives)
-    if not SIGN.search(text):
+    if not any(one.glance.launches for one in kept.values()):
         return Document(name, text, directives=directives)
-    found = _File(name, text, looks_like_config, read, pages=nested).read_all()
-    launches = tuple(together([((), found.launches)]))
-    return Document(name, text, launches, tuple(found.problems), directives, frozenset(found.depends_on))
+    if any(one.glance.template for one in kept.values()):
+        template = read_template(text)
+        standing = stand_again(name, _texts(text, documents(template.masked)), standing)
+        kept = _glanced(standing, last)
+    else:
+        template = Template(text)
+    file = _File(name, text, looks_like_config, read, standing, template, pages=nested)
+    try:
+        found = file.read_all(kept, last)
+    finally:  # what was read of a file before the work was stopped need not be read again
+        _keep(name, _Reading(standing, looks_like_config, file.around, {**kept, **file.kept}))
+    launches = Launches(together([((), found.launches)]), standing, directives)
+    problems = tuple(map(Mapped(standing.place).problem, found.problems))
+    return Document(name, text, launches, problems, directives, frozenset(found.depends_on))
+
+
+def _keep(name: str, reading: _Reading) -> None:
+    _readings[name] = reading
+    _readings.move_to_end(name)
+    if len(_readings) > MAX_REMEMBERED:
+        _readings.popitem(last=False)
+
+
+def _texts(text: str, stretches: Iterable[tuple[int, int]]) -> list[str]:
+    return [text[start:end] for start, end in stretches]
+
+
+def _glanced(standing: Standing, last: _Reading | None) -> dict[int, Kept]:
+    """The documents of a file by their bases, those of the last reading where they read the same."""
+    before = last.kept if last is not None else {}
+    return {
+        base: known if (known := before.get(base)) and known.text == text else Kept(text, _glance(text))
+        for base, text in zip(standing.bases, standing.texts, strict=True)
+    }
+
+
+def _glance(text: str) -> Glance:
+    keys = [double or single or plain for double, single, plain in TOP_KEY.findall(text)]
+    return Glance(
+        frozenset(keys),
+        sum("_" in key for key in keys),
+        sum("-" in key for key in keys),
+        SIGN.search(text) is not None,
+        any(mark in text for mark in MARKS),
+        "ConfigMap" in text,
+        COMPOSE_CONFIGS.search(text) is not None,
+    )
 
 
 # --- files with commands -----------------------------------------------------------------------------------------------
@@ -101,6 +188,8 @@ class _File:
         text: str,
         looks_like: LooksLike | None,
         read: Read,
+        standing: Standing,
+        template: Template,
         depth: int = 0,
         pages: Nested | None = None,
     ) -> None:
@@ -109,57 +198,80 @@ class _File:
         self.pages = pages
         self.text = text
         self.looks_like = looks_like
-        self.template: Template = read_template(text)
+        self.standing = standing
+        self.template = template
+        self.around: Around = ()
+        self.kept: dict[int, Kept] = {}
         self.chart = Chart(name, self.read)
         self.values = Values(text, name, self.chart.value, self.chart.list_at)
         self.data: Mapping[str, Mapping[str, Word]] = {}
         self.asked = False
-        self.signs = [m.start() for m in SIGN.finditer(text)]
         self._read = read
 
     def read(self, path: str) -> str | None:
         self.asked = True
         return self._read(path)
 
-    def read_all(self) -> Told:
-        stretches = list(documents(self.template.masked))
-        maps = [e for start, end in stretches for e in self.config_maps(start, end)]
-        self.data = {name: data for start, end in stretches for name, data in self.config_data(start, end)}
-        told = [self.told(start, end, maps) for start, end in stretches if self.matters(start, end)]
-        all_ = Told()
-        for one in told:
-            all_.launches += one.launches
-            all_.problems += one.problems
-            all_.depends_on |= one.depends_on
-            all_.used |= one.used
-        all_.launches += self.unused(maps, all_.used)
+    def read_all(self, documents: Mapping[int, Kept], last: _Reading | None = None) -> Told:
+        """All that the documents of the file come to, with anchored places."""
+        standing = self.standing
+        each = [
+            (start, start + len(one.text), base, one)
+            for start, (base, one) in zip(standing.starts, documents.items(), strict=True)
+        ]
+        maps = [
+            e
+            for start, end, _, one in each
+            if one.glance.config_map or one.glance.compose_configs
+            for e in self.config_maps(start, end, one.glance)
+        ]
+        self.data = {
+            name: data
+            for start, end, _, one in each
+            if one.glance.config_map
+            for name, data in self.config_data(start, end)
+        }
+        self.around = self.texts_around(maps)
+        if last is not None and last.around == self.around:
+            self.around = last.around
+        all_, plain = Told(), self.template.masked is self.text
+        for start, end, base, one in each:
+            if not one.glance.launches:
+                self.kept[base] = one
+                continue
+            masked = one.text if plain else self.template.masked[start:end]
+            known = one.told if one.around is self.around and one.masked == masked else None
+            if known is None:
+                known = self.told(start, end, base, maps)
+                one = Kept(one.text, one.glance, masked, self.around, None if self.asked else known)
+            self.kept[base] = one
+            all_.launches += known.launches
+            all_.problems += known.problems
+            all_.depends_on |= known.depends_on
+            all_.used |= known.used
+        all_.launches += map(Mapped(standing.anchor).launch, self.unused(maps, all_.used))
         return all_
 
-    def matters(self, start: int, end: int) -> bool:
-        at = bisect_left(self.signs, start)
-        return at < len(self.signs) and self.signs[at] < end
-
-    def told(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
-        """The results for a document: those of last time, if nothing has changed."""
-        named = (
-            *((e.owner, e.key, e.content.fragments) for e in maps),
-            *((owner, key, word.fragments) for owner, data in self.data.items() for key, word in data.items()),
+    def texts_around(self, maps: Sequence[ConfigMapEntry]) -> Around:
+        fragment = Mapped(self.standing.anchor).fragments
+        return (
+            *((e.owner, e.key, fragment(e.content.fragments)) for e in maps),
+            *((owner, key, fragment(w.fragments)) for owner, data in self.data.items() for key, w in data.items()),
         )
-        key = (self.name, self.text[start:end], self.template.masked[start:end], named, self.looks_like)
-        before, found = _told.pop(key, (start, None))
-        if found is not None and before != start:
-            moves = shift(self.name, before, before + end - start, start - before)
-            launches, problems = map(moves.launch, found.launches), map(moves.problem, found.problems)
-            found = Told(list(launches), list(problems), found.depends_on, found.used)
-        if found is None:
-            self.asked = False
-            found = self.document(start, end, maps)
-            if self.asked:
-                return found
-        _told[key] = (start, found)
-        if len(_told) > MAX_REMEMBERED:
-            _told.popitem(last=False)
-        return found
+
+    def told(self, start: int, end: int, base: int, maps: Sequence[ConfigMapEntry]) -> Told:
+        """The results for a document, with anchored places."""
+        self.asked = False
+        found = self.document(start, end, maps)
+        anchored = Mapped(partial(self.anchored, start, end, base))
+        launches, problems = map(anchored.launch, found.launches), map(anchored.problem, found.problems)
+        return Told(list(launches), list(problems), found.depends_on, found.used)
+
+    def anchored(self, start: int, end: int, base: int, place: Place) -> Place:
+        """A place, anchored to the document [start, end) with this base if it lies there."""
+        if place.document == self.name and start <= place.start and place.end <= end:
+            return Place(place.document, place.start - start + base, place.end - start + base)
+        return self.standing.anchor(place)
 
     def document(self, start: int, end: int, maps: Sequence[ConfigMapEntry]) -> Told:
         """Read a document in each of the ways in which its template can be rendered."""
@@ -231,8 +343,17 @@ class _File:
         if self.depth >= MAX_NESTED:
             return Document(self.name, source.whole)
         name = f"{self.name}:{word.place.start}"
-        inner = _File(name, source.whole, self.looks_like, self.read, self.depth + 1).read_all()
+        inner = self.inside(name, source.whole)
         return remap(Document(name, source.whole, tuple(inner.launches), tuple(inner.problems)), source)
+
+    def inside(self, name: str, text: str) -> Told:
+        """What the documents of a text inside this one come to; its places are its own."""
+        template = read_template(text)
+        stretches = list(documents(template.masked))
+        starts, texts = [start for start, _ in stretches], _texts(text, stretches)
+        standing = Standing(name, starts, texts, starts, len(text))
+        file = _File(name, text, self.looks_like, self.read, standing, template, self.depth + 1)
+        return file.read_all(_glanced(standing, None))
 
     def page(self, word: Word) -> Document:
         """The launches of the code blocks of a text inside a scalar."""
@@ -245,11 +366,11 @@ class _File:
 
     # --- ConfigMaps
 
-    def config_maps(self, start: int, end: int) -> Iterator[ConfigMapEntry]:
+    def config_maps(self, start: int, end: int, glance: Glance) -> Iterator[ConfigMapEntry]:
         """The files in a document that is a ConfigMap, and those that Compose writes."""
-        if COMPOSE_CONFIGS.search(self.template.masked, start, end):
+        if glance.compose_configs:
             yield from self.compose_configs(start, end)
-        if not CONFIG_MAP.search(self.template.masked, start, end):
+        if not glance.config_map or not CONFIG_MAP.search(self.template.masked, start, end):
             return
         part = self.part(start, end)
         data = part.get(part.root, "data")
@@ -262,7 +383,7 @@ class _File:
 
     def config_data(self, start: int, end: int) -> Iterator[tuple[str, Mapping[str, Word]]]:
         """The name of the ConfigMap in a document, and its contents as possible values of variables."""
-        if "ConfigMap" in self.template.masked[start:end] and self.refers_to_data:
+        if self.refers_to_data:
             part = self.part(start, end)
             if part.text_at(part.root, "kind") == "ConfigMap":
                 entries = part.entries(part.get(part.root, "data"))
@@ -293,7 +414,7 @@ class _File:
                 reader = Reader(self.part(entry.start, entry.end), self.read, self.looks_like, config_maps=maps)
                 reader.script(entry.content, Frame())
                 yield from reader.launches
-            elif _keys_fit(content, self.looks_like):
+            elif _keys_fit([Kept(content, _glance(content))], self.looks_like):
                 yield _config(entry.key, entry.content, entry.content.fragments[0].place)
             elif SIGN.search(content):
                 yield from self.nested(entry.content).launches
@@ -308,16 +429,14 @@ def _choices(part: Part, given: Mapping[str, bool]) -> Iterator[Choice]:
 # --- configuration files -----------------------------------------------------------------------------------------------
 
 
-def _is_config(text: str, directives: Sequence[Directive], looks_like: LooksLike | None) -> bool:
-    return any(re.match(r"config\b", d.text) for d in directives) or _keys_fit(text, looks_like)
-
-
-def _keys_fit(text: str, looks_like: LooksLike | None) -> bool:
-    """Whether its keys are those of a `--config` file. With underscores they belong to another program: SGLang accepts no such key."""
+def _keys_fit(documents: Collection[Kept], looks_like: LooksLike | None) -> bool:
+    """Whether the keys of a file's documents are those of a `--config` file. With underscores they belong to another program: SGLang
+    accepts no such key."""
     if looks_like is None:
         return False
-    keys = [m.group(1) or m.group(2) or m.group(3) for m in TOP_KEY.finditer(text)]
-    if not keys or sum("_" in key for key in keys) > sum("-" in key for key in keys):
+    glances = [one.glance for one in documents]
+    keys = frozenset[str]().union(*(g.keys for g in glances))
+    if not keys or sum(g.underscores for g in glances) > sum(g.dashes for g in glances):
         return False
     return looks_like(frozenset(key.replace("_", "-") for key in keys))
 
