@@ -26,7 +26,7 @@ from spec_lsp.analysis.rules import OVERRIDDEN_VALUE
 from spec_lsp.analysis.run import ConfigSource, ModelSource, Runner, RunResult, bind_variant, is_open
 from spec_lsp.analysis.succession import succession
 from spec_lsp.analysis.worlds import NOT_NAMED, OLDER_WORLDS, assume, newest
-from spec_lsp.catalog.binding import BindError, Binding, Note
+from spec_lsp.catalog.binding import BindError, Binding, Note, Setting, is_key
 from spec_lsp.catalog.messages import flag_and_value
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.suggest import is_certain, suggest_value
@@ -315,19 +315,38 @@ def _spelt_right(said: Refusal, printer: Printer) -> Iterator[Candidate]:
 def title_of(change: Change, binding: Binding) -> str:
     """What a change does, in the imperative: "Set `--page-size` to `1` and remove `--enable-x`"."""
     parts = []
-    keywords = any(s.keyword for s in binding.settings.values())
     for field, value in change.set.items():
-        flag = binding.catalog.by_field.get(field)
-        name = f"`{spelling_of(flag, field)}`" if flag is not None and not keywords else f"`{field}`"
+        name = f"`{_name_of(field, binding)}`"
         if isinstance(value, bool) or value is None:
             parts.append(f"turn {name} {'on' if value else 'off'}")
         else:
             parts.append(f"set {name} to `{' '.join(texts_of(value))}`")
-    parts += [f"remove `{binding.settings[f].spelling if f in binding.settings else f}`" for f in change.drop]
+    parts += [f"remove `{_typed_name(binding.settings[f]) if f in binding.settings else f}`" for f in change.drop]
     parts += [f"set {name}={value}" for name, value in change.set_env.items()]
     parts += [f"remove {name}" for name in change.drop_env]
     text = " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
     return text[:1].upper() + text[1:]
+
+
+def _name_of(field: str, binding: Binding) -> str:
+    """A field as the launch names its settings: by flags, by keys of a mapping, or by keywords."""
+    flag, own = binding.catalog.by_field.get(field), binding.settings.get(field)
+    settings = [own] if own is not None else [*binding.settings.values()]
+    if flag is None or any(s.keyword for s in settings):
+        return field
+    keys = bool(settings) and all(s.is_key for s in settings)
+    return spelling_of(flag, field).removeprefix("--" if keys else "")
+
+
+def _typed_name(setting: Setting) -> str:
+    return setting.spelling.removeprefix("--" if setting.is_key else "")
+
+
+def _typed(error: BindError, value: str | None = None) -> str:
+    """What is wrong, as it is written there: a flag or a key, with a value or by itself."""
+    as_key = error.from_config or (bool(error.words) and is_key(error.words[0]))
+    name = error.typed.removeprefix("--" if as_key else "")
+    return name if value is None else f"{name}{':' if as_key else ''} {value}"
 
 
 def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
@@ -344,7 +363,7 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
         ):
             for setting in [s for s in printer.binding.settings.values() if s.definition is error.definition]:
                 yield from _candidate(f"Remove `{setting.spelled}`", printer.remove(setting))
-            yield from _candidate(f"Remove `{error.typed} {error.text}`", _without(error, printer))
+            yield from _candidate(f"Remove `{_typed(error, error.text)}`", _without(error, printer))
         case "invalid-choice" | "invalid-value" if error.suggestion:
             key, word = error.words[0], error.words[-1]
             if printer.document.launches[printer.launch].program == "engine":
@@ -355,10 +374,10 @@ def _for_error(error: BindError, printer: Printer) -> Iterator[Candidate]:
             edits = (
                 printer.set_key(key, error.suggestion) if written_as_key else printer.set_word(word, error.suggestion)
             )
-            yield from _candidate(f"Write `{error.typed} {error.suggestion}`", edits, guess=error.guess)
+            yield from _candidate(f"Write `{_typed(error, error.suggestion)}`", edits, guess=error.guess)
         case "unexpected-value":
             edits = printer.set_flag(error.words[0], error.typed)
-            yield from _candidate(f"Write `{error.typed}` without a value", edits)
+            yield from _candidate(f"Write `{_typed(error)}` without a value", edits)
         case "stray-argument" if error.from_config and (error.words[0].text or "").lower() in ("true", "false"):
             value = (error.words[0].text or "").lower()
             edits = printer.set_switch(error.words[0], value == "true")
@@ -410,7 +429,8 @@ def _renamings(error: BindError, printer: Printer) -> Iterator[Candidate]:
             key = name.removeprefix("--")
             yield from _candidate(f"Write `{key}`", printer.rename_key(word, key), guess=guess)
         else:
-            yield from _candidate(f"Write `{name}`", printer.rename(word, name), guess=guess)
+            shown = name.removeprefix("--" if is_key(word) else "")
+            yield from _candidate(f"Write `{shown}`", printer.rename(word, name), guess=guess)
 
 
 def _for_note(note: Note, printer: Printer, releases: Sequence[Release]) -> Iterator[Candidate]:
@@ -422,7 +442,8 @@ def _for_note(note: Note, printer: Printer, releases: Sequence[Release]) -> Iter
         found = succession(printer, note.word, name, note.from_config, releases)
         yield from (replace(c, guess=abbreviated and not note.from_config) for c in found)
         if note.definition is not None and note.definition.action == "deprecated":
-            yield from _candidate(f"Remove `{note.typed}`", _without_effect(note, printer))
+            typed = note.typed.removeprefix("--" if note.from_config or is_key(note.word) else "")
+            yield from _candidate(f"Remove `{typed}`", _without_effect(note, printer))
     if note.kind == "deprecated" and note.suggestion and not {"=", " "} & set(note.suggestion):
         for setting in [s for s in settings if s.flag.place == note.place and not s.from_config][:1]:
             instead = printer.binding.catalog.flag(note.suggestion)

@@ -80,9 +80,8 @@ def _taken_over(printer: Printer, word: Word, found: Replacement, from_config: b
         renamed = printer.rename(other.flag, str(target) if other.keyword else found.name)
     removed = printer.remove(own)
     if renamed and removed:
-        yield Candidate(
-            f"Write `{found.name}` for `{other.spelling}` and remove `{own.spelling}`", (*renamed, *removed)
-        )
+        names = [n.removeprefix("--" if other.is_key else "") for n in (found.name, other.spelling, own.spelling)]
+        yield Candidate("Write `{}` for `{}` and remove `{}`".format(*names), (*renamed, *removed))
 
 
 def _written(

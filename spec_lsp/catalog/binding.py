@@ -93,6 +93,11 @@ class Setting:
             return f"{self.spelling}={' '.join(w.text or '…' for w in self.values)}"
         return _spelled(self.spelling, self.flag, self.values, self.from_config)
 
+    @property
+    def is_key(self) -> bool:
+        """Whether it is written as the key of a mapping."""
+        return self.from_config or is_key(self.flag)
+
 
 @dataclass(frozen=True, slots=True)
 class BindError:
@@ -346,11 +351,11 @@ class _Binder:
     def _merge(self, path: Word, file: ConfigFile) -> list[Arg]:
         if file.error is not None or file.root == "other":
             place = file.error.place if file.error is not None else path.place
-            message = self.wording.config_unusable(
-                path.text or "", file.error.message if file.error is not None else None
-            )
+            itself = path.text == path.place.document
+            problem = file.error.message if file.error is not None else None
+            message = self.wording.config_unusable("" if itself else path.text or "", problem)
             self.unread = True
-            related = ((path.place, "the launch reads it here"),) if place != path.place else ()
+            related = ((path.place, "the launch reads it here"),) if place != path.place and not itself else ()
             self.errors.append(
                 BindError(
                     "config-not-mapping",
@@ -577,7 +582,7 @@ def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
 def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: bool) -> str:
     """The flag with its value as a reader sees it."""
     texts = " ".join("…" if w.text is None else w.text for w in values)
-    if from_config or _is_key(flag):
+    if from_config or is_key(flag):
         return f"{spelling.removeprefix('--')}: {texts or 'true'}"
     if not flag.fragments:  # the model that `sglang serve` takes as its first word
         return texts
@@ -587,7 +592,7 @@ def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: b
     return f"{spelling}{'=' if joined else ' '}{texts}"
 
 
-def _is_key(flag: Word) -> bool:
+def is_key(flag: Word) -> bool:
     """Whether a flag is written as the key of a mapping, to which a tool adds the dashes."""
     return len(flag.fragments) > 1 and flag.fragments[0].fixed and flag.fragments[0].text == "--"
 

@@ -137,9 +137,11 @@ class Wording:
         return f"There is no file `{name}`; SGLang reads its --config file first and stops."
 
     def config_unusable(self, name: str, problem: str | None) -> str:
+        """`name` is empty for a file that is looked at by itself."""
+        file = f"`{name}`" if name else "This file"
         if problem is None:
-            return f"`{name}` must hold one mapping of flags to values; SGLang stops at anything else."
-        return f"`{name}` cannot be read as YAML: {problem}. SGLang stops."
+            return f"{file} must hold one mapping of flags to values; SGLang stops at anything else."
+        return f"{file} cannot be read as YAML: {problem}. SGLang stops."
 
     def config_key(self, key: str, flag: Flag | None) -> str:
         if flag is None:

@@ -29,7 +29,7 @@ def excerpt(primary: Location, related: Sequence[tuple[Location, str]], severity
     for file in files:
         here = [(location, text) for location, text in related if location.file == file]
         first = primary if file == primary.file else here[0][0]
-        arrow = "-->" if file == primary.file else ":::"
+        arrow = "-->"
         position = f"{harmless(file)}:{first.start.line + 1}:{first.start.character + 1}"
         shown.append(" " * width + style.paint(arrow, "frame") + f" {position}")
         own = [(primary, "", True)] if file == primary.file else []

@@ -90,9 +90,10 @@ SIGNS = (b"sglang", b"sgl-dev", b"srt-slurm")
 """In lower case. They are searched one by one, which is a hundred times faster than a case-insensitive expression."""
 CONFIG_SIGNS = expression(
     rb"\n[\"']?(?:attention-backend|chunked-prefill|context-length|cuda-graph|disable-|disaggregation-|enable-|max-running-requests"
-    rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)"
+    rb"|mem-fraction|moe-|page-size|schedule-|speculative-|[dte]p(?:-size)?[\"']?:)|\n[ \t]*#[ \t]*spec-lsp:[ \t]*config\b"
 )  # fmt: skip
-"""Top-level keys of an SGLang `--config` file, which need not mention SGLang. The line feed before each key makes the search fast."""
+"""Top-level keys of an SGLang `--config` file, which need not mention SGLang, and the comment that says so.
+The line feed before each makes the search fast."""
 
 
 def may_launch(name: str, data: bytes) -> bool:

@@ -78,7 +78,10 @@ class WordSource:
         found = self.fragments(start, end)
         if not found:
             return self.word.place
-        return hull(self.seen(f) for f in found)
+        seen = dict.fromkeys(map(self.seen, found))
+        if len(seen) == 1 and all(f.place.document == next(iter(seen)).document for f in found):
+            return hull(f.place for f in found)  # all of it is what one name brings in: where that is written
+        return hull(seen)
 
     def seen(self, fragment: Fragment) -> Place:
         """Where a reader of the text sees a fragment: at the name that brings it in, if the rest of the text is written around that."""

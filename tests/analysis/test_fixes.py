@@ -284,3 +284,41 @@ def test_fix_all_applies_what_the_settings_name(settings: dict[str, Any], flag: 
     assert after(text, fix_all(NAME, text, chosen, NOTHING, unsafe=True)) == text.replace(
         "--attention-backnd", flag
     ).replace("fcfss", choice)
+
+
+KEYS = "# spec-lsp: config sglang=0.5.23 gpu=b200\nmodel-path: m\n"
+AS_TYPED = [
+    (f"{PINNED}{SERVER} --attention-backend trtllm_mh\n", "invalid-choice", "Write `--attention-backend trtllm_mha`"),
+    (f"{KEYS}attention-backend: trtllm_mh\n", "invalid-choice", "Write `attention-backend: trtllm_mha`"),
+    (f"{KEYS}page-sise: 3\n", "unknown-flag", "Write `page-size`"),
+    (
+        f"{KEYS}speculative-algorithm: EAGLE3\nspeculative-num-steps: 3\nspeculative-draft-model-path: x\n",
+        "steps-without-topk",
+        "Remove `speculative-num-steps`",
+    ),
+    (
+        f"{KEYS}speculative-algorithm: EAGLE3\nspeculative-num-steps: 3\nspeculative-draft-model-path: x\n",
+        "steps-without-topk",
+        "Set `speculative-eagle-topk` to `1` and set `speculative-num-draft-tokens` to `4`",
+    ),
+    (
+        f"{PINNED}{SERVER} --speculative-algorithm EAGLE3 --speculative-num-steps 3 --speculative-draft-model-path x\n",
+        "steps-without-topk",
+        "Remove `--speculative-num-steps`",
+    ),
+]
+
+
+@pytest.mark.parametrize(("text", "rule", "title"), AS_TYPED)
+def test_fixes_name_settings_as_they_are_typed(text: str, rule: str, title: str) -> None:
+    """Flags with dashes, keys of a mapping without."""
+    name = "/w/serve.yaml" if text.startswith(KEYS) else NAME
+    analysis = check(text, name=name)
+    found = [
+        fix.title
+        for d in analysis.diagnostics
+        if d.rule.name == rule
+        for fix in fixes_for(analysis, d, Options(), NOTHING)
+    ]
+    assert title in found
+    assert name == NAME or not [t for t in found if "`--" in t]

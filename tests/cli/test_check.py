@@ -449,3 +449,11 @@ def test_model_folders_outside_are_read_when_the_command_line_names_them(
     assert "lies outside the workspace" in run("check", "a.sh").out
     assert "30" not in run("check", "a.sh").out
     assert run("check", "a.sh", "--models", shelf).code == 1
+
+
+def test_a_config_file_is_found_by_what_its_comment_says_and_named_without_its_folder(run: Run, folder: Path) -> None:
+    (folder / "list.yaml").write_text("# spec-lsp: config\n- page\n")
+    (folder / "open.yaml").write_text("# spec-lsp: config\nmodel-path: [\n")
+    told = [line for line in run("check", ".").out.splitlines() if "config-not-a-mapping" in line]
+    assert len(told) == 2
+    assert all(": This file " in line and str(folder) not in line for line in told)

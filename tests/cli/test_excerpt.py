@@ -91,7 +91,7 @@ CASES = {
         1 | page-size: 16
           |            ^^
           |
-         ::: launch.sh:2:1
+         --> launch.sh:2:1
           |
         2 | python -m sglang.launch_server \\
           | ------------------------------ the launch that uses this file

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from spec_lsp.syntax import parse
-from tests.syntax.support import START, argv, check_maps, launches
+from tests.syntax.support import START, argv, check_maps, launches, told
 
 P = START
 
@@ -622,3 +622,26 @@ def test_an_arm_with_several_patterns_says_what_a_value_may_be(test: str, flags:
 def test_a_function_that_is_called_by_what_an_arm_says() -> None:
     text = 'start() { sglang serve m; }\nstop() { :; }\ncase "$1" in start|stop) "$1" ;; *) exit 1 ;; esac\n'
     assert launches(text) == [[["m"]]]
+
+
+@pytest.mark.parametrize(
+    "handed_on",
+    [
+        f"{P} $COMMON --port 1\n",
+        f'bash -c "{P} $COMMON --port 1"\n',
+        f'eval "{P} $COMMON --port 1"\n',
+        f'ssh host "{P} $COMMON --port 1"\n',
+        f"bash <<EOF\n{P} $COMMON --port 1\nEOF\n",
+        f"cat > run.sh <<EOF\nexec {P} $COMMON --port 1\nEOF\n",
+        f"cat > run.sh <<EOF\n{P} \\\\\n  ${{COMMON}} \\\\\n  --port 1\nEOF\nbash run.sh\n",
+    ],
+)
+def test_words_that_a_variable_brings_into_a_text_stand_where_it_is_assigned(handed_on: str) -> None:
+    text = f'COMMON="--tp 8 --bogus-flag"\n{handed_on}'
+    (launch,) = parse("run.sh", text, lambda path: None).launches
+    places = {told(word): word.place for word in launch.variants[0].words}
+    assert {text[p.start : p.end] for name, p in places.items() if name in ("--tp", "8", "--bogus-flag")} == {
+        "--tp", "8", "--bogus-flag",
+    }  # fmt: skip
+    assert places["--bogus-flag"].end <= text.index("\n")
+    assert places["--port"].start > text.index("\n")

@@ -230,7 +230,7 @@ def trtllm_sparse_attention_off_sm100(c: Config) -> Refusal | None:
         at=fields[0],
         related_fields=(*fields[1:], "model_path"),
         message=f"{named} no kernels for {c.gpu.title}, and the server fails in its first forward pass, with the weights loaded. Leave "
-        "it out.",
+        f"{'them' if len(fields) > 1 else 'it'} out.",
         fixes=(dropping(*fields),),
     )
 
