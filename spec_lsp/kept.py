@@ -36,9 +36,13 @@ class Shelf:
         self._files = files
         self._size = size
 
+    def path(self, name: str) -> Path:
+        """Where a text is, if it is kept."""
+        return cache_folder() / self._kind / name
+
     def get(self, name: str, limit: int) -> str | None:
         """A text that was kept, of no more than `limit` bytes; None where there is none."""
-        path = cache_folder() / self._kind / name
+        path = self.path(name)
         try:
             text = read_named(path, limit).decode()
         except (UnreadableError, ValueError):

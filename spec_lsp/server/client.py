@@ -33,6 +33,7 @@ class Client:
     applies_edits: bool = False
     hover_markdown: bool = True
     hint_markdown: bool = False
+    shows_documents: bool = False
     configuration: bool = False
     dynamic_configuration: bool = False
     dynamic_watching: bool = False
@@ -83,6 +84,7 @@ def read_client(params: types.InitializeParams, has: Any) -> Client:
         applies_edits=bool(_get(has, "workspace.applyEdit")),
         hover_markdown=_takes_markdown(_texts(_get(has, "textDocument.hover.contentFormat"))),
         hint_markdown=_get(has, "textDocument.inlayHint") is not None,
+        shows_documents=bool(_get(has, "window.showDocument.support")),
         configuration=bool(_get(has, "workspace.configuration")),
         dynamic_configuration=bool(_get(has, "workspace.didChangeConfiguration.dynamicRegistration")),
         dynamic_watching=bool(_get(has, "workspace.didChangeWatchedFiles.dynamicRegistration")),

@@ -88,6 +88,8 @@ class Session:
         """What went wrong with the current texts of documents that could not be analysed."""
         self.asked: dict[str, list[dict[str, Any]]] = {}
         """What the installed SGLang says about the current texts of documents that it was asked about, as the protocol writes it."""
+        self.reports: dict[str, dict[str, str]] = {}
+        """Of these, what is to be reported: reports in Markdown by document and message."""
         self._scopes: dict[str, Scope] = {}
         self._workspaces: dict[tuple[Path, ...], DiskWorkspace] = {}
         self.over = False
@@ -121,6 +123,7 @@ class Session:
             self._made.pop(concerned, None)
             self._faults.pop(concerned, None)
             self.asked.pop(concerned, None)
+            self.reports.pop(concerned, None)
         return dependants
 
     def uri(self, name: str) -> str:

@@ -371,7 +371,7 @@ async def ask_command(ed: Editor, command: str, *arguments: Any) -> Any:
 
 async def test_commands_are_offered(folder: Path) -> None:
     offered = (await LocalClient(ALL).start())["capabilities"]["executeCommandProvider"]["commands"]
-    named = ("showResolved", "assumed", "compare", "choices", "rulePage", "explainLog")
+    named = ("showResolved", "assumed", "compare", "choices", "rulePage", "explainLog", "openReport")
     assert set(offered) == {f"spec-lsp.{name}" for name in named}
 
 

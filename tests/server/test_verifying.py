@@ -12,9 +12,12 @@ import sys
 import time
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import pytest
 
+from spec_lsp import kept
 from spec_lsp.server.engine import RealEngine
 from spec_lsp.server.framing import frame
 from tests.asking.fake import write
@@ -90,6 +93,58 @@ async def test_pulled(folder: Path) -> None:
     assert "workspace/diagnostic/refresh" in client.methods()
     second = await client.pull(uri, first["resultId"])
     assert of_sglang(second["items"]) == [REFUSED]
+    client.server.verifying.end()
+
+
+SHOWING = {**PUSH, "window": {"showDocument": {"support": True}}}
+
+
+@pytest.mark.parametrize("literals", [True, False])
+async def test_a_report_of_a_disagreement_is_opened(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, literals: bool
+) -> None:
+    """By a quick fix whose command has the client open a file, whatever the client makes of actions; gone with the next edit."""
+    monkeypatch.setattr(kept, "cache_folder", lambda: tmp_path / "cache")
+    capabilities: dict[str, Any] = {**SHOWING, "textDocument": {**SHOWING["textDocument"], "codeAction": {}}}
+    if literals:
+        capabilities["textDocument"]["codeAction"] = {"codeActionLiteralSupport": {"codeActionKind": {"valueSet": []}}}
+    client = await started(folder, capabilities, ON)
+    client.answers["window/showDocument"] = lambda _: {"success": True}
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await saved(client, uri)
+    [shown] = [d for d in client.published(uri)[-1]["diagnostics"] if d["source"] == "sglang"]
+
+    async def offered() -> list[dict[str, Any]]:
+        asked = {"textDocument": {"uri": uri}, "range": shown["range"], "context": {"diagnostics": [shown]}}
+        return list((await client.request("textDocument/codeAction", asked))["result"])
+
+    [action] = await offered()
+    assert action["title"] == "Open a report of this disagreement"
+    command = action["command"] if literals else action
+    params = {"command": command["command"], "arguments": command["arguments"]}
+    assert command["command"] == "spec-lsp.openReport"
+    report = (await client.request("workspace/executeCommand", params))["result"]
+    assert "disagree on NVIDIA H100 80GB HBM3 (simulated)" in report
+    [request] = [m for m in client.messages if m.get("method") == "window/showDocument"]
+    assert Path(url2pathname(urlsplit(request["params"]["uri"]).path)).read_text() == report
+    client.change(uri, 2, (1, 65, 1, 67, "16"))
+    assert await offered() == []
+    assert (await client.request("workspace/executeCommand", params))["result"] is None
+    client.server.verifying.end()
+
+
+async def test_a_client_that_opens_nothing_is_offered_no_report(folder: Path) -> None:
+    client = await started(folder, PUSH, ON)
+    uri = (folder / "a.sh").as_uri()
+    client.open(uri, LAUNCH.format(32))
+    await saved(client, uri)
+    [shown] = [d for d in client.published(uri)[-1]["diagnostics"] if d["source"] == "sglang"]
+    asked = {"textDocument": {"uri": uri}, "range": shown["range"], "context": {"diagnostics": [shown]}}
+    assert (await client.request("textDocument/codeAction", asked))["result"] == []
+    params = {"command": "spec-lsp.openReport", "arguments": [uri, shown["message"]]}
+    assert "disagree on" in (await client.request("workspace/executeCommand", params))["result"]
+    assert "window/showDocument" not in client.methods()
     client.server.verifying.end()
 
 

@@ -15,6 +15,7 @@ from lsprotocol import types
 from spec_lsp.server.features.diagnostics import Reporter
 from spec_lsp.server.features.edits import workspace_edit
 from spec_lsp.server.features.ignoring import NOT_IGNORED, ignore_here, ignore_in_file
+from spec_lsp.server.features.verifying import OPEN_REPORT
 from spec_lsp.server.protocol import ContentModified
 from spec_lsp.server.tolerance import THOSE_IN_RANGE
 from spec_lsp.server.uris import name_of
@@ -60,12 +61,15 @@ class CodeActions:
             actions += await self._session.work(name, step)
             if text.edits != edits or self._session.text(name) is not text:
                 raise ContentModified
+        if _wanted(QUICKFIX, only) and self._session.client.shows_documents:
+            actions += self._open_report(name, params)
         actions.sort(key=lambda action: (not action.get("isPreferred", False), action["title"].startswith(IGNORE)))
         if self._session.client.action_literals:
             return actions
+        commands = [action["command"] for action in actions if "command" in action]
         if not self._session.client.applies_edits:
-            return []
-        return [_as_command(action, name, edits) for action in actions if action.get("edit")]
+            return commands
+        return [_as_command(action, name, edits) for action in actions if action.get("edit")] + commands
 
     def still_fits(self, name: str, edits: int) -> bool:
         """Whether a document is unchanged since it had this number of edits."""
@@ -181,6 +185,27 @@ class CodeActions:
             return ()
         ignore = ignore_in_file if whole_file else ignore_here
         return ignore(self._session, analysis, diagnostic, text)
+
+    # disagreements with the installed SGLang
+
+    def _open_report(self, name: str, params: types.CodeActionParams) -> list[dict[str, Any]]:
+        """Actions that open the report of what the installed SGLang and spec-lsp say otherwise."""
+        reports = self._session.reports.get(name, {})
+        shown = [d for d in params.context.diagnostics if d.source == "sglang" and d.message in reports]
+        title = "Open a report of this disagreement"
+        return [
+            {
+                "title": title,
+                "kind": QUICKFIX,
+                "diagnostics": [one],
+                "command": {
+                    "title": title,
+                    "command": OPEN_REPORT,
+                    "arguments": [params.text_document.uri, one.message],
+                },
+            }
+            for one in shown
+        ]
 
     # fix all
 

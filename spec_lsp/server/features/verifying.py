@@ -7,11 +7,18 @@ text changes. If it cannot be asked, the client's log says why, once, and everyt
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
+
+from lsprotocol import types
+
+from spec_lsp.files import MIB
+from spec_lsp.kept import Shelf
+from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis
@@ -87,7 +94,11 @@ class Verifying:
             found += await self._told(analysis, index, workspace, python)
             if session.text(name) is not text or text.edits != edits:
                 return  # the text has changed, and will be saved again
-        session.asked[name] = [_item(told, text) for told in found if told.place.document == name]
+        here = [(_item(told, text), told) for told in found if told.place.document == name]
+        session.asked[name] = [item for item, _ in here]
+        session.reports[name] = {
+            item["message"]: told.verdict.report() for item, told in here if _is_disagreement(told)
+        }
         self._ls.diagnostics.surroundings_changed([name])
 
     async def _told(self, analysis: Analysis, index: int, workspace: DiskWorkspace, python: str) -> list[Told]:
@@ -126,21 +137,43 @@ def _answers(sglang: SGLang, asked: list[Way]) -> list[Mapping[str, Any]]:
 
 def _item(told: Told, text: OpenText) -> dict[str, Any]:
     """A diagnostic as the protocol writes it."""
-    from spec_lsp.asking.verdicts import DISAGREEMENTS
-
     item: dict[str, Any] = {
         "range": text.lines.range(told.place.start, told.place.end),
         "severity": SEVERITY[told.severity],
         "code": told.code,
         "source": "sglang",
-        "message": f"{told.message} {HOW_TO_REPORT}" if told.verdict.relation in DISAGREEMENTS else told.message,
+        "message": f"{told.message} {HOW_TO_REPORT}" if _is_disagreement(told) else told.message,
     }
     return item
+
+
+def _is_disagreement(told: Told) -> bool:
+    from spec_lsp.asking.verdicts import DISAGREEMENTS
+
+    return told.verdict.relation in DISAGREEMENTS
 
 
 HOW_TO_REPORT = "`spec-lsp verify FILE --report report.md` writes what to send."
 
 
+OPEN_REPORT = "spec-lsp.openReport"
+REPORTS = Shelf("disagreements", files=16, size=MIB)
+"""What a client was asked to open: it opens files only."""
+
+
 def register(ls: Server) -> dict[str, Any]:
     ls.verifying = Verifying(ls)
+
+    @ls.command(OPEN_REPORT)
+    async def open_report(uri: str, message: str) -> str | None:
+        """The report of a disagreement, as Markdown, which the client is asked to open; None if the text has changed since."""
+        report = ls.session.reports.get(name_of(uri), {}).get(message)
+        if report is not None and ls.client.shows_documents:
+            name = f"report-{hashlib.blake2b(report.encode(), digest_size=8).hexdigest()}.md"
+            REPORTS.keep(name, report)
+            if REPORTS.path(name).is_file():
+                uri = REPORTS.path(name).as_uri()
+                await ls.ask(types.WINDOW_SHOW_DOCUMENT, types.ShowDocumentParams(uri=uri, take_focus=True))
+        return report
+
     return {}
