@@ -14,7 +14,6 @@ from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts import hardware
 from spec_lsp.records import Field, dataclass, field, fields
-from spec_lsp.resolution.engine import Severity
 
 SEVERITIES: tuple[str, ...] = ("error", "warning", "information", "hint", "off")
 
@@ -232,13 +231,6 @@ def schema_of(setting: Field[Any]) -> dict[str, Any]:
 def _rule_names() -> list[str]:
     rules = all_rules()
     return [*(rule.name for rule in rules), *(rule.code for rule in rules)]
-
-
-def severity_of(value: str) -> Severity:
-    """A severity by name; raises ValueError for anything else."""
-    if value not in SEVERITIES or value == "off":
-        raise ValueError(f"not a severity: {value!r}")
-    return value  # type: ignore[return-value]
 
 
 def read_target(named: Mapping[str, Any]) -> Target:

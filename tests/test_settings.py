@@ -14,7 +14,7 @@ from spec_lsp.analysis.inputs import Target
 from spec_lsp.analysis.rules import all_rules
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.hardware import DEVICES, FAMILIES
-from spec_lsp.settings import Settings, json_schema, merge, options, read_settings, severity_of, targets
+from spec_lsp.settings import Settings, json_schema, merge, options, read_settings, targets
 
 
 def test_defaults() -> None:
@@ -157,13 +157,6 @@ def test_the_schema_refuses_what_reading_refuses(values: dict[str, object], fits
 def test_what_the_schema_offers_can_be_used(setting: str) -> None:
     for example in json_schema()["properties"][setting]["examples"]:
         assert read_settings({setting: example})[1] == []
-
-
-def test_severity_of() -> None:
-    assert severity_of("hint") == "hint"
-    for wrong in ("off", "loud", ""):
-        with pytest.raises(ValueError, match="not a severity"):
-            severity_of(wrong)
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,6 @@ class Setting:
     values: tuple[Word, ...]
     definition: Flag
     from_config: bool = False
-    index: int = 0
     losers: tuple[Setting, ...] = ()
     keyword: bool = False
     """Whether it is a keyword argument of a Python call; `values` is then the source of its value."""
@@ -152,8 +151,7 @@ class Note:
 class Binding:
     """What a launch sets. `errors` are in the order in which SGLang meets them; a real launch ends at the first fatal one.
 
-    `open` holds the words that may stand for any flag; `open_after` is the index of the last of them in the merged words (they cannot
-    change a setting with a greater `index`), -1 if there is none. `config` is the file that was asked for.
+    `open` holds the words that may stand for any flag. `config` is the file that was asked for.
     """
 
     catalog: Catalog
@@ -161,18 +159,12 @@ class Binding:
     errors: tuple[BindError, ...] = ()
     notes: tuple[Note, ...] = ()
     open: tuple[Word, ...] = ()
-    open_after: int = -1
     config: Word | None = None
 
     @property
     def fatal(self) -> bool:
         """Whether the real launch ends before its arguments are resolved."""
         return any(e.fatal for e in self.errors)
-
-    def may_differ(self, field: str) -> bool:
-        """Whether unknown words may set this field after everything that is known."""
-        setting = self.settings.get(field)
-        return self.open_after >= 0 and (setting is None or setting.index < self.open_after)
 
 
 _OWN_CHOICES: Mapping[tuple[Program, str], tuple[str, ...]] = {
@@ -214,7 +206,7 @@ def rebound(binding: Binding, catalog: Catalog) -> Binding | None:
     level = settings.get("log_level")
     checked = level is None or str(level.value).upper() in LOG_LEVELS
     told = all(flag.field in settings for flag in catalog.required)
-    return Binding(catalog, MappingProxyType(settings), open_after=binding.open_after) if checked and told else None
+    return Binding(catalog, MappingProxyType(settings)) if checked and told else None
 
 
 def _alike(flag: Flag, other: Flag, value: Any) -> bool:
@@ -248,7 +240,7 @@ class _Binder:
     def bind(self, words: Sequence[Word]) -> Binding:
         args = [Arg(w, _text(w)) for w in words]
         if self.program == "serve" and serves_diffusion(w.known_start for w in words):
-            return Binding(self.catalog, MappingProxyType({}), open=tuple(words), open_after=len(words))
+            return Binding(self.catalog, MappingProxyType({}), open=tuple(words))
         if self.program == "serve":
             args = self._serve(args)
         args = self._with_config(args)
@@ -270,7 +262,6 @@ class _Binder:
             tuple(self.errors),
             tuple(self.notes),
             tuple(opened),
-            max(outcome.open, default=0 if self.unread else -1),
             self.config,
         )
 
@@ -574,7 +565,6 @@ def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
         occurrence.values,
         occurrence.flag,
         occurrence.arg.config,
-        occurrence.index,
         losers,
     )
 

@@ -47,15 +47,11 @@ def bind_keywords(catalog: Catalog, words: Sequence[Word]) -> Binding:
             continue
         flag = fields.get(name)
         if flag is not None:
-            # Python accepts no keyword twice, so nothing in `**` can change it
             errors += _misspelt(catalog, flag, key, value)
-            settings[name] = Setting(
-                name, typed(flag, value), name, key, (value,), flag, index=len(words), keyword=True
-            )
+            settings[name] = Setting(name, typed(flag, value), name, key, (value,), flag, keyword=True)
         elif name not in WITHOUT_FLAG and not name.startswith("_"):
             errors.append(_unknown(catalog, key, name, look_up=len(errors) < MAX_SUGGESTED))
-    after = len(words) if opened else -1
-    return Binding(catalog, MappingProxyType(settings), tuple(errors), (), tuple(opened), after)
+    return Binding(catalog, MappingProxyType(settings), tuple(errors), (), tuple(opened))
 
 
 def fields_of(catalog: Catalog) -> dict[str, Flag]:

@@ -113,7 +113,6 @@ NO_MULTIMODAL_CHUNKED_PREFILL = frozenset({
     "MossVLForConditionalGeneration", "CLIPModel",
 })  # fmt: skip
 
-AUDIO = frozenset({"WhisperForConditionalGeneration", "Qwen3ASRForConditionalGeneration"})
 
 ENCODER_DECODER = frozenset({
     "WhisperForConditionalGeneration", "MllamaForConditionalGeneration", "MossVLForConditionalGeneration",

@@ -66,11 +66,6 @@ class Hardware:
         return self.capability[0] if self.capability else 0
 
     @property
-    def sm80(self) -> bool:
-        """Ampere or newer within the 8.x line (Ampere, Ada)."""
-        return self.is_cuda and self.major == 8
-
-    @property
     def sm90(self) -> bool:
         """Hopper."""
         return self.is_cuda and self.major == 9

@@ -174,29 +174,6 @@ class ModelFacts:
     def is_encoder_decoder(self) -> bool:
         return self._any_of(arch.ENCODER_DECODER)
 
-    @cached_property
-    def is_audio(self) -> bool:
-        """Speech models, whatever `--enable-multimodal` says."""
-        return self._any_of(arch.AUDIO)
-
-    @cached_property
-    def is_local_attention(self) -> bool:
-        return "Llama4ForConditionalGeneration" in self.architectures
-
-    def is_piecewise_cuda_graph_disabled(self, is_multimodal: bool = False) -> bool:
-        """ModelConfig.is_piecewise_cuda_graph_disabled_model."""
-        return self._any_of(arch.NO_PIECEWISE_CUDA_GRAPH) or (
-            is_multimodal and not self._any_of(arch.MULTIMODAL_PIECEWISE_CUDA_GRAPH)
-        )
-
-    @cached_property
-    def supports_multimodal_piecewise_cuda_graph(self) -> bool:
-        return self._any_of(arch.MULTIMODAL_PIECEWISE_CUDA_GRAPH)
-
-    @cached_property
-    def supports_multimodal_breakable_cuda_graph(self) -> bool:
-        return self._any_of(arch.MULTIMODAL_BREAKABLE_CUDA_GRAPH)
-
     # attention
 
     @cached_property
@@ -223,14 +200,6 @@ class ModelFacts:
     @cached_property
     def is_deepseek_v4(self) -> bool:
         return self.architecture in arch.DEEPSEEK_V4
-
-    @cached_property
-    def is_glm_moe_dsa(self) -> bool:
-        return self.architecture in ("GlmMoeDsaForCausalLM", "GlmMoeDsaForCausalLMNextN")
-
-    @cached_property
-    def is_kimi_k3(self) -> bool:
-        return self.architecture in ("KimiK3ForConditionalGeneration", "KimiK3LinearForCausalLM")
 
     @cached_property
     def is_minimax_sparse(self) -> bool:
@@ -520,17 +489,3 @@ def _overridden_by(facts: ModelFacts, text: str) -> ModelFacts:
     except ValueError:
         return facts
     return facts.overridden(overrides) if isinstance(overrides, dict) and overrides else facts
-
-
-def model_from_config_json(text: str, overrides: str | Mapping[str, Any] | None = None) -> ModelFacts | None:
-    """The facts of a config.json's text, overridden by `--json-model-override-args`; None if it is not a JSON object."""
-    try:
-        config = json.loads(text)
-    except ValueError:
-        return None
-    if not isinstance(config, dict):
-        return None
-    facts = ModelFacts(config)
-    if isinstance(overrides, str):
-        return facts.overridden_by(overrides)
-    return facts.overridden(overrides) if overrides else facts

@@ -347,7 +347,6 @@ _unknown_field = cache(UnknownField)
 _UNHEARD: set[str] = set()
 """Receives the reads that nobody asks about."""
 
-DRAFT_PATH = "speculative_draft_model_path"
 OVERRIDES = "json_model_override_args"
 EVERYTHING = "*"
 """A read of all fields at once."""

@@ -16,12 +16,6 @@ from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setti
 OBJECT_STORES = ("s3://", "gs://", "az://")
 """Model paths that the Run:ai streamer reads."""
 
-REMOTE = ("instance://", "redis://", "s3://")
-"""Model paths that SGLang's connectors read (is_remote_url)."""
-
-MISTRAL_NATIVE = ("mistral-large-3", "mistral-small-4", "leanstral")
-"""Names of models whose checkpoints may be in Mistral's own format."""
-
 
 def is_object_store(path: str) -> bool:
     """`is_runai_obj_uri`."""

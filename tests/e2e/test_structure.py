@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.e2e.processes import Process, start, wire_of
+from tests.e2e.processes import Process, wire_of
 from tests.e2e.shared import PATIENCE
 from tests.e2e.wire import Message, Wire
 
@@ -22,15 +19,6 @@ python -m sglang.launch_server \\
   --no-such-flag 1
 """
 LAUNCH = {"start": {"line": 2, "character": 0}, "end": {"line": 5, "character": 18}}
-
-
-@pytest.fixture
-async def process() -> AsyncIterator[Process]:
-    started = await start("--stdio")
-    yield started
-    if started.returncode is None:
-        started.kill()
-        await started.wait()
 
 
 async def opened(process: Process, folder: Path, capabilities: Any, text: str = SCRIPT) -> tuple[Wire, str]:

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
@@ -21,15 +20,6 @@ PUSH: dict[str, Any] = {"textDocument": {"publishDiagnostics": {"dataSupport": T
 PULL: dict[str, Any] = {"textDocument": {"diagnostic": {}}}
 URI = "file:///w/a.sh"
 DOCUMENT = {"textDocument": {"uri": URI}}
-
-
-@pytest.fixture
-async def process() -> AsyncIterator[Process]:
-    started = await start("--stdio")
-    yield started
-    if started.returncode is None:
-        started.kill()
-        await started.wait()
 
 
 def rules(diagnostics: list[Message]) -> list[str]:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.e2e.processes import Process, start, wire_of
+from tests.e2e.processes import Process, wire_of
 from tests.e2e.shared import PATIENCE, until
 from tests.e2e.wire import Message, Wire
 
@@ -29,15 +28,6 @@ def folder(tmp_path: Path) -> Path:
     (root / ".gitignore").write_text("ignored/\n")
     (root / "spec-lsp.toml").write_text('exclude = ["excluded/"]\n')
     return root
-
-
-@pytest.fixture
-async def process() -> AsyncIterator[Process]:
-    started = await start("--stdio")
-    yield started
-    if started.returncode is None:
-        started.kill()
-        await started.wait()
 
 
 async def greeted(process: Process, folder: Path, **more: Any) -> Wire:

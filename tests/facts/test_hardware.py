@@ -31,7 +31,7 @@ def test_says_when_a_name_is_not_known(name: str) -> None:
 
 def test_generations_do_not_overlap() -> None:
     for device in DEVICES.values():
-        assert sum((device.sm80, device.sm90, device.sm100, device.sm110, device.sm120)) <= 1
+        assert sum((device.sm90, device.sm100, device.sm110, device.sm120)) <= 1
         assert device.blackwell == (device.sm100 or device.sm110 or device.sm120)
 
 

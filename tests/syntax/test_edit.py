@@ -15,9 +15,8 @@ from spec_lsp.syntax.edit.change import UNREADABLE, flaws
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.syntax.word import Place
 from tests.draws import draws
+from tests.syntax.edits import Pairs, flat, pairs_of
 from tests.syntax.support import START, check_maps
-
-Pairs = list[tuple[str, str]]
 
 
 def continued(pairs: Pairs) -> str:
@@ -78,14 +77,6 @@ def variables(pairs: Pairs) -> str:
 LAYOUTS: list[Callable[[Pairs], str]] = [
     continued, one_line, equals, array, apart, array_line, string, string_lines, nested, nested_double, heredoc, windows, variables,
 ]  # fmt: skip
-values = st.sampled_from(["8", "0.85", "fa3", "/models/a-b", ""])
-pairs_of = st.lists(values, min_size=1, max_size=4).map(lambda vs: [(f"--flag-{i}", v) for i, v in enumerate(vs)])
-
-
-def flat(pairs: Pairs, layout: Callable[[Pairs], str]) -> list[str]:
-    if layout is equals:
-        return [f"{f}={v}" if v else f for f, v in pairs]
-    return [w for pair in pairs for w in pair if w]
 
 
 def after(text: str, change: WordChange | None) -> list[str | None]:

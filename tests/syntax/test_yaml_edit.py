@@ -13,9 +13,9 @@ from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordChange, WordEditor, apply_edits, editor_of
 from spec_lsp.syntax.launch import Document
 from tests.draws import draws
+from tests.syntax.edits import Pairs, flat, pairs_of
 from tests.syntax.support import check_maps, forget
 
-Pairs = list[tuple[str, str]]
 NAME = "pod.yaml"
 HEAD = "spec:\n  containers:\n  - name: s\n"
 ENTRY = "python -m sglang.launch_server"
@@ -122,14 +122,6 @@ LAYOUTS: list[Callable[[Pairs], str]] = [
     block, block_deep, equals, flow, flow_lines, flow_comments, literal, folded, double, single, plain, compose, nested_single, nested_double, manifest, recipe, recipe_flow, windows,
     dashed, dashed_quoted,
 ]  # fmt: skip
-values = st.sampled_from(["8", "0.85", "fa3", "/models/a-b", ""])
-pairs_of = st.lists(values, min_size=1, max_size=4).map(lambda vs: [(f"--flag-{i}", v) for i, v in enumerate(vs)])
-
-
-def flat(pairs: Pairs, layout: Callable[[Pairs], str]) -> list[str]:
-    if layout is equals:
-        return [f"{f}={v}" if v else f for f, v in pairs]
-    return [w for pair in pairs for w in pair if w]
 
 
 def reading(

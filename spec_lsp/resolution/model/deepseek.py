@@ -31,11 +31,6 @@ FAMILY = {
 Before 0.5.12 SGLang reads a V3.2 config.json as a V3 one, which gives the same result here.
 """
 
-DSA_DTYPE = (
-    Earlier("0.5.9", "server_args.py:_handle_model_specific_adjustments"),
-    Earlier("0.5.13", "server_args.py:_set_default_nsa_kv_cache_dtype"),
-    Earlier("0.5.15", "server_args.py:_set_default_dsa_kv_cache_dtype"),
-)
 BRANCH = (Earlier("0.5.19", "server_args.py:_handle_model_specific_adjustments"),)
 OVERRIDES = (Earlier("0.5.15", "server_args.py:_handle_model_specific_adjustments"),)
 
@@ -46,11 +41,6 @@ def in_family(c: Config) -> bool:
     """Whether the model is of the family in this release."""
     since = FAMILY.get(c.model.architecture)
     return since is not None and (not since or c.since(since))
-
-
-def is_dsa(c: Config) -> bool:
-    """Whether the model attends sparsely (DeepSeek V3.2, GLM-5, …)."""
-    return in_family(c) and c.model.is_deepseek_dsa
 
 
 def _in_branch(c: Config) -> bool:
