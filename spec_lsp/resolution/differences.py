@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Literal
 
 from spec_lsp.catalog.fingerprints import RESOLUTION, bare, find, is_resolution, shipped
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
+from spec_lsp.records import dataclass
 from spec_lsp.resolution.builds import comparison, index_of, plain, prints_of
 from spec_lsp.resolution.engine import Rule
 from spec_lsp.resolution.following import Followers, followed
