@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution.engine import Change, Config, Earlier, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Refusal, dropping, setting
 
 ONE_METHOD = (
     Earlier("0.5.3", "server_args.py:__post_init__"),
@@ -46,3 +46,38 @@ def cap_running_requests(c: Config) -> None:
     """Limit requests to 48 at once unless another limit is given."""
     if c.max_running_requests is None:
         c.set(max_running_requests=RUNNING_REQUESTS)
+
+
+# --- algorithms that draft a block at once (DFLASH, DSPARK) -------------------------------------------------------------
+
+
+def refused_device(c: Config) -> Refusal:
+    """The refusal of a device that the algorithm does not draft on."""
+    return Refusal(
+        at="speculative_algorithm",
+        related_fields=("device",) if c.given("device") else (),
+        message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('device')}: {c.speculative_algorithm} does not draft there.",
+        fixes=(dropping("speculative_algorithm"), dropping("device")),
+    )
+
+
+def refused_stages(c: Config, why: str) -> Refusal:
+    """The refusal of pipeline parallelism."""
+    return Refusal(
+        at="pp_size",
+        related_fields=("speculative_algorithm",),
+        message=f"{c.shown('pp_size')} is refused with {c.shown('speculative_algorithm')}: {why}.",
+        fixes=(dropping("pp_size"), dropping("speculative_algorithm")),
+    )
+
+
+def refused_block(c: Config, field: str, default: int) -> Refusal | None:
+    """The refusal of a block without a token; `default` is its usual size."""
+    size = getattr(c, field)
+    if size is None or size > 0:
+        return None
+    return Refusal(
+        at=field,
+        message=f"{c.shown(field)} is refused: a block holds at least one token.",
+        fixes=(dropping(field), setting(**{field: default})),
+    )

@@ -8,7 +8,14 @@ from __future__ import annotations
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
-from spec_lsp.resolution.speculative.common import ONE_METHOD, cap_running_requests, draft_facts
+from spec_lsp.resolution.speculative.common import (
+    ONE_METHOD,
+    cap_running_requests,
+    draft_facts,
+    refused_block,
+    refused_device,
+    refused_stages,
+)
 from spec_lsp.resolution.speculative.draft_config import dflash_block_size, drafts_causally
 
 BLOCK_SIZE = 16
@@ -35,14 +42,7 @@ def dflash_device(c: Config) -> Refusal | None:
     It drafts on NVIDIA and AMD GPUs, since 0.5.17 on Ascend NPUs, since 0.5.20 on Intel GPUs; not on CPUs.
     """
     others = (*(("npu",) if c.since("0.5.17") else ()), *(("xpu",) if c.since("0.5.20") else ()))
-    if str(c.device).startswith("cuda") or c.device in others:
-        return None
-    return Refusal(
-        at="speculative_algorithm",
-        related_fields=("device",) if c.given("device") else (),
-        message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('device')}: DFLASH does not draft there.",
-        fixes=(dropping("speculative_algorithm"), dropping("device")),
-    )
+    return None if str(c.device).startswith("cuda") or c.device in others else refused_device(c)
 
 
 @handler.refuses(
@@ -123,14 +123,7 @@ def dflash_with_pipeline_parallelism(c: Config) -> Refusal | None:
 
     Its draft reads hidden states of layers that other stages would hold. Spread the model with `--tp-size`.
     """
-    if c.pp_size == 1:
-        return None
-    return Refusal(
-        at="pp_size",
-        related_fields=("speculative_algorithm",),
-        message=f"{c.shown('pp_size')} is refused with {c.shown('speculative_algorithm')}: its draft reads layers of all stages.",
-        fixes=(dropping("pp_size"), dropping("speculative_algorithm")),
-    )
+    return refused_stages(c, "its draft reads layers of all stages") if c.pp_size != 1 else None
 
 
 @handler.refuses(
@@ -173,13 +166,7 @@ def empty_dflash_block(c: Config) -> Refusal | None:
 
     Leave `--speculative-dflash-block-size` out and the draft's config decides (16 where it says nothing).
     """
-    if c.speculative_dflash_block_size is None or c.speculative_dflash_block_size > 0:
-        return None
-    return Refusal(
-        at="speculative_dflash_block_size",
-        message=f"{c.shown('speculative_dflash_block_size')} is refused: a block holds at least one token.",
-        fixes=(dropping("speculative_dflash_block_size"), setting(speculative_dflash_block_size=BLOCK_SIZE)),
-    )
+    return refused_block(c, "speculative_dflash_block_size", BLOCK_SIZE)
 
 
 @handler.refuses(

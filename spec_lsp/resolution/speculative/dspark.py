@@ -6,7 +6,13 @@ from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
 from spec_lsp.resolution.ranks import attention_dp_field, attention_dp_size
-from spec_lsp.resolution.speculative.common import cap_running_requests, draft_facts
+from spec_lsp.resolution.speculative.common import (
+    cap_running_requests,
+    draft_facts,
+    refused_block,
+    refused_device,
+    refused_stages,
+)
 from spec_lsp.resolution.speculative.draft_config import bundles_dspark, dspark_gamma
 
 GAMMA = 7
@@ -30,14 +36,7 @@ def dspark_device(c: Config) -> Refusal | None:
     It drafts on NVIDIA and AMD GPUs, since 0.5.18 on Ascend NPUs, since 0.5.23 on Intel GPUs; not on CPUs.
     """
     others = (*(("npu",) if c.since("0.5.18") else ()), *(("xpu",) if c.since("0.5.23") else ()))
-    if str(c.device).startswith(("cuda", *others)):
-        return None
-    return Refusal(
-        at="speculative_algorithm",
-        related_fields=("device",) if c.given("device") else (),
-        message=f"{c.shown('speculative_algorithm')} is refused with {c.shown('device')}: DSPARK does not draft there.",
-        fixes=(dropping("speculative_algorithm"), dropping("device")),
-    )
+    return None if str(c.device).startswith(("cuda", *others)) else refused_device(c)
 
 
 def _over_ranks(c: Config) -> bool:
@@ -200,12 +199,7 @@ def dspark_with_pipeline_parallelism(c: Config) -> Refusal | None:
     """
     if c.pp_size == 1 or (c.since("0.5.21") and c.disaggregation_mode == "prefill"):
         return None
-    return Refusal(
-        at="pp_size",
-        related_fields=("speculative_algorithm",),
-        message=f"{c.shown('pp_size')} is refused with {c.shown('speculative_algorithm')}: it does not decode over several stages.",
-        fixes=(dropping("pp_size"), dropping("speculative_algorithm")),
-    )
+    return refused_stages(c, "it does not decode over several stages")
 
 
 @handler.refuses(
@@ -263,13 +257,7 @@ def empty_dspark_block(c: Config) -> Refusal | None:
 
     Leave `--speculative-dspark-block-size` out and the draft's config decides (7 where it says nothing).
     """
-    if c.speculative_dspark_block_size is None or c.speculative_dspark_block_size > 0:
-        return None
-    return Refusal(
-        at="speculative_dspark_block_size",
-        message=f"{c.shown('speculative_dspark_block_size')} is refused: a block holds at least one token.",
-        fixes=(dropping("speculative_dspark_block_size"), setting(speculative_dspark_block_size=GAMMA)),
-    )
+    return refused_block(c, "speculative_dspark_block_size", GAMMA)
 
 
 def gamma(c: Config) -> int | None:
