@@ -378,6 +378,7 @@ late.block_drafts
 late.quantization_methods
 late.quantization_platforms
 late.expert_runners
+late.expert_stores
 late.loaders
 late.model_options
 late.model_parallelism
@@ -389,6 +390,7 @@ late.caches
 late.v4_pools
 late.narrow_caches
 late.prefix_caches
+late.cache_storage
 late.encoders
 late.scheduler
 late.cpu_graphs
@@ -396,6 +398,7 @@ late.model_runner
 late.lora
 late.disaggregation
 late.transfer_engines
+late.encoder_receivers
 """
 """What the server refuses after argument resolution."""
 LATE_SINCE = "0.5.6"

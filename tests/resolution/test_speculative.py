@@ -85,6 +85,11 @@ def test_trees_on_trtllm_mha(release: str) -> None:
     assert rules(launch)[:1] == ["tree-drafting-on-trtllm-mha"]
 
 
+def test_nextn_with_a_draft_nobody_knows_is_no_unknown_algorithm() -> None:
+    launch = "model=none -- --model-path google/gemma-4-31B-it --speculative-algorithm NEXTN --speculative-draft-model-path some/assistant"
+    assert rules(launch) == []
+
+
 def test_no_page_rule_before_it_was_written() -> None:
     assert rules(f"sglang=0.5.1.post3 -- {EAGLE3} {TREE} --page-size 16 --attention-backend triton") == []
 

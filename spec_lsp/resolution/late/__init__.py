@@ -17,23 +17,27 @@ from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods, quantization_platforms
 from spec_lsp.resolution.late.options import model_options
 from spec_lsp.resolution.late.pools import encoders, narrow_caches, v4_pools
-from spec_lsp.resolution.late.runners import expert_runners
+from spec_lsp.resolution.late.runners import expert_runners, expert_stores
 from spec_lsp.resolution.late.scheduling import cpu_graphs, scheduler
 from spec_lsp.resolution.late.sparse_attention import sparse_attention
 from spec_lsp.resolution.late.speculative import speculative_workers
 from spec_lsp.resolution.late.startup import model_runner
-from spec_lsp.resolution.late.transfer import disaggregation, transfer_engines
+from spec_lsp.resolution.late.storage import cache_storage
+from spec_lsp.resolution.late.transfer import disaggregation, encoder_receivers, transfer_engines
 from spec_lsp.resolution.late.trees import prefix_caches
 from spec_lsp.resolution.late.weights import quantization
 
 __all__ = [
     "attention_backends",
     "block_drafts",
+    "cache_storage",
     "caches",
     "cpu_graphs",
     "disaggregation",
+    "encoder_receivers",
     "encoders",
     "expert_runners",
+    "expert_stores",
     "gpu_memory",
     "kernels",
     "linear_attention_backends",

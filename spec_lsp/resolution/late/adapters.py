@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.model.config import served_quantization
+from spec_lsp.resolution.engine import NO_FIX, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.methods import compressed_scheme
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+from spec_lsp.resolution.late.runners import on_marlin
+from spec_lsp.resolution.model.config import model_dtype, served_quantization
 from spec_lsp.resolution.ranks import attention_cp_size, attention_dp, attention_dp_field, attention_tp_size
 
 lora = Handler("lora/lora_manager.py:__init__", when=lambda c: bool(c.enable_lora))
@@ -293,3 +296,147 @@ def adapters_on_replicated_queries(c: Config) -> Refusal | None:
         "the adapters are set up. Use `--no-dcp-replicate-q-proj`.",
         fixes=(setting(dcp_replicate_q_proj=False),),
     )
+
+
+FOUR_BITS = ("awq_marlin", "gptq_marlin")
+
+
+def _marlin_without_adapters(c: Config) -> str | None:
+    """Why Marlin's kernels do not take adapters on these experts; None where they do, or another runner computes them."""
+    served = served_quantization(c)
+    if served.problem or c.moe_runner_backend.startswith(("lora", "experimental")) or c.moe_a2a_backend != "none":
+        return None
+    if served.method in FOUR_BITS and on_marlin(c):
+        return "AWQ and GPTQ experts give nothing out to adapters"
+    scheme = compressed_scheme(c) if served.method == "compressed-tensors" and c.gpu.major == 8 else None
+    if scheme is not None and not scheme[1] and (scheme[0].get("num_bits"), scheme[0].get("type")) == (4, "int"):
+        return f"adapters in Marlin's kernels need Hopper or newer, which {c.gpu.title} is not"
+    return None
+
+
+@lora.refuses(
+    "SPC1020", "adapters-on-four-bit-experts", raises="AssertionError", late=True, since="0.5.12",
+    sglang="lora/layers.py:__init__",
+    bad=f"model=qwen3-30b-a3b -- {EXPERTS} --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+    good="model=qwen3-30b-a3b -- --enable-lora --max-lora-rank 16 --lora-target-modules q_proj v_proj --tp-size 2 "
+    "--json-model-override-args "
+    """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
+)  # fmt: skip
+def adapters_on_four_bit_experts(c: Config) -> Refusal | None:
+    """Experts of four bits take no adapters.
+
+    They run on Marlin's kernels, which hand nothing out between their two multiplications for AWQ and GPTQ, and for other checkpoints only
+    on Hopper and newer. Adapt attention only, or serve another checkpoint.
+    """
+    why = _marlin_without_adapters(c) if _adapts_experts(c) else None
+    if why is None:
+        return None
+    return value_refused(
+        c,
+        "lora_target_modules",
+        f"adapts the experts of this checkpoint, and SGLang stops when the adapters are set up: {why}.",
+        "model_path",
+        "enable_lora",
+        fixes=(
+            setting(lora_target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]),
+            dropping("enable_lora", "lora_paths"),
+        ),
+    )
+
+
+def _whole_blocks(c: Config) -> bool:
+    return list((c.model.quantization_config or {}).get("weight_block_size") or ()) == [128, 128]
+
+
+OWN_RUNNERS = (
+    Barred(
+        "moe_runner_backend",
+        lambda c: not c.gpu.is_cuda or c.gpu.major not in (9, 10),
+        "its kernels are for Hopper and SM100",
+        "",
+        lambda _: (setting(moe_runner_backend="triton", lora_backend="triton"),),
+    ),
+    Barred("moe_a2a_backend", lambda c: c.moe_a2a_backend != "none", "adapted experts do not exchange tokens"),
+    Barred(
+        "moe_runner_backend",
+        lambda c: (
+            served_quantization(c).method not in (None, "modelopt_fp4", "fp8")
+            or (served_quantization(c).method == "fp8" and not _whole_blocks(c))
+        ),
+        "it adapts experts in bfloat16, in FP8 with blocks of 128 by 128, and in NVFP4",
+        "",
+        lambda _: (setting(moe_runner_backend="triton", lora_backend="triton"), dropping("moe_runner_backend")),
+    ),
+    Barred(
+        "dtype",
+        lambda c: model_dtype(c) != "bfloat16",
+        "adapted experts compute in bfloat16",
+        "",
+        lambda _: (setting(dtype="bfloat16"), dropping("dtype")),
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: c.model.architecture == "GptOssForCausalLM",
+        "its experts have biases",
+        "",
+        lambda _: (setting(moe_runner_backend="triton", lora_backend="triton"),),
+    ),
+)
+
+
+@lora.refuses(
+    "SPC1021", "lora-runner-of-other-experts", raises="NotImplementedError", late=True, since="0.5.23",
+    sglang="lora/moe/runner.py:_admit",
+    bad=(
+        f"gpu=rtxpro6000 model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton_v2 --moe-runner-backend lora_triton",
+        f"model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton_v2 --moe-runner-backend lora_triton --dtype float16",
+    ),
+    good=f"model=qwen3-30b-a3b -- {EXPERTS} --lora-backend triton_v2 --moe-runner-backend lora_triton",
+)  # fmt: skip
+def lora_runner_of_other_experts(c: Config) -> Refusal | None:
+    """LoRA's own MoE runners adapt experts of few kinds, on Hopper and SM100.
+
+    `lora_triton`, `lora_cutedsl` and `lora_marlin` know experts in bfloat16, block-wise FP8 and NVFP4, without an all-to-all exchange.
+    """
+    if not c.moe_runner_backend.startswith("lora_") or not _adapts_experts(c):
+        return None
+    return first_barred(
+        c,
+        OWN_RUNNERS,
+        f"with {c.shown('moe_runner_backend')} when the adapters are set up",
+        "moe_runner_backend",
+        "model_path",
+    )
+
+
+@lora.refuses(
+    "SPC1022", "adapters-of-one-name", raises="ValueError", late=True,
+    sglang="lora/lora_manager.py:validate_new_adapter",
+    bad="--enable-lora --lora-paths a=/first a=/second",
+    good="--enable-lora --lora-paths a=/first b=/second",
+)  # fmt: skip
+def adapters_of_one_name(c: Config) -> Refusal | None:
+    """Two adapters have one name.
+
+    Requests choose an adapter by its name, so each in `--lora-paths` needs its own. Without a name it is the path.
+    """
+    names = [_name(path) for path in c.lora_paths or ()]
+    twice = next((name for i, name in enumerate(names) if name is not None and name in names[:i]), None)
+    if twice is None:
+        return None
+    return value_refused(
+        c,
+        "lora_paths",
+        f"names two adapters `{twice}`, and SGLang stops when it loads the second.",
+        "enable_lora",
+        fixes=NO_FIX,
+    )
+
+
+def _name(adapter: object) -> str | None:
+    """What an entry of `--lora-paths` calls its adapter: `name=path`, JSON, or the path itself."""
+    if isinstance(adapter, Mapping):
+        name = adapter.get("lora_name")
+        return name if isinstance(name, str) else None
+    return adapter.partition("=")[0] if isinstance(adapter, str) and not adapter.startswith("{") else None

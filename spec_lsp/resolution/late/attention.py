@@ -15,9 +15,10 @@ from collections.abc import Callable
 
 from spec_lsp.facts.classes import class_facts
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
-from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 from spec_lsp.resolution.ranks import attention_tp_size
 
 LATENT_ONLY = ("trtllm_mla", "cutedsl_mla", "tokenspeed_mla", "flashmla", "cutlass_mla")
@@ -703,3 +704,53 @@ def nvfp4_cache_prefill_off_sm100(c: Config) -> Refusal | None:
         "kv_cache_dtype",
         fixes=(setting(prefill_attention_backend="flashinfer"), dropping("kv_cache_dtype")),
     )
+
+
+XPU = (
+    Barred("dcp_size", lambda c: c.dcp_size > 1 and c.model.is_hybrid_swa(), "a shared context has no sliding windows"),
+    Barred(
+        "dcp_size",
+        lambda c: c.dcp_size > 1 and c.kv_cache_dtype not in ("auto", "bf16", "bfloat16"),
+        "a shared context is not quantized",
+    ),
+    Barred(
+        "dcp_size",
+        lambda c: c.dcp_size > 1 and cuda_graph.backend_of(c, "decode") != "disabled",
+        "a shared context is not captured in graphs",
+        "",
+        lambda _: (setting(disable_cuda_graph=True), dropping("dcp_size")),
+    ),
+    Barred(
+        "page_size",
+        lambda c: (
+            (c.page_size or 1) > 1
+            and c.speculative_algorithm is not None
+            and (c.speculative_eagle_topk or 1) > 1
+            and c.model.is_hybrid_swa()
+        ),
+        "trees of drafts over a sliding window have pages of one token",
+        "",
+        lambda _: (setting(page_size=1), setting(speculative_eagle_topk=1)),
+    ),
+)
+
+
+@attention_backends.refuses(
+    "SPC1024",
+    "option-of-intel-attention",
+    raises="ValueError",
+    late=True,
+    since="0.5.23",
+    sglang="layers/attention/xpu_backend.py:_assert_dcp_supported",
+    bad="gpu=xpu -- --tp-size 16 --nnodes 2 --dcp-size 2 --attention-backend intel_xpu --kv-cache-dtype fp8_e4m3",
+    good="gpu=xpu -- --tp-size 16 --nnodes 2 --dcp-size 2 --attention-backend intel_xpu",
+)
+def option_of_intel_attention(c: Config) -> Refusal | None:
+    """Intel's attention backend shares a context among ranks in the plain case only.
+
+    `--dcp-size` above 1 needs full attention, an unquantized cache and no graphs there; a tree of drafts needs pages of one token.
+    """
+    found = runs(c, "intel_xpu")
+    if found is None:
+        return None
+    return first_barred(c, XPU, f"with {c.shown(found[0])} when the attention backend is built", found[0], "model_path")

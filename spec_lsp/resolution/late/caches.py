@@ -8,7 +8,9 @@ Left out: names of prefix caches that a plugin registers; sizes that the memory 
 
 from __future__ import annotations
 
+from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting, setting_env
+from spec_lsp.resolution.late.refused import Barred, first_barred
 
 caches = Handler("mem_cache/kv_cache_configurator.py:_init_pools", when=lambda c: bool(c.device == "cuda"))
 
@@ -61,11 +63,15 @@ def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
     layout = c.hicache_mem_layout
     if not c.enable_hierarchical_cache or layout not in ("page_head", "page_first_kv_split"):
         return None
-    if c.model.is_mambaish or c.model.is_deepseek_v4 or _hybrid_swa(c):
+    unified = bool(c.since("0.5.23") and c.enable_unified_memory)
+    if c.model.is_deepseek_v4 or unified:
+        kind = "its pages are laid out otherwise" if c.since("0.5.19") else ""
+    elif c.model.is_mambaish or _hybrid_swa(c) or c.model.uses_mla != (layout == "page_head"):
+        kind = ""
+    else:
+        kind = "MLA has one head" if c.model.uses_mla else "only an MLA cache has the two parts it splits"
+    if not kind:
         return None
-    if c.model.uses_mla != (layout == "page_head"):
-        return None
-    kind = "MLA has one head" if c.model.uses_mla else "only an MLA cache has the two parts it splits"
     return Refusal(
         at="hicache_mem_layout",
         related_fields=("enable_hierarchical_cache", "model_path"),
@@ -211,3 +217,108 @@ def hicache_of_sliding_window_model(c: Config) -> Refusal | None:
         f"`{variable}=1` chooses the cache that supports sliding windows.",
         fixes=(setting_env(**{variable: "1"}), dropping("enable_hierarchical_cache")),
     )
+
+
+def _one_head_a_rank(c: Config) -> bool:
+    return bool(c.enable_hisparse and c.model.is_minimax_sparse and c.model.get_num_kv_heads(c.tp_size) != 1)
+
+
+HOSTS = (
+    Barred(
+        "hicache_mem_layout",
+        lambda c: c.kv_cache_dtype == "mxfp8" and c.hicache_mem_layout != "page_first",
+        "an MXFP8 cache is kept in whole pages",
+        "0.5.21",
+        lambda _: (setting(hicache_mem_layout="page_first"), dropping("enable_hierarchical_cache")),
+    ),
+    Barred(
+        "hicache_io_backend",
+        lambda c: c.kv_cache_dtype == "mxfp8" and c.hicache_io_backend != "kernel",
+        "an MXFP8 cache is moved by kernels",
+        "0.5.21",
+        lambda _: (setting(hicache_io_backend="kernel"), dropping("enable_hierarchical_cache")),
+    ),
+    Barred(
+        "hicache_storage_backend",
+        lambda c: c.kv_cache_dtype == "mxfp8" and c.hicache_storage_backend is not None,
+        "storage keeps no MXFP8 cache",
+        "0.5.21",
+    ),
+    Barred(
+        "pp_size",
+        lambda c: c.model.is_minimax_sparse and c.pp_size > 1,
+        "MiniMax-M3's sparse cache is not copied from pipeline stages",
+        "0.5.15",
+        lambda _: (dropping("enable_hierarchical_cache"), setting(pp_size=1)),
+    ),
+)
+
+
+@caches.refuses(
+    "SPC1013", "host-copy-of-this-cache", raises="NotImplementedError", late=True, since="0.5.15",
+    sglang="mem_cache/pool_host/mha_mxfp8.py:__init__",
+    earlier=(Earlier("0.5.20", "mem_cache/hybrid_cache/hybrid_pool_assembler.py:build_minimax_sparse_hicache_stack"),),
+    bad="gpu=b200 -- --kv-cache-dtype mxfp8 --attention-backend fa4 --page-size 128 --enable-hierarchical-cache "
+    "--hicache-mem-layout layer_first",
+    good="gpu=b200 -- --kv-cache-dtype mxfp8 --attention-backend fa4 --page-size 128 --enable-hierarchical-cache "
+    "--hicache-mem-layout page_first",
+)  # fmt: skip
+def host_copy_of_this_cache(c: Config) -> Refusal | None:
+    """This cache cannot be copied to host memory in this launch.
+
+    An MXFP8 cache is copied in whole pages by kernels (`--hicache-mem-layout page_first`, `--hicache-io-backend kernel`), and stored
+    nowhere; MiniMax-M3's sparse cache is copied without pipeline stages only.
+    """
+    if not c.enable_hierarchical_cache:
+        return None
+    return first_barred(c, HOSTS, "when the host cache is built", "enable_hierarchical_cache", "model_path")
+
+
+KINDS = (
+    Barred(
+        "enable_unified_memory",
+        lambda c: (
+            bool(c.enable_unified_memory) and c.model.is_local_attention and bool({"fa3", "fa4"} & {*backends_of(c)})
+        ),
+        "fa3 and fa4 find no local attention in a shared pool",
+        "0.5.19",
+    ),
+    Barred(
+        "qsa_indexer_dtype",
+        lambda c: (
+            (c.qsa_indexer_dtype or "auto") != "auto"
+            and c.model.text_hf("indexer_compress_ratio") is None
+            and c.model.is_mambaish
+        ),
+        "this model has no compressed index",
+        "0.5.22",
+    ),
+    Barred(
+        "enable_int8_mamba_checkpoint",
+        lambda c: bool(c.enable_int8_mamba_checkpoint) and c.model.architecture.startswith("Qwen4Exp"),
+        "Qwen4-Exp has more states than those of its Mamba layers",
+        "0.5.20",
+    ),
+    Barred(
+        "enable_hisparse",
+        _one_head_a_rank,
+        "every rank needs one KV head of MiniMax-M3",
+        "0.5.20",
+        lambda c: (setting(tp_size=c.model.total_num_kv_heads), dropping("enable_hisparse")),
+    ),
+)
+
+
+@caches.refuses(
+    "SPC1014", "option-of-another-cache", raises="ValueError", late=True, since="0.5.19",
+    sglang="layers/attention/flashattention_backend.py:_maybe_init_local_attn_builder",
+    bad="model=llama-4 -- --tp-size 8 --enable-unified-memory --attention-backend fa3",
+    good="model=gpt-oss-120b -- --tp-size 2 --enable-unified-memory",
+)  # fmt: skip
+def option_of_another_cache(c: Config) -> Refusal | None:
+    """This model's cache has no place for the option.
+
+    Llama 4's local attention finds nothing in a shared pool on fa3, an index of FP8 is Qwen4-Exp's, and the sparse cache of MiniMax-M3
+    has one head on a rank.
+    """
+    return first_barred(c, KINDS, f"for {c.model.architecture} when the cache is built", "model_path")

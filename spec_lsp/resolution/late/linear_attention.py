@@ -10,8 +10,10 @@ Left out: kernels that need a package nobody can see (FlashKDA, Helion), FlashIn
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from spec_lsp.resolution import cuda_graph
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 from spec_lsp.resolution.linear_attention import decode_backend, decode_field
 from spec_lsp.resolution.model.config import served_quantization
@@ -377,6 +379,45 @@ def flashinfer_kda_prefill_conflict(c: Config) -> Refusal | None:
         return None
     field = field_for(c, "prefill")
     return first_barred(c, FLASHINFER_KDA, f"with {c.shown(field)} once the weights are loaded", field)
+
+
+def _bounded_gate(c: Config) -> bool:
+    """Whether the model's gates are clamped from below, which only some kernels do."""
+    linear = c.model.text_hf("linear_attn_config")
+    bound = linear.get("gate_lower_bound") if isinstance(linear, Mapping) else c.model.text_hf("kda_lower_bound")
+    return bound is not None
+
+
+@linear_attention_backends.refuses(
+    "SPC1026",
+    "bounded-gates-on-other-kernel",
+    raises="NotImplementedError",
+    late=True,
+    since="0.5.18",
+    sglang="kda_backend.py:decode",
+    earlier=(Earlier("0.5.20", "kda_cutedsl.py:decode"),),
+    bad="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-decode-backend cutedsl --json-model-override-args "
+    """'{"linear_attn_config": {"kda_layers": [1, 2, 3], "gate_lower_bound": -5.0}}'""",
+    good="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-decode-backend cutedsl",
+)
+def bounded_gates_on_other_kernel(c: Config) -> Refusal | None:
+    """Only Triton decodes Kimi delta attention whose gates have a lower bound.
+
+    Kimi K3 and Ling 3 are such models. Leave `--linear-attn-decode-backend` out.
+    """
+    if not c.model.is_kda or not _bounded_gate(c):
+        return None
+    decoding = backend_for(c, "decode")
+    if decoding == "triton" or (decoding != "cutedsl" and c.before("0.5.21")):
+        return None
+    field = field_for(c, "decode")
+    return Refusal(
+        at=field,
+        related_fields=("model_path",),
+        message=f"{c.shown(field)} does not decode this model's gates, which have a lower bound, and SGLang stops in its first forward "
+        "pass. Decode with triton.",
+        fixes=(dropping(field), setting(linear_attn_decode_backend="triton")),
+    )
 
 
 # --- Mamba-2 ----------------------------------------------------------------------------------------------------------

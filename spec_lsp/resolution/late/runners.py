@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution import cuda_graph
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.late.methods import leaves_experts_out, method
-from spec_lsp.resolution.late.refused import value_refused
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 from spec_lsp.resolution.late.weights import expert_width, moe_tp_size
+from spec_lsp.resolution.model.config import model_dtype
 from spec_lsp.resolution.model.deepseek_v4 import has_fp4_experts
 
 expert_runners = Handler(
@@ -25,7 +27,7 @@ ON_MARLIN = (32, 64, 128)
 """The group sizes that Marlin's MoE kernels take (marlin_utils.py, check_moe_marlin_supports_layer)."""
 
 
-def _on_marlin(c: Config) -> bool:
+def on_marlin(c: Config) -> bool:
     """Whether four-bit experts have a shape that Marlin's MoE kernels accept; others run on kernels that need no runner."""
     config = c.model.quantization_config or {}
     group, width = config.get("group_size", config.get("q_group_size")), expert_width(c)
@@ -50,7 +52,7 @@ def runner_for_four_bit_experts(c: Config) -> Refusal | None:
     if not c.given("moe_runner_backend") or c.moe_runner_backend == "auto" or not c.model.num_experts:
         return None
     name = method(c)
-    marlin = name == "awq_marlin" and _on_marlin(c)
+    marlin = name == "awq_marlin" and on_marlin(c)
     if not (marlin or (name == "gptq_marlin" and c.before("0.5.13"))) or leaves_experts_out(c):
         return None
     return value_refused(
@@ -210,4 +212,221 @@ def experts_unfit_for_mega_moe(c: Config) -> Refusal | None:
         "stops with the weights loaded.",
         "model_path",
         fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="none")),
+    )
+
+
+@expert_runners.refuses(
+    "SPC1015", "marlin-for-fp4-experts-off-its-hardware", raises="RuntimeError", late=True, hardware_only=True, since="0.5.15",
+    sglang="layers/quantization/mxfp4.py:process_weights_after_loading",
+    bad="gpu=a100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend marlin",
+    good="gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend marlin",
+)  # fmt: skip
+def marlin_for_fp4_experts_off_its_hardware(c: Config) -> Refusal | None:
+    """Marlin's kernels for FP4 experts need Hopper or newer; for DeepSeek V4's, Hopper or SM120.
+
+    Leave `--moe-runner-backend` out.
+    """
+    if c.moe_runner_backend != "marlin" or c.moe_a2a_backend == "megamoe" or leaves_experts_out(c):
+        return None
+    if c.model.is_deepseek_v4 and has_fp4_experts(c):
+        fits = c.gpu.sm90 or c.gpu.sm120
+    elif method(c) == "mxfp4" and c.model.num_experts:
+        fits = c.gpu.major >= 9
+    else:
+        return None
+    if fits:
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"has no kernels for FP4 experts on {c.gpu.title}, and SGLang stops with the weights loaded. Remove it.",
+        "model_path",
+    )
+
+
+expert_stores = Handler(
+    "layers/moe/paged_experts/method.py:check_paged_experts_compat", since="0.5.18",
+    when=lambda c: bool(c.gpu.is_cuda) and (bool(c.enable_paged_experts) or (c.dwdp_size or 1) > 1),
+)  # fmt: skip
+
+
+def _on_one_gpu(field: str) -> Barred:
+    def several(c: Config) -> bool:
+        return (getattr(c, field) or 1) > 1
+
+    def alone(_: Config) -> tuple[Change, ...]:
+        return (setting(**{field: 1}), dropping("enable_paged_experts"))
+
+    return Barred(field, several, "experts are paged on a single GPU", "", alone)
+
+
+PAGED = (
+    *map(_on_one_gpu, ("tp_size", "ep_size", "pp_size", "dp_size")),
+    Barred("enable_eplb", lambda c: bool(c.enable_eplb), "paged experts are not balanced"),
+    Barred(
+        "speculative_algorithm", lambda c: c.speculative_algorithm is not None, "paged experts do not verify drafts"
+    ),
+    Barred(
+        "cuda_graph_backend_prefill",
+        lambda c: cuda_graph.backend_of(c, "prefill") == "full",
+        "a prefill pages experts between its kernels",
+    ),
+    Barred(
+        "cuda_graph_backend_decode",
+        lambda c: cuda_graph.backend_of(c, "decode") == "breakable",
+        "a decode step runs whole",
+    ),
+    Barred("load_format", lambda c: c.load_format == "dummy", "there have to be weights to page"),
+    Barred(
+        "paged_experts_num_resident",
+        lambda c: c.paged_experts_num_resident is None,
+        "it says how many experts stay on the GPU",
+        "",
+        lambda _: (dropping("enable_paged_experts"),),
+    ),
+    Barred(
+        "paged_experts_num_resident",
+        lambda c: c.paged_experts_num_resident < c.model.text_hf("num_experts_per_tok"),
+        "a token needs more experts at once",
+        "",
+        lambda c: (setting(paged_experts_num_resident=c.model.text_hf("num_experts_per_tok")),),
+    ),
+    Barred(
+        "enable_fused_moe_sum_all_reduce",
+        lambda c: bool(c.enable_fused_moe_sum_all_reduce),
+        "paged experts add up their outputs themselves",
+    ),
+)
+
+
+@expert_stores.refuses(
+    "SPC1016", "paged-experts-conflict", raises="RuntimeError", late=True, since="0.5.23",
+    bad=(
+        "model=qwen3-30b-a3b -- --tp-size 2 --enable-paged-experts --paged-experts-num-resident 32",
+        "model=qwen3-30b-a3b -- --enable-paged-experts --paged-experts-num-resident 4",
+    ),
+    good="model=qwen3-30b-a3b -- --enable-paged-experts --paged-experts-num-resident 32",
+)  # fmt: skip
+def paged_experts_conflict(c: Config) -> Refusal | None:
+    """Experts are paged in on a single GPU, without drafts and without balancing.
+
+    `--enable-paged-experts` keeps `--paged-experts-num-resident` experts on the GPU, at least as many as a token needs, and the others in
+    host memory.
+    """
+    if not c.enable_paged_experts or not c.model.num_experts:
+        return None
+    return first_barred(
+        c, PAGED, f"with {c.shown('enable_paged_experts')} when the MoE layers are built", "enable_paged_experts"
+    )
+
+
+def _needs_fp8(c: Config) -> bool:
+    return c.moe_a2a_backend == "deepep_v2" and method(c) == "fp8"
+
+
+EXCHANGED = (
+    Barred(
+        "dtype",
+        lambda c: c.moe_a2a_backend == "deepep_v2" and model_dtype(c) != "bfloat16",
+        "DeepEP v2 exchanges tokens in bfloat16",
+        "0.5.19",
+        lambda _: (setting(dtype="bfloat16"), dropping("dtype")),
+    ),
+    Barred(
+        "deepep_dispatcher_output_dtype",
+        lambda c: (
+            c.moe_a2a_backend == "deepep_v2"
+            and c.deepep_dispatcher_output_dtype not in ("auto", "fp8" if _needs_fp8(c) else "bf16")
+            and method(c) in (None, "fp8")
+        ),
+        "DeepEP v2 hands these experts another type",
+        "0.5.21",
+    ),
+    Barred(
+        "deepep_dispatcher_output_dtype",
+        lambda c: (
+            c.moe_a2a_backend == "deepep"
+            and method(c) == "humming"
+            and c.deepep_dispatcher_output_dtype not in ("auto", "bf16", "fp8")
+        ),
+        "Humming's experts take bfloat16 or FP8",
+        "0.5.19",
+    ),
+)
+
+
+@expert_runners.refuses(
+    "SPC1017", "type-of-exchanged-tokens", raises="ValueError", late=True, since="0.5.19",
+    sglang="layers/moe/utils.py:get_deepep_v2_dispatcher_output_dtype",
+    earlier=(Earlier("0.5.21", "layers/moe/token_dispatcher/deepep_v2.py:__init__"),),
+    bad="model=qwen3-235b-fp8 -- --tp-size 4 --moe-a2a-backend deepep_v2 --chunked-prefill-size 256 --max-prefill-tokens 256 "
+    "--cuda-graph-max-bs-decode 64 --dtype float16",
+    good="model=qwen3-235b-fp8 -- --tp-size 4 --moe-a2a-backend deepep_v2 --chunked-prefill-size 256 --max-prefill-tokens 256 "
+    "--cuda-graph-max-bs-decode 64",
+)  # fmt: skip
+def type_of_exchanged_tokens(c: Config) -> Refusal | None:
+    """The exchange hands these experts tokens of another type.
+
+    DeepEP v2 exchanges bfloat16 models only, in FP8 for FP8 experts and in bfloat16 for others; leave
+    `--deepep-dispatcher-output-dtype` out. Humming's experts take bfloat16 or FP8.
+    """
+    if not c.model.num_experts:
+        return None
+    return first_barred(c, EXCHANGED, "when the MoE layers are built", "moe_a2a_backend")
+
+
+GELU = ("Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "Grok1ForCausalLM", "Grok1ModelForCausalLM")
+SQUARED = ("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM")
+NOT_COMPUTED: Mapping[str, tuple[str, ...]] = {
+    "deep_gemm": (*GELU, *SQUARED),
+    "triton_kernel": SQUARED,
+    "hpc_ops": (*GELU, *SQUARED),
+}
+"""The classes whose experts have an activation that a runner lacks: GELU, or a squared ReLU without a gate."""
+
+
+@expert_runners.refuses(
+    "SPC1018", "runner-without-activation", raises="AssertionError", late=True, since="0.5.19",
+    sglang="layers/moe/moe_runner/deep_gemm.py:__init__",
+    bad="""model=qwen3-30b-a3b -- --moe-runner-backend deep_gemm --json-model-override-args '{"architectures": ["Grok1ForCausalLM"]}'""",
+    good="""model=qwen3-30b-a3b -- --moe-runner-backend triton --json-model-override-args '{"architectures": ["Grok1ForCausalLM"]}'""",
+)  # fmt: skip
+def runner_without_activation(c: Config) -> Refusal | None:
+    """This runner does not compute the activation of this model's experts.
+
+    DeepGEMM and HPC-Ops know gated SiLU; Gemma 4 and Grok have GELU, Nemotron-H a squared ReLU. Leave `--moe-runner-backend` out.
+    """
+    runner = c.moe_runner_backend
+    if (
+        not c.model.num_experts
+        or c.model.architecture not in NOT_COMPUTED.get(runner, ())
+        or method(c) not in (None, "fp8")
+    ):
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"does not compute the activation of {c.model.architecture}'s experts, and SGLang stops when it builds the MoE layers. Remove it.",
+        "model_path",
+    )
+
+
+@expert_stores.refuses(
+    "SPC1019", "distributed-weights-of-dense-model", raises="RuntimeError", late=True, since="0.5.18",
+    sglang="layers/moe/dwdp/dwdp_manager.py:setup",
+    bad="--tp-size 2 --dwdp-size 2",
+    good="model=qwen3-30b-a3b -- --tp-size 2 --dwdp-size 2",
+)  # fmt: skip
+def distributed_weights_of_dense_model(c: Config) -> Refusal | None:
+    """Distributed weights are those of experts.
+
+    `--dwdp-size` fetches experts from other ranks while others compute; a dense model has none.
+    """
+    if (c.dwdp_size or 1) <= 1 or c.model.num_experts:
+        return None
+    return value_refused(
+        c,
+        "dwdp_size",
+        f"is refused for {c.model.architecture} with the weights loaded: the model has no experts. Remove it.",
+        "model_path",
     )

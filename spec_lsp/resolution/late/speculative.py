@@ -593,3 +593,27 @@ def tree_drafting_with_first_overlap_worker(c: Config) -> Refusal | None:
             dropping_env("SGLANG_ENABLE_SPEC_V2"),
         ),
     )
+
+
+@speculative_workers.refuses(
+    "SPC1025", "tree-drafting-with-frozen-cache", raises="ValueError", late=True, since="0.5.12",
+    sglang="frozen_kv_mtp_worker_v2.py:_init_draft_attn_backend",
+    earlier=(Earlier("0.5.15", "frozen_kv_mtp_worker.py:_init_draft_attn_backend"),),
+)  # fmt: skip
+def tree_drafting_with_frozen_cache(c: Config) -> Refusal | None:
+    """A draft that reads the target's cache drafts trees on triton and trtllm_mha only.
+
+    Gemma 4's assistants are such drafts. Set `--speculative-eagle-topk 1`, or `--speculative-draft-attention-backend triton`.
+    """
+    if c.speculative_algorithm != "FROZEN_KV_MTP" or (c.speculative_eagle_topk or 1) <= 1:
+        return None
+    backend = c.speculative_draft_attention_backend or backends_of(c)[1]
+    if backend in ("triton", "trtllm_mha"):
+        return None
+    return Refusal(
+        at="speculative_eagle_topk" if c.given("speculative_eagle_topk") else "speculative_algorithm",
+        related_fields=("speculative_algorithm", "speculative_draft_attention_backend", "attention_backend"),
+        message=f"{c.shown('speculative_eagle_topk')} drafts a tree, which a draft on the target's cache cannot with `{backend}`, so "
+        "SGLang stops when it builds the draft. Draft on triton, or a chain.",
+        fixes=(setting(speculative_draft_attention_backend="triton"), setting(speculative_eagle_topk=1)),
+    )

@@ -108,3 +108,45 @@ def port_in_nixl_device(c: Config) -> Refusal | None:
         "transfer.",
         fixes=(setting(disaggregation_ib_device=",".join(name.partition(":")[0] for name in names)),),
     )
+
+
+RECEIVER = "SGLANG_ENCODER_MM_RECEIVER_MODE"
+encoder_receivers = Handler(
+    "disaggregation/encoder/receiver.py:_validate_transport_mode", since="0.5.19", when=lambda c: bool(c.encoder_urls)
+)
+
+
+@encoder_receivers.refuses(
+    "SPC1023", "encoder-address-of-other-protocol", raises="ValueError", late=True,
+    bad=(
+        "--model-path Qwen/Qwen2.5-VL-7B-Instruct --language-only --encoder-urls grpc://10.0.0.1:30000",
+        f"{RECEIVER}=grpc -- --model-path Qwen/Qwen2.5-VL-7B-Instruct --language-only --encoder-urls http://10.0.0.1:30000",
+    ),
+    good="--model-path Qwen/Qwen2.5-VL-7B-Instruct --language-only --encoder-urls http://10.0.0.1:30000",
+)  # fmt: skip
+def encoder_address_of_other_protocol(c: Config) -> Refusal | None:
+    """The encoder's address is of another protocol than the server speaks.
+
+    It speaks HTTP, or gRPC with `SGLANG_ENCODER_MM_RECEIVER_MODE=grpc`, without TLS, and then not with Mooncake.
+    """
+    mode = c.env.text(RECEIVER, "http") or "http"
+    urls = [url for url in c.encoder_urls if isinstance(url, str)]
+    wrong = next((url for url in urls if url.startswith({"grpc": "http://", "http": "grpc://"}.get(mode, "://"))), None)
+    if mode == "grpc" and wrong is None:
+        wrong = next((url for url in urls if url.startswith("grpcs://")), None)
+    if wrong is not None:
+        at, why, fixes = "encoder_urls", f"`{wrong}` is no address for {mode}", (dropping_env(RECEIVER),)
+    elif mode == "grpc" and c.encoder_transfer_backend == "mooncake":
+        at, why, fixes = (
+            "encoder_transfer_backend",
+            "Mooncake needs encoders that speak HTTP",
+            (dropping_env(RECEIVER),),
+        )
+    else:
+        return None
+    return Refusal(
+        at=at,
+        related_fields=(RECEIVER,),
+        message=f"{c.shown(at)} is refused when the server connects to its encoders: {why}.",
+        fixes=(*fixes, setting_env(**{RECEIVER: "grpc"})),
+    )

@@ -19,9 +19,12 @@ from typing import Any, NamedTuple
 from spec_lsp.facts.classes import class_facts
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, setting
 from spec_lsp.resolution.late.layout import heads_fit
+from spec_lsp.resolution.late.methods import compressed_scheme
 from spec_lsp.resolution.model.config import served_quantization
 
-SPLIT = frozenset({"fp8", "compressed-tensors", "awq", "awq_marlin", "gptq", "gptq_marlin"})
+SPLIT = frozenset({
+    "fp8", "blockwise_int8", "compressed-tensors", "awq", "awq_marlin", "gptq", "gptq_marlin", "modelopt_fp4",
+})  # fmt: skip
 """The methods whose shapes are modelled here."""
 
 quantization = Handler(
@@ -52,11 +55,15 @@ def _block(c: Config) -> int | None:
     if not isinstance(sides, (list, tuple)) or not sides:
         return None
     left_out: list[Any] = []
-    for key in ("ignored_layers", "modules_to_not_convert", "ignore"):
+    for key in LEFT_OUT:
         left_out += config.get(key) or ()
     if any(part in str(name) for name in left_out for part in ("experts", "up_proj", "down_proj", "mlp.*", "re:.*mlp")):
         return None
     return int(max(sides))
+
+
+LEFT_OUT = ("ignored_layers", "modules_to_not_convert", "ignore", "exclude_modules")
+"""Where a checkpoint says which layers are not quantized."""
 
 
 def _block_of_groups(groups: object) -> object:
@@ -146,6 +153,10 @@ def _repairs(c: Config, block: int) -> tuple[Change, ...]:
     return (*found, *(setting(tp_size=n) for n in [*fewer][:1]))
 
 
+def _kind(c: Config) -> str:
+    return "INT8" if served_quantization(c).method == "blockwise_int8" else "FP8"
+
+
 def _through_a_block(c: Config, cut: Cut | None, block: int, way_out: str) -> Refusal | None:
     """Nothing for a split into unequal slices, which is another rule's, nor for one between blocks."""
     if cut is None or cut.width % cut.slices or cut.fits(block):
@@ -154,7 +165,8 @@ def _through_a_block(c: Config, cut: Cut | None, block: int, way_out: str) -> Re
         at=c.first_given("tp_size", "ep_size", "model_path"),
         related_fields=("ep_size", "model_path"),
         message=f"{c.shown('tp_size')} cuts this model's {cut.what} ({cut.width} wide) into {cut.slices} slices of "
-        f"{cut.width // cut.slices}, which are not whole FP8 blocks of {block}, so SGLang stops when it builds the layers. {way_out}",
+        f"{cut.width // cut.slices}, which are not whole {_kind(c)} blocks of {block}, so SGLang stops when it builds the layers. "
+        f"{way_out}",
         fixes=_repairs(c, block),
     )
 
@@ -259,6 +271,8 @@ def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusa
         """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",
         "model=llama-2-7b -- --tp-size 4 --json-model-override-args "
         """'{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false, "sym": true}}'""",
+        "gpu=b200 model=llama-2-7b -- --tp-size 32 --nnodes 4 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "modelopt_fp4", "quant_algo": "NVFP4", "group_size": 16}}'""",
     ),
     good=(
         "model=llama-2-7b -- --tp-size 2 --json-model-override-args "
@@ -268,41 +282,52 @@ def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusa
     ),
 )
 def mlp_width_not_divisible_by_quantization_group(c: Config) -> Refusal | None:
-    """A rank's share of the MLP is not a whole number of AWQ or GPTQ groups.
+    """A rank's share of the MLP is not a whole number of quantization groups.
 
-    AWQ and GPTQ have one scale for each group of weights (128, mostly) along the width that tensor parallelism cuts. Marlin's kernels do
-    not take an AWQ layer of such a width, and the plain ones, to which SGLang falls back, refuse it; a GPTQ layer stops in the first
-    forward pass. Use fewer ranks.
+    AWQ, GPTQ, weight-only checkpoints of compressed-tensors (128, mostly) and NVFP4 (16) have one scale for each group of weights along
+    the width that tensor parallelism cuts. Marlin's kernels do not take an AWQ layer of such a width, and the plain ones, to which SGLang
+    falls back, refuse it; a GPTQ layer stops in the first forward pass. Use fewer ranks.
     """
-    config = c.model.quantization_config or {}
-    group = config.get("group_size", config.get("q_group_size"))
-    left_out = config.get("modules_to_not_convert") or ()
-    method = served_quantization(c).method
-    cuts_a_group = CUTS.get(method or "")
-    if (
-        cuts_a_group is None
-        or not isinstance(group, int)
-        or group <= 0
-        or (method == "gptq_marlin" and config.get("desc_act"))
-    ):
+    config, grouped = c.model.quantization_config or {}, _grouped(c)
+    left_out = [str(name) for key in LEFT_OUT for name in config.get(key) or ()]
+    if grouped is None or c.model.num_experts or config.get("dynamic"):  # GPTQModel's rules for single layers
         return None
-    if config.get("dynamic"):  # GPTQModel's rules for single layers
+    if any(part in name for name in left_out for part in ("mlp", "down_proj")):
         return None
-    if c.model.num_experts or any(part in str(name) for name in left_out for part in ("mlp", "down_proj")):
-        return None
+    name, group, cuts_a_group = grouped
     cut = next(_dense_layers(c, int(c.tp_size)), None)
     if cut is None or cut.width % cut.slices or not cuts_a_group(cut.width // cut.slices, group):
         return None
     fewer = (n for n in range(cut.slices - 1, 0, -1) if heads_fit(c, n) and Cut("", cut.width, n).fits(group))
-    name = "AWQ" if method in ("awq", "awq_marlin") else "GPTQ"
-    stops = "in its first forward pass" if method == "gptq_marlin" else "when it builds the layers"
+    stops = "in its first forward pass" if cuts_a_group is _cuts_a_scale else "when it builds the layers"
     return Refusal(
-        at=c.first_given("tp_size", "model_path"),
+        at="tp_size" if c.given("tp_size") else "model_path",
         related_fields=("model_path",),
         message=f"{c.shown('tp_size')} cuts this model's MLP ({cut.width} wide) into slices of {cut.width // cut.slices}, which are not "
         f"whole {name} groups of {group}, so SGLang stops {stops}. Use fewer ranks.",
         fixes=tuple(setting(tp_size=n) for n in [*fewer][:1]),
     )
+
+
+Cuts = Callable[[int, int], bool]
+
+
+def _grouped(c: Config) -> tuple[str, int, Cuts] | None:
+    """The kind of quantization, how many weights share a scale along the width, and when ranks cut through them; None without groups."""
+    config, method = c.model.quantization_config or {}, served_quantization(c).method
+    if method == "modelopt_fp4":
+        return "NVFP4", 16, _cuts
+    if method == "compressed-tensors":
+        weights, activations = compressed_scheme(c) or ({}, {"of": "several groups"})
+        group = weights.get("group_size") if weights.get("type") == "int" and not activations else None
+        name = "compressed-tensors"
+    else:
+        group = config.get("group_size", config.get("q_group_size"))
+        name = "AWQ" if method in ("awq", "awq_marlin") else "GPTQ"
+    if not isinstance(group, int) or group <= 0 or (method == "gptq_marlin" and config.get("desc_act")):
+        return None
+    found = CUTS.get(method or "")
+    return None if found is None else (name, group, found)
 
 
 def _cuts_a_scale(width: int, group: int) -> bool:
@@ -315,7 +340,7 @@ def _cuts(width: int, group: int) -> bool:
     return width % group != 0
 
 
-CUTS: Mapping[str, Callable[[int, int], bool]] = {
-    "awq": _cuts, "awq_marlin": _cuts, "gptq": _cuts, "gptq_marlin": _cuts_a_scale,
+CUTS: Mapping[str, Cuts] = {
+    "awq": _cuts, "awq_marlin": _cuts, "gptq": _cuts, "gptq_marlin": _cuts_a_scale, "compressed-tensors": _cuts,
 }  # fmt: skip
 """Whether a rank's share of this width cuts one of the quantization groups."""

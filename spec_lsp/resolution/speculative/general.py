@@ -301,7 +301,10 @@ def unknown_speculative_algorithm(c: Config) -> Refusal | None:
     case. Plugins may add names; then turn this rule off.
     """
     known = algorithms(c)
-    if c.speculative_algorithm is None or c.speculative_algorithm in known:
+    if c.speculative_algorithm is None or c.speculative_algorithm in (
+        *known,
+        "NEXTN",
+    ):  # what NEXTN means may be unknown
         return None
     return Refusal(
         at="speculative_algorithm",

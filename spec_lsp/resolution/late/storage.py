@@ -1,0 +1,189 @@
+"""What storage behind the hierarchical cache refuses, by the layout of the host cache, the model and the options.
+
+Follows mem_cache/storage/, hybrid_cache/hybrid_cache_controller.py (parse_storage_backend_extra_config; before 0.5.20
+managers/cache_controller.py) and disaggregation/decode_kvcache_offload_manager.py.
+
+Left out: servers, devices and files that storage finds or not; keys of a single store with values that nobody uses.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+
+cache_storage = Handler(
+    "mem_cache/storage/backend_factory.py:_create_dynamic_backend",
+    when=lambda c: bool(c.enable_hierarchical_cache) and c.hicache_storage_backend is not None,
+)
+
+HF3FS = "SGLANG_HICACHE_HF3FS_CONFIG_PATH"
+PAGES_FIRST = ("page_first", "page_first_direct")
+LAYOUTS: Mapping[str, tuple[str, ...]] = {
+    "simm": PAGES_FIRST,
+    "npu_memcache": (*PAGES_FIRST, "page_head", "page_first_kv_split"),
+    "umbp": (*PAGES_FIRST, "page_head"),
+}
+"""The layouts of the host cache that a store takes, where it does not take all."""
+PAIRS = (("page_first", "kernel"), ("page_first_direct", "direct"))
+
+
+def _page_first(_: Config) -> tuple[Change, ...]:
+    return (
+        setting(hicache_mem_layout="page_first", hicache_io_backend="kernel"),
+        setting(hicache_mem_layout="page_first"),
+        setting(hicache_mem_layout="page_first_direct"),
+        dropping("hicache_storage_backend"),
+    )
+
+
+def _latent(c: Config) -> bool:
+    return bool(c.model.uses_mla) and not c.model.is_deepseek_v4
+
+
+STORES = (
+    Barred(
+        "hicache_mem_layout",
+        lambda c: c.hicache_mem_layout not in LAYOUTS.get(c.hicache_storage_backend, (c.hicache_mem_layout,)),
+        "this store keeps whole pages",
+        "0.5.12",
+        _page_first,
+    ),
+    Barred(
+        "hicache_mem_layout",
+        lambda c: (
+            c.hicache_storage_backend == "tensorcast" and (c.hicache_mem_layout, c.hicache_io_backend) not in PAIRS
+        ),
+        "TensorCast pairs `page_first` with `--hicache-io-backend kernel`, and `page_first_direct` with `direct`",
+        "0.5.23",
+        _page_first,
+    ),
+    Barred(
+        "hicache_storage_backend",
+        lambda c: c.hicache_storage_backend == "aibrix" and _latent(c),
+        "AIBrix stores no caches of latent attention",
+    ),
+    Barred(
+        "hicache_storage_backend",
+        lambda c: c.hicache_storage_backend == "hf3fs" and _latent(c) and not c.env.is_set(HF3FS),
+        f"for latent attention 3FS needs the file that `{HF3FS}` names",
+    ),
+    Barred(
+        "hicache_storage_backend",
+        lambda c: (
+            c.hicache_storage_backend == "tensorcast"
+            and (c.model.is_mambaish or c.model.is_hybrid_swa() or c.model.is_deepseek_dsa or c.model.is_deepseek_v4)
+        ),
+        "TensorCast stores caches of one kind only",
+        "0.5.23",
+    ),
+)
+
+
+@cache_storage.refuses(
+    "SPC1011", "storage-of-other-cache", raises="AssertionError", late=True,
+    sglang="mem_cache/storage/aibrix_kvcache/aibrix_kvcache_storage.py:__init__",
+    bad=(
+        "model=deepseek-v3 -- --tp-size 8 --enable-hierarchical-cache --hicache-storage-backend aibrix",
+        "--enable-hierarchical-cache --hicache-storage-backend simm --hicache-mem-layout layer_first",
+    ),
+    good=(
+        "--enable-hierarchical-cache --hicache-storage-backend aibrix",
+        "--enable-hierarchical-cache --hicache-storage-backend simm --hicache-mem-layout page_first",
+    ),
+)  # fmt: skip
+def storage_of_other_cache(c: Config) -> Refusal | None:
+    """This store cannot keep this host cache.
+
+    SiMM, UMBP, TensorCast and Ascend's MemCache keep whole pages (`--hicache-mem-layout page_first`), AIBrix knows no latent attention.
+    """
+    return first_barred(
+        c,
+        STORES,
+        f"by {c.shown('hicache_storage_backend')} when the host cache is built",
+        "hicache_storage_backend",
+        "model_path",
+    )
+
+
+def _options(c: Config) -> Mapping[str, object] | str:
+    """What the store's options are, or what is wrong with them; empty where they stand in a file."""
+    text = c.hicache_storage_backend_extra_config
+    if not isinstance(text, str) or not text:
+        return {}
+    if text.startswith("@"):
+        ending = text.rpartition(".")[2].lower() if "." in text.rpartition("/")[2] else ""
+        known = ending in ("json", "toml", "yaml", "yml")
+        return {} if known else "a file of options ends in .json, .toml or .yaml"
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return "it is no JSON"
+    return value if isinstance(value, dict) else "it is no JSON object"
+
+
+WHOLE: tuple[tuple[str, type | tuple[type, ...], str, str], ...] = (
+    ("prefetch_threshold", int, "a whole number", ""),
+    ("prefetch_timeout_base", (int, float), "a number", ""),
+    ("prefetch_timeout_per_ki_token", (int, float), "a number", ""),
+    ("hicache_storage_pass_prefix_keys", bool, "true or false", "0.5.9"),
+)
+DYNAMIC = ("backend_name", "module_path", "class_name")
+
+
+def _wrong_option(c: Config) -> str | None:
+    options = _options(c)
+    if isinstance(options, str):
+        return options if not options.startswith("a file") or c.since("0.5.12") else None
+    for name, kind, what, since in WHOLE:
+        if name in options and not isinstance(options[name], kind) and (not since or c.since(since)):
+            return f"`{name}` is {what}"
+    in_file = str(c.hicache_storage_backend_extra_config or "").startswith("@")
+    if in_file:
+        return None
+    if c.hicache_storage_backend == "dynamic":
+        lacking = next((name for name in DYNAMIC if name not in options), None)
+        return f"a store of your own needs `{lacking}` there" if lacking else None
+    if c.hicache_storage_backend == "tensorcast" and "tensorcast" not in options:
+        return "TensorCast needs an object `tensorcast` there"
+    return None
+
+
+@cache_storage.refuses(
+    "SPC1012", "storage-options-unusable", raises="ValueError", late=True,
+    sglang="hybrid_cache/hybrid_cache_controller.py:parse_storage_backend_extra_config",
+    earlier=(Earlier("0.5.20", "managers/cache_controller.py:_generate_storage_config"),),
+    bad=(
+        "--enable-hierarchical-cache --hicache-storage-backend dynamic",
+        "--enable-hierarchical-cache --hicache-storage-backend dynamic --hicache-storage-backend-extra-config "
+        """'{"backend_name": "mine"}'""",
+        "--enable-hierarchical-cache --hicache-storage-backend file --hicache-storage-backend-extra-config prefetch_threshold=256",
+        "--enable-hierarchical-cache --hicache-storage-backend file --hicache-storage-backend-extra-config "
+        """'{"prefetch_threshold": "256"}'""",
+    ),
+    good=(
+        "--enable-hierarchical-cache --hicache-storage-backend dynamic --hicache-storage-backend-extra-config "
+        """'{"backend_name": "mine", "module_path": "my.store", "class_name": "Store"}'""",
+        "--enable-hierarchical-cache --hicache-storage-backend file --hicache-storage-backend-extra-config "
+        """'{"prefetch_threshold": 256}'""",
+    ),
+)  # fmt: skip
+def storage_options_unusable(c: Config) -> Refusal | None:
+    """The options of the cache's storage cannot be used.
+
+    `--hicache-storage-backend-extra-config` is a JSON object, or `@` and a file; its numbers have no quotes. With `dynamic`, the store of
+    your own is named there: `backend_name`, `module_path` and `class_name`.
+    """
+    why = _wrong_option(c)
+    if why is None:
+        return None
+    return value_refused(
+        c,
+        "hicache_storage_backend_extra_config"
+        if c.given("hicache_storage_backend_extra_config")
+        else "hicache_storage_backend",
+        f"cannot be used when the scheduler attaches storage: {why}.",
+        "hicache_storage_backend",
+    )
