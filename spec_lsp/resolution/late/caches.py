@@ -278,7 +278,9 @@ KINDS = (
     Barred(
         "enable_unified_memory",
         lambda c: (
-            bool(c.enable_unified_memory) and c.model.is_local_attention and bool({"fa3", "fa4"} & {*backends_of(c)})
+            bool(c.enable_unified_memory)
+            and "Llama4ForConditionalGeneration" in c.model.architectures
+            and bool({"fa3", "fa4"} & {*backends_of(c)})
         ),
         "fa3 and fa4 find no local attention in a shared pool",
         "0.5.19",
