@@ -216,10 +216,18 @@ class Evaluator(Expressions):
             if verb in ("items", "keys", "values"):
                 return items_of_table(owner, verb, place)
             if verb == "get" and given.positional:
-                return entry_of(owner, given.positional[0], given.get(1, "default") or self.computed(node, None))
+                return self.entry(node, owner, given)
             changed_table = changed_entries(owner, verb, node, given, self)
             return self.keep(node.func.value, changed_table) if changed_table is not None else None
         return None
+
+    def entry(self, node: ast.Call, owner: Table, given: Arguments) -> Value | None:
+        """`owner.get(key, default)`."""
+        default = given.get(1, "default") or self.computed(node, None)
+        if isinstance(node.args[0], ast.Starred):
+            return entry_of(owner, given.positional[0], default)
+        key = self.told_apart(node.args[0])
+        return entry_of(owner, key, default) if data_of(key)[0] else self.by_key(node, node.args[0], owner, default)
 
     def or_default(self, node: ast.Call, owner: Value, given: Arguments) -> Value | None:
         """`settings.get("tp", 8)` of an unknown dictionary: the default, unless a value is given."""

@@ -56,6 +56,8 @@ MAX_NUMBER = 1 << 53
 MAX_WHOLE = 1 << 256
 """A larger whole number is not written out: no flag takes it, and Python itself limits how many digits it writes."""
 MAX_DEPTH = 60
+MAX_KEYS = 16
+"""The most entries of a dictionary that are told apart when the key is unknown."""
 MAX_ROUNDS = 64
 """How many rounds of a loop over known items are read one by one."""
 RELEASE = "it depends on the release"
@@ -99,6 +101,7 @@ class Expressions(ABC):
         """The way for which an expression is evaluated again; None during the first pass over the file."""
         self.known_parts: dict[int, Parts] = {}
         self.forms: dict[int, tuple[ast.expr, conditions.Asked]] = {}
+        self.equalities: dict[tuple[int, str], ast.Compare] = {}
         self.called: dict[int, Value] = {}
         """The results of calls of the file's own functions, by node."""
         self.questions: dict[object, tuple[Turn, tuple[bool, object]]] = {}
@@ -488,12 +491,13 @@ class Expressions(ABC):
         return plain(found, self.world) if self.world is not None else found
 
     def subscript(self, node: ast.Subscript) -> Value:
-        owner, index = self.evaluate(node.value), self.evaluate(node.slice)
+        owner = self.evaluate(node.value)
+        index = self.told_apart(node.slice) if isinstance(owner, Table) else self.evaluate(node.slice)
         if is_open(owner):
             raise Waits
         known, at = data_of(index)
         if not known:
-            return self.opaque(node)
+            return self.by_key(node, node.slice, owner) if isinstance(owner, Table) else self.opaque(node)
         if isinstance(owner, Table):
             found = next((e.value for e in owner.entries if e.name == at), None)
             if found is not None:
@@ -506,6 +510,39 @@ class Expressions(ABC):
         if isinstance(at, int) and -len(items) <= at < len(items) and not any(isinstance(v, More) for v in items):
             return items[at]
         return self.opaque(node)
+
+    def told_apart(self, node: ast.expr) -> Value:
+        """A key, in all ways and not only in that of a default, as what an `if` asks about is."""
+        if self.world is None:
+            return self.evaluate(node)
+        self.world.splits += 1
+        try:
+            return plain(self.evaluate(node), self.world)
+        finally:
+            self.world.splits -= 1
+
+    def by_key(self, node: ast.expr, key: ast.expr, owner: Table, otherwise: Value | None = None) -> Value:
+        """An entry whose key is not known, `presets[name]`: as `a if name == "a" else b`, over the keys that the dictionary has."""
+        entries = [e for e in owner.entries if isinstance(e.name, str)]
+        if not 0 < len(entries) <= MAX_KEYS or self.name_of(getattr(node, "value", node)) == ENVIRON:
+            return self.opaque(node)
+        found = otherwise or (self.opaque(node) if owner.open else entries.pop().value)
+        for entry in reversed(entries):
+            turn = self.test(self.equality(key, str(entry.name)))
+            if isinstance(turn, bool):
+                found = entry.value if turn else found
+            else:
+                arms = seen_at(entry.value, self.place(node)), found
+                found = Either(turn, arms, self.place(node), None, any(map(mentions, arms)))
+        return found
+
+    def equality(self, node: ast.expr, text: str) -> ast.Compare:
+        """`node == text`, which the program does not ask in these words."""
+        made = self.equalities.get((id(node), text))
+        if made is None:
+            made = ast.Compare(node, [ast.Eq()], [ast.copy_location(ast.Constant(text), node)])
+            self.equalities[id(node), text] = ast.copy_location(made, node)
+        return made
 
     def walrus(self, node: ast.NamedExpr) -> Value:
         value = self.evaluate(node.value)
