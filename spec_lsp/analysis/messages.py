@@ -110,9 +110,10 @@ def _bringing(place: Place, launch: Launch) -> frozenset[Choice]:
 
 
 def _fewest(choices: list[Choice], others: list[frozenset[Choice]]) -> list[Choice]:
-    """Enough choices to distinguish these variants from the others, the most distinguishing first."""
+    """Enough choices to distinguish these variants from the others, the most distinguishing first, of equal ones the last: an `elif`
+    tells more than that those above it do not hold."""
     found: list[Choice] = []
-    while others and (left := [c for c in choices if c not in found]):
+    while others and (left := [c for c in reversed(choices) if c not in found]):
         best = max(left, key=lambda c: sum(c not in other for other in others))
         if all(best in other for other in others):
             break

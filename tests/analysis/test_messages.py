@@ -35,7 +35,13 @@ def launch(*ways: tuple[str, ...]) -> Launch:
         ([("a",), ("b",), ("c",)], (0, 1), "in some branches of the script"),
         ([("a", "x", "y", "z"), ("b", "x", "y", "z"), ("b", "w", "y", "z")], (0,), "when a and x"),
         ([("a", "x", "y", "z"), ("b", "x", "v", "z"), ("c", "w", "y", "u")], (0,), "when a"),
-        ([("a", "x", "y", "z", "q"), ("b", "x", "v", "z", "q"), ("a", "w", "y", "u", "r")], (0,), "when a and x"),
+        ([("a", "x", "y", "z", "q"), ("b", "x", "v", "z", "q"), ("a", "w", "y", "u", "r")], (0,), "when y and q"),
+        # `elif`: what holds, not what does not above it.
+        (
+            [("not a", "not b", "not c", "d"), ("a",), ("not a", "b"), ("not a", "not b"), ("not a", "not b", "c")],
+            (0,),
+            "when d",
+        ),
     ],
 )
 def test_when(ways: list[tuple[str, ...]], variants: tuple[int, ...], text: str) -> None:

@@ -519,6 +519,17 @@ BUILT_BY_FUNCTIONS: list[tuple[str, list[str]]] = [
     ("@dataclass\nclass Spec:\n    cmd: list\nqueue.put(Spec(['sglang', 'serve', 'm']))\n", ["m"]),
     ("def later(c):\n    queue.put(c)\nlater(['sglang', 'serve', 'm'])\n", ["m"]),
     ("run([venv() or sys.executable, '-m', 'sglang.launch_server', '--a'])\n", ["--a"]),
+    # The key of a dictionary is not known: each entry, the same key for all dictionaries.
+    ("P = {'a': ['--x', '1'], 'b': ['--y']}\ndef go(n):\n    run(['sglang', 'serve', 'm', *P[n]])\n", ["m --x 1", "m --y"]),
+    ("M, T = {'a': 'm', 'b': 'n'}, {'a': 1, 'b': 2}\ndef go(n):\n    run(['sglang', 'serve', M[n], '--t', str(T[n])])\n", ["m --t 1", "n --t 2"]),
+    ("P = {'a': {'m': 'm', 't': 1}, 'b': {'m': 'n', 't': 2}}\ndef go(n):\n    c = P[n]\n    run(['sglang', 'serve', c['m'], str(c['t'])])\n", ["m 1", "n 2"]),
+    ("def go(n):\n    e = {'a': '--x 1', 'b': '--y'}.get(n, '')\n    run(f'sglang serve m {e}', shell=True)\n", ["m --x 1", "m --y", "m"]),
+    ("P = {'a': '--x', 'b': '--y'}\ndef go(n):\n    c = ['sglang', 'serve', 'm', P.get(n, '--z')]\n    if n == 'a':\n        c.append('--w')\n    run(c)\n",
+     ["m --x --w", "m --y", "m --z"]),
+    ("p = argparse.ArgumentParser()\np.add_argument('--n', default='a')\na = p.parse_args()\nrun(['sglang', 'serve', 'm', {'a': '--x', 'b': '--y'}[a.n]])\n",
+     ["m --x", "m --y"]),
+    ("P = {'a': dict(tp_size=1), 'b': dict(dp_size=2)}\ndef go(n):\n    sgl.Engine(model_path='m', **P[n])\n", ["model_path 'm' tp_size 1", "model_path 'm' dp_size 2"]),
+    ("P = load()\nP['a'] = '--x'\nrun(['sglang', 'serve', 'm', P[name()]])\n", ["m ?"]),
     (
         "kw = {'model_path': 'm'}\nif 'x' in inspect.signature(sgl.ServerArgs).parameters:\n    kw['x'] = 1\nsgl.Engine(**kw)\n",
         ["model_path 'm' ?*", "model_path 'm'"],
