@@ -16,13 +16,18 @@ FLAGS = expression(
     r"use-fsdp-inference|hsdp-[\w-]+|enable-teacache|cache-dit-config|diffusers-[\w-]+|pipeline-class-name|workload-type|webui(?:-port)?|"
     r"disagg-(?:role|server-addr|timeout|instance-id|dispatch-policy)[\w-]*|(?:encoder|decoder|denoiser)-(?:tp|sp|ulysses|ring)|"
     r"(?:decoder|denoiser)-urls|layerwise-[\w-]+|component-[\w-]+|VSA-sparsity|STA-mode|moba-config-path|override-transformer-cls-name|"
-    r"performance-mode|lora-nickname|lora-scale|warmup-resolutions|output-type|num-outputs-per-prompt|boundary-ratio|batching-[\w-]+)\Z"
+    r"performance-mode|lora-(?:nickname|scale|merge-mode|weight-name)|output-type|num-outputs-per-prompt|boundary-ratio|batching-[\w-]+|"
+    r"output-path|input-save-path|model-variant|model-subfolder|attention-backend-config|(?:enable-)?cache-dit[\w-]*|scheduler-rpc-timeout|"
+    r"warmup-(?:resolutions|mode|num-frames|sampling-params)|server-warmup|regional-compile|kv-gather-degree|encoder-parallel|strict-ports|"
+    r"(?:upscaling|frame-interpolation|spectrum|minimax-h3|flux3|ltx2)-[\w-]+|enable-(?:svdquant|spectrum|upscaling|frame-interpolation)|"
+    r"quantization-(?:act-unsigned|ignored-layers|precision|rank)|(?:image|prompt)-encoder-urls|cpu-offload-components|"
+    r"(?:use|load)-diffusion-decoder|prompt-file-path|disagg-(?:downstream|max-slots|p2p)[\w-]*)\Z"
 )
 """Flags of `multimodal_gen/runtime/server_args.py` (0.5.5 to 0.5.23) that `ServerArgs` never had."""
 
 MODELS = expression(
     r"(?:\A|/)(?:FLUX[.\d]|Wan2|Wan-AI/|Qwen-Image|HunyuanVideo|Hunyuan3D|Z-Image|stable-diffusion|LTX-?(?:Video|2)|FastWan|FastHunyuan|"
-    r"GLM-Image|MOVA|SANA|Helios|Cosmos-?(?:Predict|Transfer))|-diffusers\Z|diffusion(?!gemma)", re.I
+    r"GLM-Image|MOVA|SANA|Helios|MiniMax-H3|FastVideo/|Cosmos-?(?:Predict|Transfer))|-diffusers\Z|diffusion(?!gemma)", re.I
 )  # fmt: skip
 
 

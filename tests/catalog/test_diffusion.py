@@ -18,6 +18,10 @@ CASES = [
     ("--model-path m --model-type llm", False),
     ("--model-path Qwen/Qwen3-8B --tp 2", False),
     ("Qwen/Qwen2.5-VL-7B-Instruct --lora-paths a", False),
+    ("--host=0.0.0.0 --model-path=/m --output-path=/tmp/out", True),
+    ("--model-path $M --model-variant x --enable-torch-compile", True),
+    ("--model-path $M --attention-backend-config {}", True),
+    ("--model-path m --disaggregation-ib-device mlx5_0 --quantization fp8", False),
     ("--model-path m --encoder-urls u", False),
     ("", False),
 ]
