@@ -124,7 +124,7 @@ class _Parser:
                 if arg.word.splat:
                     yield "scalar" if arg.word.scalar else "any"
                 else:
-                    yield self._unknown(arg, after_dashes)
+                    yield self._unknown(index, arg, after_dashes)
             elif after_dashes or not text or text[0] != "-":
                 yield "value"
             elif text in spellings:
@@ -135,16 +135,17 @@ class _Parser:
             else:
                 yield self._option(index, arg, text)
 
-    def _unknown(self, arg: Arg, after_dashes: bool) -> _Class:
+    def _unknown(self, index: int, arg: Arg, after_dashes: bool) -> _Class:
         start = arg.word.known_start
         if after_dashes or (start and start[0] != "-"):
             return "value"
         spelling, equals, _ = start.partition("=")
         if equals and start.startswith("--"):
             explicit = arg.word.split(len(spelling) + 1)[1]
-            matches = [spelling] if spelling in self.catalog.by_spelling else self._starting_with(spelling)
-            if len(matches) == 1:
-                return _Option(self.catalog.by_spelling[matches[0]], matches[0], spelling, explicit)
+            if spelling in self.catalog.by_spelling:
+                return _Option(self.catalog.by_spelling[spelling], spelling, spelling, explicit)
+            matches = self._starting_with(spelling)
+            return self._matched(index, matches, spelling, explicit) if matches else _Option(None, start, spelling)
         return "one"
 
     def _option(self, index: int, arg: Arg, text: str) -> _Class:
@@ -161,17 +162,22 @@ class _Parser:
             matches = [s for s in self.catalog.by_spelling if s == text[:2]]  # `-hx` is `-h x`
             if matches:
                 spelling, explicit, explicit_text = text[:2], arg.word.split(2)[1], text[2:]
-        if len(matches) > 1:
-            says = f"ambiguous option: {text} could match {', '.join(matches)}"
-            self._fault(
-                "ambiguous-prefix", _CLASSIFY, index, (arg.word,), says, typed=spelling, candidates=tuple(matches)
-            )
-            return _Option(None, spelling, spelling, ambiguous=True)
         if matches:
-            return _Option(self.catalog.by_spelling[matches[0]], matches[0], spelling, explicit, explicit_text)
+            return self._matched(index, matches, spelling, explicit, explicit_text)
         if _NEGATIVE_NUMBER.match(text) or " " in text:
             return "value"
         return _Option(None, text, spelling)
+
+    def _matched(
+        self, index: int, matches: list[str], spelling: str, explicit: Word | None, text: str | None = None
+    ) -> _Option:
+        """The flag that an abbreviation stands for, or a fault if it fits several."""
+        if len(matches) == 1:
+            return _Option(self.catalog.by_spelling[matches[0]], matches[0], spelling, explicit, text)
+        word = self.args[index].word
+        says = f"ambiguous option: {word.text or word.known_start} could match {', '.join(matches)}"
+        self._fault("ambiguous-prefix", _CLASSIFY, index, (word,), says, typed=spelling, candidates=tuple(matches))
+        return _Option(None, spelling, spelling, ambiguous=True)
 
     def _starting_with(self, prefix: str) -> list[str]:
         return [s for s in self.catalog.by_spelling if s.startswith(prefix)]

@@ -204,6 +204,20 @@ def test_an_unquoted_variable_is_the_value_of_the_flag_before_it(line: str, open
     assert bool(binding.open) is opened
 
 
+@pytest.mark.parametrize(
+    ("line", "kind", "typed"),
+    [
+        ("--nodes=$N", "unknown-flag", "--nodes"),
+        ("--reasoning_parser=$P --tp-size 2", "unknown-flag", "--reasoning_parser"),
+        ("--cuda-graph-bs=$N", "ambiguous-prefix", "--cuda-graph-bs"),
+        ("--nodes=$N $@ --page-size 64", "unknown-flag", "--nodes"),
+    ],
+)
+def test_a_flag_is_known_whatever_its_value_is(line: str, kind: str, typed: str) -> None:
+    (error,) = bound(line, "0.5.23").errors
+    assert (error.kind, error.typed) == (kind, typed)
+
+
 def test_a_list_with_an_unknown_word_is_unknown() -> None:
     binding = bound("--cuda-graph-bs-decode 1 $X 4 --tp-size 8")
     assert isinstance(binding.settings["cuda_graph_bs_decode"].value, Unknown)
