@@ -60,13 +60,14 @@ class SGLang:
         packages: Sequence[str] = (),
         models: str | None = None,
         limits: Limits | None = None,
+        learns: bool = True,
     ) -> None:
         """`own`: the machine's own GPU is taken where it has one. `packages` are folders put before the interpreter's own; `models` is what
-        `{models}` stands for in a case."""
+        `{models}` stands for in a case. `learns`: modules of SGLang that one case imports are there for the next ones."""
         self.python = python
         self._limits = limits or Limits()
         self.device = device
-        self._start = {
+        self._start: Json = {
             "packages": [os.path.abspath(p) for p in packages],
             "device": device.as_json(),
             "own": own,
@@ -74,7 +75,10 @@ class SGLang:
             "jobs": self._limits.jobs,
             "seconds": self._limits.asking,
             "memory": self._limits.memory,
+            "learns": learns,
         }
+        self._unlearnt: SGLang | None = None
+        """Where the few cases are asked that set a variable which was read while others' modules were imported."""
         self._process: subprocess.Popen[bytes] | None = None
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         self._buffer = b""
@@ -103,26 +107,39 @@ class SGLang:
         """
         self.ready()
         done: dict[int, Json] = {}
+        sent: dict[int, Mapping[str, Any]] = {}
         asked = given = 0
         for case in cases:
+            sent[asked] = case
             self._send({"n": asked, **{k: case[k] for k in ("argv", "fields", "env", "cwd", "files") if case.get(k)}})
             asked += 1
             # As many as are asked at once, and one that waits its turn: neither side's pipe fills up.
             while asked - given - len(done) > self._limits.jobs:
-                self._receive(done)
+                self._receive(done, sent)
             while given in done:
                 yield done.pop(given)
                 given += 1
         while given < asked:
             if given not in done:
-                self._receive(done)
+                self._receive(done, sent)
                 continue
             yield done.pop(given)
             given += 1
 
-    def _receive(self, done: dict[int, Json]) -> None:
+    def _receive(self, done: dict[int, Json], sent: dict[int, Mapping[str, Any]]) -> None:
         answer = self._said(self._limits.asking * 2 + 10, "answer")
-        done[answer.pop("n")] = answer
+        number = answer.pop("n")
+        case = sent.pop(number)
+        done[number] = next(self._without_learning().ask([case])) if answer.get("unlearnt") else answer
+
+    def _without_learning(self) -> SGLang:
+        if self._unlearnt is None:
+            own, packages, models = (self._start[name] for name in ("own", "packages", "models"))
+            self._unlearnt = SGLang(
+                self.python, self.device, own=own, packages=packages, models=models, limits=self._limits, learns=False
+            )
+            self._unlearnt._killed = self._killed
+        return self._unlearnt
 
     # --- the process
 
@@ -219,6 +236,8 @@ class SGLang:
         self._killed = True
         if self._process is not None:
             self._end_process(self._process)
+        if self._unlearnt is not None:
+            self._unlearnt.kill()
 
     @staticmethod
     def _end_process(process: subprocess.Popen[bytes]) -> None:
@@ -228,6 +247,9 @@ class SGLang:
 
     def close(self) -> None:
         """End the process and all that it started. It can be asked again: it is started anew. Not while another thread asks."""
+        if self._unlearnt is not None:
+            self._unlearnt.close()
+            self._unlearnt = None
         process, self._process = self._process, None
         if process is not None:
             self._end_process(process)

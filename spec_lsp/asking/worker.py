@@ -11,6 +11,7 @@ It stands alone: that interpreter has no spec-lsp. START is one JSON object:
     jobs      how many cases are asked at once
     seconds   how long one may take
     memory    how many bytes one may take of its own
+    learns    whether what one case had to import of SGLang is imported for the next ones
     folder    what is removed in the end where the process `owner`, whose it is, has gone
 
 The first line of the answers says {"ready": …} or {"failed": kind, "why": …}. Then there is one line for each case, as they are done. A
@@ -49,7 +50,7 @@ import time
 import traceback
 import types
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import Any
 
 Json = dict[str, Any]
@@ -632,12 +633,13 @@ def answer_in_child(case: Json, start: Json, guard: Guard, folder: str) -> Json:
     foreign = [d for d in guard.denied if d.startswith(FOREIGN_CODE)]
     if foreign and answer["outcome"] != "argparse":
         answer = {"outcome": "unanswered", "error": {"type": "ForeignCode", "message": foreign[0], "where": None}}
-    return {**answer, "denied": guard.denied[:8], "imported": others_modules(set(sys.modules) - before)}
+    return {**answer, "denied": guard.denied[:8], "imported": worth_importing(before, of_sglang=start["learns"])}
 
 
-def others_modules(names: set[str]) -> list[str]:
-    """Modules of other packages than SGLang's, which reads the variables of a launch while it is imported."""
-    return sorted(n for n in names if n.partition(".")[0] not in ("sglang", *KERNELS))
+def worth_importing(before: set[str], *, of_sglang: bool) -> list[str]:
+    """The modules that were imported, in order, but for stand-ins and, as it may be asked, those of SGLang."""
+    without = KERNELS if of_sglang else ("sglang", *KERNELS)
+    return [n for n in list(sys.modules) if n not in before and n.partition(".")[0] not in without]
 
 
 def limit_memory(more: int) -> None:
@@ -655,14 +657,35 @@ def limit_memory(more: int) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (wanted if most < 0 else min(wanted, most), most))
 
 
-def import_too(names: Sequence[str], guard: Guard) -> None:
-    """What one child had to import the next one finds here. A launch may have named it: it may do no more here than there."""
+def import_too(names: Sequence[str], guard: Guard, read: set[str]) -> None:
+    """What one child had to import the next one finds here. A launch may have named it: it may do no more here than there.
+
+    `read` gets the variables of SGLang's that were read meanwhile: whoever sets one of them would not be heard.
+    """
     missing = [n for n in names if n not in sys.modules]
-    for name in missing:
-        with suppress(Exception), guard:
-            importlib.import_module(name)
+    with reads_of_variables(read):
+        for name in missing:
+            with suppress(Exception), guard:
+                importlib.import_module(name)
     if missing:
         gc.freeze()
+
+
+@contextmanager
+def reads_of_variables(read: set[str]) -> Iterator[None]:
+    """Enter the names of SGLang's variables that are read, whether they are set or not."""
+    real = os._Environ.__getitem__
+
+    def getitem(self: Any, name: Any) -> Any:
+        if isinstance(name, str) and name.startswith(("SGLANG_", "SGL_")):
+            read.add(name)
+        return real(self, name)
+
+    os._Environ.__getitem__ = getitem  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        os._Environ.__getitem__ = real  # type: ignore[method-assign]
 
 
 # --- all cases ---------------------------------------------------------------------------------------------------------
@@ -710,7 +733,11 @@ def finished(child: Child, why: str = "") -> Json:
 
 
 def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
-    """One answer for each case, as they are done; `jobs` cases are asked at once."""
+    """One answer for each case, as they are done; `jobs` cases are asked at once.
+
+    The answer {"n", "unlearnt": true} says that the case must be asked where nothing was learnt: it sets a variable that was read since.
+    """
+    read: set[str] = set()
     guard = Guard(installed_code())
     gc.collect()
     gc.freeze()  # a child that collects garbage would copy all that was imported
@@ -720,7 +747,9 @@ def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
         while more and len(running) < start["jobs"] and (not running or pending()):
             case = next(lines, None)
             more = case is not None
-            if case is not None:
+            if case is not None and read & (case.get("env") or {}).keys():
+                yield {"n": case["n"], "unlearnt": True}
+            elif case is not None:
                 reading, child = fork(case, start, guard)
                 running[reading] = child
         waiting = [*running, *([INPUT] if more and len(running) < start["jobs"] else [])]
@@ -733,7 +762,7 @@ def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
                 answer = finished(running.pop(reading))
                 imported = answer.pop("imported", ())
                 yield answer
-                import_too(imported, guard)
+                import_too(imported, guard, read)
         for reading in [r for r, child in running.items() if time.monotonic() > child.until]:
             os.close(reading)
             yield finished(running.pop(reading), f"SGLang took longer than {start['seconds']:g} seconds")

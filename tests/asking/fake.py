@@ -74,6 +74,10 @@ class ServerArgs:
     def _meddling(self):
         import meddling
 
+    def _late(self):
+        import sglang.late
+        self.api_key = f"{sglang.late.VALUE} {sglang.late.PID}"
+
     def _devour(self):
         open("/dev/zero").read()
 
@@ -130,6 +134,7 @@ except OSError:
 FILES = {
     "sglang/__init__.py": "",
     "sglang/version.py": "__version__ = '{release}'\n",
+    "sglang/late.py": "import os\nVALUE, PID = os.environ.get('SGLANG_LATE', 'none'), os.getpid()\n",
     "sglang/srt/__init__.py": "",
     "sglang/srt/utils/__init__.py": "",
     "sglang/srt/utils/common.py": "",

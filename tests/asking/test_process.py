@@ -145,6 +145,22 @@ def test_it_stays_warm_and_is_started_again_when_it_has_gone(tmp_path: Path) -> 
     assert one._process is None
 
 
+def test_what_one_case_imports_is_there_for_the_next_but_for_those_who_set_what_it_read(tmp_path: Path) -> None:
+    case = {"argv": ["--model-path", "m", "--misbehave", "late"]}
+    other = {**case, "env": {"SGLANG_LATE": "x"}}
+    unrelated = {**case, "env": {"SGLANG_OTHER": "x"}}
+
+    def told(one: SGLang, *cases: Json) -> list[list[str]]:
+        return [a["resolved"]["api_key"].split() for a in one.ask(cases)]
+
+    with sglang(write(tmp_path)) as one:
+        [first] = told(one, other)  # whose own process imports it, with its variable
+        second, third, fourth, fifth, sixth = told(one, case, unrelated, other, case, other)
+    assert [v for v, _ in (first, second, third, fourth, fifth, sixth)] == ["x", "none", "none", "x", "none", "x"]
+    assert second[1] == third[1] == fifth[1] != first[1]
+    assert len({first[1], second[1], fourth[1], sixth[1]}) == 4
+
+
 def test_a_package_that_does_not_load_is_stood_in_for(warm: SGLang) -> None:
     ready = warm.ready()
     assert {"flashinfer", "sgl_kernel"} <= set(ready.stand_ins)
