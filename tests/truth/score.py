@@ -22,18 +22,17 @@ import argparse
 import gzip
 import json
 import shlex
-import subprocess
-import sys
 from collections import Counter, defaultdict
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
+from spec_lsp.cli.batch import Judge
 
 DATA = Path(__file__).parent / "data"
 MODELS = Path(__file__).parent.parent / "models"
-COMMAND = (sys.executable, "-m", "spec_lsp.cli", "batch", "--models", str(MODELS))
 
 Row = dict[str, Any]
 Figures = dict[str, float]
@@ -45,14 +44,17 @@ def rows_of(path: Path) -> list[Row]:
 
 
 def ask(cases: list[Row]) -> list[Row]:
-    """One answer for each case, in order, from the command as people run it."""
-    text = "".join(json.dumps(case) + "\n" for case in cases)
-    run = subprocess.run(COMMAND, input=text, capture_output=True, text=True, check=True)
-    answers = [json.loads(line) for line in run.stdout.splitlines() if line.strip()]
-    assert [a["id"] for a in answers] == [c["id"] for c in cases], run.stderr[-2000:]
+    """One answer for each case, in order: what the command answers, in this process, for which all releases are loaded once."""
+    answers = [json.loads(_judge().line(json.dumps(case))) for case in cases]
+    assert [a["id"] for a in answers] == [c["id"] for c in cases]
     for answer in answers:
         assert bool(first_error(answer)) == (answer["verdict"] in ("refused", "bad-arguments")), answer
     return answers
+
+
+@cache
+def _judge() -> Judge:
+    return Judge(str(MODELS))
 
 
 def first_error(answer: Row) -> Row | None:
