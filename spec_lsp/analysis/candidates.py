@@ -21,6 +21,8 @@ from spec_lsp.records import dataclass, replace
 from spec_lsp.resolution.engine import Finding
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.late.experts import BALANCERS
+from spec_lsp.resolution.late.groups import DEVICES
+from spec_lsp.resolution.late.web import COMPLETION_TEMPLATES, LOG_LEVELS
 from spec_lsp.resolution.model.config import CONFIG_PARSERS
 from spec_lsp.syntax.launch import Launch
 from spec_lsp.syntax.word import Place, literal
@@ -68,7 +70,9 @@ NAMES: Mapping[str, Sequence[str]] = MappingProxyType(
         "eplb_algorithm": BALANCERS,
         "model_config_parser": CONFIG_PARSERS,
         "model_impl": ("auto", "sglang", "transformers"),
-        "device": ("cuda", "cpu", "xpu", "hpu", "npu", "musa"),
+        "device": DEVICES,
+        "log_level_http": LOG_LEVELS,
+        "completion_template": COMPLETION_TEMPLATES,
     }
 )
 """Names that SGLang looks up itself although argparse accepts any text."""

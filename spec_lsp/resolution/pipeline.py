@@ -399,6 +399,8 @@ late.lora
 late.disaggregation
 late.transfer_engines
 late.encoder_receivers
+late.templates
+late.web_server
 """
 """What the server refuses after argument resolution."""
 LATE_SINCE = "0.5.6"

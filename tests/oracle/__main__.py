@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 from spec_lsp.asking.process import CannotAskError
@@ -13,7 +14,8 @@ from spec_lsp.catalog.store import load
 from tests.oracle.launches import draw, families
 from tests.oracle.models import write_models
 from tests.oracle.releases import Oracle
-from tests.oracle.verdicts import rows, seed_of, sglang, verdicts, worlds, write
+from tests.oracle.repairs import measured, told
+from tests.oracle.verdicts import Row, rows, seed_of, sglang, verdicts, worlds, write
 from tests.truth.score import DATA
 
 
@@ -38,6 +40,12 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("file", type=Path, help="worlds-….jsonl.gz")
     p.add_argument("worlds", nargs="+", metavar="RELEASE,GPU", help="the first one's flags are drawn from")
     p.add_argument("--seed", type=int, default=1)
+    p = commands.add_parser("repairs", help="what `check --fix` makes of random launches, with SGLang's verdicts")
+    p.add_argument("release")
+    p.add_argument("gpu")
+    p.add_argument("count", type=int)
+    p.add_argument("--seed", type=int, default=1)
+    p.add_argument("--tree", type=Path, help="another checkout, whose `check` is run")
     commands.add_parser(
         "models", help="renew the config.json files of tests/models that come from the table of well-known models"
     )
@@ -65,12 +73,21 @@ def main(arguments: list[str]) -> int:
                 pairs = [(release, gpu) for release, _, gpu in (w.partition(",") for w in chosen.worlds)]
                 cases = list(draw(load(Release.parse(pairs[0][0])), chosen.seed, chosen.count))
                 print(chosen.file, write(chosen.file, worlds(oracle, cases, pairs)))
+            case "repairs":
+                found = measured(oracle, chosen.release, chosen.gpu, cases_of(chosen), chosen.tree)
+                print(*told(found), sep="\n")
+                return 1 if found.broken else 0
             case "models":
                 write_models(oracle)
     except (CannotAskError, FileNotFoundError, ValueError) as error:
         print(f"tests.oracle: {error}", file=sys.stderr)
         return 2
     return 0
+
+
+def cases_of(chosen: argparse.Namespace) -> Iterator[Row]:
+    seed = seed_of(chosen.seed, chosen.release, chosen.gpu, "")
+    return draw(load(Release.parse(chosen.release)), seed, chosen.count)
 
 
 def draw_truth(

@@ -25,6 +25,7 @@ from spec_lsp.resolution.late.startup import model_runner
 from spec_lsp.resolution.late.storage import cache_storage
 from spec_lsp.resolution.late.transfer import disaggregation, encoder_receivers, transfer_engines
 from spec_lsp.resolution.late.trees import prefix_caches
+from spec_lsp.resolution.late.web import templates, web_server
 from spec_lsp.resolution.late.weights import quantization
 
 __all__ = [
@@ -56,6 +57,8 @@ __all__ = [
     "scheduler",
     "sparse_attention",
     "speculative_workers",
+    "templates",
     "transfer_engines",
     "v4_pools",
+    "web_server",
 ]

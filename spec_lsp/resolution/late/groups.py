@@ -8,7 +8,7 @@ Left out: networks, ports in use and modules that a flag names.
 from __future__ import annotations
 
 from spec_lsp.facts.classes import class_facts
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting, setting_env
 from spec_lsp.resolution.late.refused import value_refused
 
 process_groups = Handler("distributed/utils.py:get_pp_indices")
@@ -121,4 +121,37 @@ def api_key_with_tokenizer_workers(c: Config) -> Refusal | None:
         f"cannot be combined with `{c.flag('api_key')}`: the workers do not look at keys, and each of them stops when it starts.",
         "api_key",
         fixes=(dropping("tokenizer_worker_num"), dropping("api_key")),
+    )
+
+
+DEVICES = ("cuda", "cpu", "xpu", "npu", "hpu", "musa")
+"""The devices that SGLang runs on."""
+TORCH_DEVICES = frozenset(
+    (*DEVICES, "mps", "meta", "xla", "tpu", "mtia", "vulkan", "ipu", "mlu", "maca", "gcu", "kunlun", "privateuseone")
+)
+"""What PyTorch and its extensions call devices: a plug-in of SGLang's may serve on one of them."""
+
+
+@process_groups.refuses(
+    "SPC1029", "unknown-device", raises="RuntimeError", late=True,
+    sglang="distributed/bootstrap.py:init_parallel_runtime",
+    earlier=(
+        Earlier("0.5.18", "model_executor/model_runner.py:init_torch_distributed"),
+        Earlier("0.5.21", "model_executor/model_runner.py:__init__"),
+    ),
+    bad=("--device gpu", "--device CUDA"), good=("--device cuda", "--device cpu"),
+)  # fmt: skip
+def unknown_device(c: Config) -> Refusal | None:
+    """PyTorch knows no device of this name.
+
+    `--device` takes PyTorch's names, in lower case: an NVIDIA or AMD GPU is `cuda`. SGLang chooses it by itself.
+    """
+    device = c.typed("device")
+    if not device or device.partition(":")[0] in TORCH_DEVICES:
+        return None
+    meant = device.lower() in ("gpu", "auto", *DEVICES)
+    return Refusal(
+        at="device",
+        message=f"{c.shown('device')} is no device of PyTorch, and the scheduler stops when it starts. Remove it: SGLang finds the device.",
+        choices=() if meant else DEVICES,
     )
