@@ -7,6 +7,7 @@ Nodes carry offsets into the text that they were parsed from. A source maps thes
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Protocol
 
 from spec_lsp.records import dataclass
@@ -79,9 +80,16 @@ class WordSource:
         if not found:
             return self.word.place
         seen = dict.fromkeys(map(self.seen, found))
-        if len(seen) == 1 and all(f.place.document == next(iter(seen)).document for f in found):
-            return hull(f.place for f in found)  # all of it is what one name brings in: where that is written
+        if len(seen) == 1 and self.part_of_one(start, end, found, next(iter(seen))):
+            return hull(f.place for f in found)
         return hull(seen)
+
+    def part_of_one(self, start: int, end: int, found: Sequence[Fragment], name: Place) -> bool:
+        """Whether [start, end) is one of several words that a name brings in, all written in one document: they stand where it is set."""
+        if any(f.place.document != name.document or f.place == name for f in found):
+            return False
+        around = (*(self.fragments(start - 1, start) if self.base + start else ()), *self.fragments(end, end + 1))
+        return any(self.seen(f) == name for f in around)
 
     def seen(self, fragment: Fragment) -> Place:
         """Where a reader of the text sees a fragment: at the name that brings it in, if the rest of the text is written around that."""

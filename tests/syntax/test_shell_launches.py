@@ -645,3 +645,32 @@ def test_words_that_a_variable_brings_into_a_text_stand_where_it_is_assigned(han
     }  # fmt: skip
     assert places["--bogus-flag"].end <= text.index("\n")
     assert places["--port"].start > text.index("\n")
+
+
+ALIASES = "shopt -s expand_aliases\n"
+LATER: list[tuple[str, list[list[str]]]] = [
+    (f"{ALIASES}alias go='{P} --tp 8'\ngo --port 1", [["--tp", "8", "--port", "1"]]),
+    (f"{ALIASES}alias go='{P} --tp 8'\nX=1 go --m 'a b' > log &", [["--tp", "8", "--m", "a b"]]),
+    (f"{ALIASES}alias a=\"{P}\" b='a --dp 2'\nb --m x", [["--dp", "2", "--m", "x"]]),
+    (f"#!/bin/sh\nalias go='{P}'\ngo --tp 2", [["--tp", "2"]]),
+    (f"#!/usr/bin/env zsh\nalias go='{P}'\ngo --tp 2", [["--tp", "2"]]),
+    (f"#!/bin/bash\nalias go='{P}'\ngo --tp 2", []),
+    (f"#!/usr/bin/env bash\nalias go='{P}'\ngo --tp 2", []),
+    (f"alias go='{P}'\ngo --tp 2", []),
+    (f"{ALIASES}alias go='{P}'\n'go' --tp 2", []),
+    (f"{ALIASES}alias go='{P}'\nunalias go\ngo --tp 2", []),
+    (f"{ALIASES}alias go='{P}'\nshopt -u expand_aliases\ngo --tp 2", []),
+    (f"trap '{P} --tp 2' EXIT", [["--tp", "2"]]),
+    (f"trap -- '{P} --tp 2; exit 1' INT TERM\n{P} --tp 4", [["--tp", "2"], ["--tp", "4"]]),
+    (f'M=x\ntrap "{P} --m $M" ERR', [["--m", "x"]]),
+    (f"go() {{ {P} --tp 2; }}\ntrap go EXIT", [["--tp", "2"]]),
+    (f"trap - EXIT\ntrap '' INT\ntrap\ntrap -l\n{P} --tp 4", [["--tp", "4"]]),
+    (f"T=1\ntrap 'T=2; {P} --tp $T' EXIT\n{P} --tp $T", [["--tp", "2"], ["--tp", "1"]]),
+]
+"""What an alias brings in, where its shell expands it, and what a trap runs later."""
+
+
+@pytest.mark.parametrize(("script", "expected"), LATER)
+def test_aliases_and_traps(script: str, expected: list[list[str]]) -> None:
+    assert [variants[0] for variants in launches(script + "\n")] == expected
+    check_maps(parse("run.sh", script + "\n", lambda path: None))

@@ -25,6 +25,8 @@ from spec_lsp.syntax.word import Place
 __all__ = ["MAX_VARIANTS", "read_shell"]
 
 ZSH = expression(r"#!\s*\S*?(?:/env\s+(?:-S\s*)?)?(?:\S*/)?zsh\b")
+EXPANDS_ALIASES = expression(r"#!\s*(?:\S*/)?(?:env\s+(?:-S\s*)?(?:\S*/)?)?(?:(?:sh|dash|ksh)\b|bash\s+-\w*i)")
+"""Shells that expand aliases in scripts. Bash does so only where it is interactive or told to."""
 MAX_REMEMBERED = 64
 
 _readings: dict[str, Reading] = {}
@@ -49,6 +51,7 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     standing = Standing(name, found.bases, found.texts, found.starts, len(text))
     run = Interpreter(name, files.load, Memory(), lambda: assigned_in(parts), BUILTINS)
     run.zsh = ZSH.match(text) is not None or name.endswith((".zsh", ".zshrc"))
+    run.expands_aliases = run.zsh or EXPANDS_ALIASES.match(text) is not None
     run.too_deep = "sglang" in text and any(parts[i].deep for i in found.broken)
     reading = Reading(text, found, run, files, bool(found.broken))
     run_again(reading, last, name)

@@ -14,7 +14,7 @@ from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_CALLS, without_last_newlines
 from spec_lsp.syntax.shell.printing import PRINTED, formatted
 from spec_lsp.syntax.shell.questions import name_of
-from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, STATUS, UNREAD, Frame
+from spec_lsp.syntax.shell.state import ALIAS, ARGUMENTS, FILE, STATUS, UNREAD, Frame
 from spec_lsp.syntax.shell.streams import plain_path
 from spec_lsp.syntax.shell.values import NOWHERE, TREES, UNSET, Array, Reference, Scalar, Table, Value, transform
 from spec_lsp.syntax.source import Source, embedded
@@ -99,6 +99,51 @@ def run_unset(run: Interpreter, node: ast.Simple, source: Source) -> None:
     for word in node.words[1:]:
         if word.literal and re.fullmatch(r"[A-Za-z_]\w*", word.literal):
             run.state.vars[word.literal] = UNSET
+    run.set_status(True)
+
+
+def run_trap(run: Interpreter, node: ast.Simple, source: Source) -> None:
+    """`trap 'command' EXIT`: the command runs later, in about this state. Here it changes nothing."""
+    words = node.words[2:] if len(node.words) > 1 and node.words[1].literal == "--" else node.words[1:]
+    if len(words) > 1:
+        run_later(run, node, source, run.in_common(lambda x: x.words(words[:1], source)))
+    run.set_status(True)
+
+
+def run_later(run: Interpreter, node: ast.Simple, source: Source, texts: Any) -> None:
+    """A text that the shell runs at another time."""
+    text = texts[0] if isinstance(texts, list) and len(texts) == 1 else None
+    if text is None:
+        return
+    starts = "".join(f.text or "" for f in text.fragments)
+    if "sglang" in starts or starts.partition(" ")[0] in run.state.functions:
+        with run.subshell():
+            run.run_embedded(node, source, text, (), True, commands.Surroundings())
+
+
+def run_alias(run: Interpreter, node: ast.Simple, source: Source) -> None:
+    """`alias serve='python3 -m sglang.launch_server'`."""
+    for word in node.words[1:]:
+        (known,) = run.in_common(lambda x, w=word: x.words((w,), source)) or (None,)  # type: ignore[misc]
+        name = expression(r"[\w.-]+=").match(known.known_start) if known is not None else None
+        if known is not None and name is not None:
+            run.state.vars[ALIAS + name[0][:-1]] = Scalar(known.split(name.end())[1].fragments)
+    run.set_status(True)
+
+
+def run_unalias(run: Interpreter, node: ast.Simple, source: Source) -> None:
+    every = any(w.literal == "-a" for w in node.words)
+    gone = {ALIAS + (w.literal or "") for w in node.words[1:]}
+    for name in [n for n in run.state.vars if n.startswith(ALIAS) and n != ALIAS and (every or n in gone)]:
+        run.state.vars[name] = UNSET
+    run.set_status(True)
+
+
+def run_shopt(run: Interpreter, node: ast.Simple, source: Source) -> None:
+    """Whether a script of bash expands its aliases."""
+    words = [w.literal for w in node.words[1:]]
+    if "expand_aliases" in words and {"-s", "-u"} & {*words}:
+        run.state.vars[ALIAS] = "-s" in words
     run.set_status(True)
 
 
@@ -384,4 +429,8 @@ BUILTINS: Mapping[str, Callable[[Interpreter, ast.Simple, Source], None]] = {
     "getopts": run_getopts,
     "seq": run_seq,
     "let": run_let,
+    "trap": run_trap,
+    "alias": run_alias,
+    "unalias": run_unalias,
+    "shopt": run_shopt,
 }

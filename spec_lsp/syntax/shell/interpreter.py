@@ -19,18 +19,19 @@ from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Choice, Clue, EmbeddedFil
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.clues import text_clues
 from spec_lsp.syntax.shell.control import ControlFlow
-from spec_lsp.syntax.shell.expand import Expander, written_at
+from spec_lsp.syntax.shell.expand import Expander, through, written_at
 from spec_lsp.syntax.shell.launches import Key, Note, Seen, gather
 from spec_lsp.syntax.shell.machine import MAX_CALLS, MAX_STEPS, VARIABLES_OF_A_STEP
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.questions import PIP, assigned_names, may_start, name_of, shown, without_escaped_blank
-from spec_lsp.syntax.shell.state import ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, UNREAD, Frame, State
+from spec_lsp.syntax.shell.state import ALIAS, ARGUMENTS, FILE, INPUT, MISSING, OUTPUT, STATUS, UNREAD, Frame, State
 from spec_lsp.syntax.shell.statements import statements
 from spec_lsp.syntax.shell.streams import path_key, plain_path
 from spec_lsp.syntax.shell.values import (
     DEPENDS,
     NOWHERE,
     TREES,
+    UNSET,
     Array,
     Fork,
     PathCondition,
@@ -104,6 +105,9 @@ class Interpreter(ControlFlow):
             if node.assigns:
                 self.set_status(True)
             return
+        if name is not None and self.is_alias(name) and source.text[node.words[0].start : node.words[0].end] == name:
+            self.run_alias(node, source, name)
+            return
         if name is not None and name in self.state.functions:
             self.run_external(node, source, name)
             return
@@ -115,6 +119,25 @@ class Interpreter(ControlFlow):
             builtin(self, node, source)
             return
         self.run_external(node, source, name)
+
+    def is_alias(self, name: str, through: tuple[str, ...] = ()) -> bool:
+        """Whether the shell puts an alias of this name in its place. Only those that start SGLang matter, by others too (`through`)."""
+        text = self.state.vars.get(ALIAS + name)
+        expands = self.state.vars.get(ALIAS, self.expands_aliases)
+        if expands is not True or not isinstance(text, Scalar) or name in through:
+            return False
+        written = "".join(f.text or "" for f in text.fragments)
+        return "sglang" in written or self.is_alias(written.partition(" ")[0], (*through, name))
+
+    def run_alias(self, node: ast.Simple, source: Source, name: str) -> None:
+        """The command with the alias's text for its first word, which is no alias in there."""
+        text, first = self.state.vars[ALIAS + name], node.words[0]
+        brought_in = through(text.fragments, source.place(first.start, first.end))
+        written = [*source.fragments(node.start, first.start), *brought_in, *source.fragments(first.end, node.end)]
+        self.state.vars[ALIAS + name] = UNSET
+        place = source.place(node.start, node.end)
+        self.run_embedded(node, source, Word(tuple(written), place), (), True, commands.Surroundings())
+        self.state.vars[ALIAS + name] = text
 
     def run_external(self, node: ast.Simple, source: Source, name: str | None) -> None:
         written = self.wrote_files and name is not None and self.is_written(name)
@@ -331,7 +354,13 @@ class Interpreter(ControlFlow):
         assert isinstance(seen.action, commands.Started)
         carrier = self.carrier if isinstance(source, WordSource) and source.level else None
         entry = seen.action.entry
-        place = written_at_words([w.place for w in entry] if carrier is None else written_places(entry), extent)
+        if carrier is not None:
+            places = written_places(entry)
+        elif isinstance(source, WordSource):
+            places = [seen_in(word, extent) for word in entry]
+        else:
+            places = [word.place for word in entry]
+        place = written_at_words(places, extent)
         clues = (*self.around, *seen.action.around.clues)
         devices = next((word for name, word in seen.env if name == "CUDA_VISIBLE_DEVICES"), None)
         if devices is not None and devices.text:
@@ -550,6 +579,13 @@ def written_at_words(places: Sequence[Place], extent: Place) -> Place:
     if not seen or any(p.document != seen[0].document for p in seen):
         return extent
     return hull(seen)
+
+
+def seen_in(word: Word, extent: Place) -> Place:
+    """Where a word is seen in a text: at the name that brings it in, if it is written elsewhere."""
+    if extent.contains(word.place):
+        return word.place
+    return next((via for f in word.fragments for via in f.via if extent.contains(via)), word.place)
 
 
 def written_places(words: Sequence[Word]) -> list[Place]:

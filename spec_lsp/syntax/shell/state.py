@@ -20,6 +20,8 @@ FILE = "file:"
 """A file that the script wrote, by its path."""
 UNREAD = "unread:"
 """Set if the script sources a file that cannot be read, whose functions are unknown."""
+ALIAS = "alias:"
+"""The text of an alias, by its name; with no name, whether aliases are expanded."""
 ORIGIN = "of:"
 """Values that tests have told more about, with what they were before."""
 
