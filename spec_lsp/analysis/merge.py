@@ -110,7 +110,8 @@ def _merged(
                 continue  # a release older than all known ones may still have had it
             if found.rule in (UNKNOWN_FLAG, INVALID_CHOICE) and not _known_to_be_refused(found, first):
                 severity = "warning"
-                if first.world.release < releases()[0] and not first.binding.errors[found.error or 0].suggestion:
+                error = first.binding.errors[found.error or 0]
+                if first.world.release < releases()[0] and (error.guess or not error.suggestion):
                     continue
         elif found.rule.severity == "error" and not everywhere:
             severity, where = "warning", where_of(holding, runs)

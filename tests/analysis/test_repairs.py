@@ -221,7 +221,17 @@ def test_a_key_that_every_release_refuses_is_told_once() -> None:
 # --- releases that are not known -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("flag", ["--disable-mla", "--some-old-thing", "--enable-flashinfer-mla"])
+@pytest.mark.parametrize(
+    "flag",
+    [
+        "--disable-mla",
+        "--some-old-thing",
+        "--enable-flashinfer-mla",
+        "--enable-mla",
+        "--enable-overlap-schedule",
+        "--disable-flashinfer-sampling",
+    ],
+)
 def test_a_release_older_than_any_that_is_known_may_have_had_a_flag(flag: str) -> None:
     text = f"docker run lmsysorg/sglang:v0.4.5-cu125 {SERVER} {flag}\n"
     assert [d.severity for d in check(text).diagnostics] == ["information"]
@@ -230,6 +240,12 @@ def test_a_release_older_than_any_that_is_known_may_have_had_a_flag(flag: str) -
 def test_a_flag_that_was_withdrawn_is_none_of_the_releases_that_say_so() -> None:
     text = f"docker run lmsysorg/sglang:v0.4.6.post5 {SERVER} --enable-flashinfer-mla\n"
     assert "removed-flag" in {d.rule.name for d in check(text).diagnostics}
+
+
+@pytest.mark.parametrize("flag", ["--trust_remote_code", "--attenton-backend triton"])
+def test_what_is_plainly_misspelt_is_no_flag_of_an_old_release(flag: str) -> None:
+    text = f"docker run lmsysorg/sglang:v0.4.5-cu125 {SERVER} {flag}\n"
+    assert "unknown-flag" in {d.rule.name for d in check(text).diagnostics}
 
 
 def test_a_flag_that_came_later_is_none_of_an_older_release() -> None:
