@@ -118,6 +118,19 @@ def test_pins_of_earlier_steps(steps: str, pins: list[str]) -> None:
     assert second.clues == ()
 
 
+@pytest.mark.parametrize(
+    ("text", "pins"),
+    [
+        ("setup: |\n  pip install sglang==0.5.9\nrun: |\n  sglang serve m\n", ["sglang==0.5.9"]),
+        ("run: sglang serve m\nenvs: {V: 0.5.9}\nsetup: uv pip install sglang==$V\n", ["sglang==0.5.9"]),
+        ("setup: pip install sglang==0.5.9\nname: x\nother:\n  run: sglang serve m\n", []),
+    ],
+)
+def test_what_is_set_up_is_what_runs(text: str, pins: list[str]) -> None:
+    (launch,) = parse("sky.yaml", "# sglang\n" + text).launches
+    assert [c.text for c in launch.clues if c.kind == "pin"] == pins
+
+
 GITLAB = [
     ("x:\n  script: [sglang serve $TP]\n  variables: {TP: '2'}\n", ["2"]),
     ("before_script: [export TP=2]\nx:\n  script: [sglang serve $TP]\n", ["2"]),

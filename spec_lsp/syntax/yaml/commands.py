@@ -246,9 +246,21 @@ class Reader:
             done = (*done, "run")  # a workflow step in another language
         if len(self._open) == 1 and self.part.text_at(node, "kind") == "ConfigMap":
             done = (*done, "data")  # its files are read with what mounts them, or else on their own
+        inner, done = self.set_up(node, inner, done)
         for name, (at, value) in self.part.entries(node).items():
             if name not in done:
                 self.node(name, value, inner, at)
+
+    def set_up(self, node: Node, frame: Frame, done: tuple[str, ...]) -> tuple[Frame, tuple[str, ...]]:
+        """SkyPilot's `setup` runs before `run` on the same machine: what it installs is what `run` starts."""
+        entries = self.part.entries(node)
+        if not {"setup", "run"} <= entries.keys() or "setup" in done or not is_scalar(entries["setup"][1]):
+            return frame, done
+        at, value = entries["setup"]
+        self.pinned, before = [], self.pinned
+        self.node("setup", value, frame, at)
+        pinned, self.pinned = self.pinned, before
+        return replace(frame, clues=(*pinned, *frame.clues)), (*done, "setup")
 
     def with_env_files(self, node: Node, frame: Frame) -> Frame:
         listed = self.part.get(node, "env_file")
