@@ -43,7 +43,7 @@ FOLDERS = {
 }
 """The folders of tests/models by the checkpoint they were made after; the two drafts were made up."""
 
-DETAILS = frozenset({"rope_scaling", "quantization_config", "num_nextn_predict_layers"})
+DETAILS = frozenset({"rope_scaling", "quantization_config", "num_nextn_predict_layers", "tie_word_embeddings"})
 """Keys the folders simplify."""
 
 

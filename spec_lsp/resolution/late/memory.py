@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from spec_lsp.facts import memory as sizes
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.layout import heads_fit
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
@@ -59,7 +60,8 @@ def least_weights(c: Config, tp: int, method: str | None) -> int:
 
 
 def estimate(c: Config) -> Estimate | None:
-    """What is known about the launch's memory on a GPU; None if the weights are unknown. Embeddings count twice unless they are tied."""
+    """What is known about the launch's memory on a GPU; None if the weights are unknown. Embeddings count twice unless they are known to be
+    tied."""
     try:
         served = served_quantization(c)
         weights = least_weights(c, int(c.tp_size), served.method)
@@ -67,10 +69,17 @@ def estimate(c: Config) -> Estimate | None:
         per_parameter = sizes.bytes_of(served.method, model_dtype(c), c.model.quantization_config)
     except NotKnown:
         return None
-    copies = 1 if c.model.text_hf("tie_word_embeddings") is True else 2
+    copies = 1 if _ties_embeddings(c.model) else 2
     weights += int((copies - 1) * counted.embeddings * sizes.DTYPE_BYTES.get(model_dtype(c), 2.0) / int(c.tp_size))
     billions = (counted.linear + copies * counted.embeddings) / 1e9
     return Estimate(weights, _per_token(c), _total(c), _fraction(c), billions, per_parameter)
+
+
+def _ties_embeddings(model: ModelFacts) -> bool:
+    try:
+        return model.text_hf("tie_word_embeddings") is True
+    except NotKnown:
+        return False
 
 
 def _per_token(c: Config) -> int | None:
