@@ -125,6 +125,7 @@ GROWING: dict[str, Callable[[int], str]] = {
     "references.gitlab-ci.yml": lambda n: "".join(f".a{i}:\n  script: [!reference [.a{i + 1}, script], !reference [.a{i + 1}, script]]\n" for i in range(n)) + f".a{n}:\n  script: ['{RUN}']\nj:\n  script: [!reference [.a0, script]]\n",
     "templates.yaml": lambda n: f"command: {RUN} --x {'{{ x }}' * n}\n",
     "conditions.yaml": lambda n: f"command:\n- {RUN}\nargs:\n" + "".join(f"{{{{- if .Values.a{i} }}}}\n- --x{i}\n{{{{- end }}}}\n" for i in range(n)),
+    "nested conditions.yaml": lambda n: "".join(f"{{% if a{i} %}}\n" for i in range(n)) + f"command: {RUN}\n" + "{% endif %}\n" * n,
     "fences.md": lambda n: "".join(f"```bash\n{RUN} --port {i}\n```\n" for i in range(n)),
     "runs.Dockerfile": lambda n: "FROM x\n" + "".join(f"RUN {RUN} --port {i}\n" for i in range(n)),
     "arguments.Dockerfile": lambda n: "FROM x\nARG A0=x\n" + "".join(f"ARG A{i + 1}=$A{i}$A{i}\n" for i in range(n)) + f"CMD {RUN} --x $A{n}\n",
@@ -151,6 +152,14 @@ def test_work_grows_with_the_text(construct: str) -> None:
     few, some, many = (min(calls(construct, make(n)) for _ in range(2)) for n in SIZES)
     each = max((some - few) / (SIZES[1] - SIZES[0]), 30)
     assert many - some <= (SIZES[2] - SIZES[1]) * each * 1.5, (few, some, many)
+
+
+def test_conditions_deep_in_each_other_are_each_looked_at_once() -> None:
+    """Few are no measure: what they cost together is small beside what they cost each."""
+    make = GROWING["nested conditions.yaml"]
+    analysed("before.yaml", make(300))
+    few, many = (calls("conditions.yaml", make(n)) for n in (300, 600))
+    assert many <= 2.3 * few, (few, many)
 
 
 # --- past the bounds ---------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 
 from spec_lsp.expressions import expression
@@ -129,8 +129,12 @@ class Template:
         arms = [a for a in self.arms if start <= a.start and a.end <= end]
         if not arms:
             return [Way()]
-        subjects = _subjects([a for a in arms if a.inline or matters.search(self.masked, a.start, a.end)])
-        asked = {subject: _asked(arms, subject) for subject in subjects}
+        holds = _holding(matters, self.masked, start, end)
+        subjects = _subjects([a for a in arms if a.inline or holds(a.start, a.end)])
+        asked: dict[str, int] = {}
+        for arm in arms:
+            for condition in arm.conditions:
+                asked.setdefault(condition.subject, arm.start)
         ways: dict[Way, None] = {}
         worlds, looked_at = _worlds(subjects)
         for world in worlds:
@@ -147,6 +151,21 @@ def within(found: Sequence[tuple[int, int]], start: int, end: int) -> Sequence[t
     """Those of some ranges, in order, that are within [start, end)."""
     low = bisect_right(found, start, key=lambda h: h[1])
     return found[low : bisect_left(found, end, key=lambda h: h[0])]
+
+
+def _holding(pattern: re.Pattern[str], text: str, start: int, end: int) -> Callable[[int, int], bool]:
+    """Tells whether some characters of [start, end) contain a match; looks through the text once, however many lie in each other."""
+    spans = [m.span() for m in pattern.finditer(text, start, end)]
+    starts = [at for at, _ in spans]
+
+    def holds(low: int, high: int) -> bool:
+        at = bisect_left(starts, low)
+        if at < len(spans) and spans[at][1] <= high:
+            return True
+        straddles = at > 0 and spans[at - 1][1] > low
+        return (straddles or (at < len(spans) and starts[at] < high)) and pattern.search(text, low, high) is not None
+
+    return holds
 
 
 def _subjects(arms: Sequence[Arm]) -> dict[str, list[str | None]]:
@@ -196,10 +215,6 @@ def _holds(arm: Arm, world: Mapping[str, str | None]) -> bool:
     return True
 
 
-def _asked(arms: Sequence[Arm], subject: str) -> int:
-    return next((a.start for a in arms if any(c.subject == subject for c in a.conditions)), 0)
-
-
 def _known(value: str | None, answers: Sequence[str | None]) -> str | bool | None:
     if value is None:
         return False if "" in answers else None
@@ -232,7 +247,7 @@ class _Block:
     before: list[Condition] = field(default_factory=list)
     arms: list[Arm] = field(default_factory=list)
     dot: str = ""
-    """The subject of a `with`."""
+    """What `.` stands for: the subject of a `with`, of this block or one around it."""
     defines: bool = False
     over: str = ""
     """The code of a loop."""
@@ -273,7 +288,7 @@ class _TemplateReader:
         steers = m["note"] is not None or self.steers(m, first, code)
         if m["flow"] is None:
             self.turn(m, first, code, start, end, alone)
-        dot = next((block.dot for block in reversed(self.blocks) if block.dot), "")
+        dot = self.blocks[-1].dot if self.blocks else ""
         if alone and start >= self.inlined:
             self.hide(self.start_of(m, start, end), end, not steers)
             if not steers:
@@ -334,11 +349,11 @@ class _TemplateReader:
         if first in STARTS:
             condition = _condition(code[len(first) :], first == "unless")
             block = _Block(end if alone else m.end(), condition, -1 if alone else m.start())
-            block.dot = condition.subject if first == "with" else ""
+            block.dot = condition.subject if first == "with" and condition.subject else self.dot_in(len(self.blocks))
             self.blocks.append(block)
         elif first in LOOPS:
             block = _Block(end, None, -1 if alone else m.start(), defines=first in ("define", "macro"))
-            block.dot = ELEMENT if first == "range" else ""
+            block.dot = ELEMENT if first == "range" else self.dot_in(len(self.blocks))
             block.over = code if first == "range" else ""
             self.blocks.append(block)
         elif first in ("else", "elif") and self.blocks:
@@ -348,7 +363,7 @@ class _TemplateReader:
             if block.condition is not None:
                 block.before.append(block.condition)
             rest = re.sub(r"\A(?:else\s+)?(?:el)?if\b|\Aelse\b", "", code).strip()
-            block.start, block.dot = end if by_lines else m.end(), ""
+            block.start, block.dot = end if by_lines else m.end(), self.dot_in(len(self.blocks) - 1)
             if block.condition is not None:
                 block.condition = _condition(rest, False) if rest else Condition("", "", False)
         elif ENDS.match(first) and self.blocks:
@@ -359,6 +374,10 @@ class _TemplateReader:
             else:
                 self.close(block, m.start() if block.inline >= 0 or (self.script and block.condition) else start)
             self.found.arms += block.arms
+
+    def dot_in(self, depth: int) -> str:
+        """What `.` stands for in the innermost of so many blocks."""
+        return self.blocks[depth - 1].dot if depth else ""
 
     def close(self, block: _Block, end: int) -> None:
         """Close the open arm of a block."""
@@ -432,8 +451,12 @@ def _condition(code: str, negated: bool) -> Condition:
 
 def left_out(masked: str, lines: Sequence[tuple[int, int]], parts: Sequence[tuple[int, int]] = ()) -> str:
     """The text with some lines emptied, and parts of lines blanked; a line of which nothing remains is emptied too."""
-    for start, end in lines:
-        masked = masked[:start] + "\n" * (end - start) + masked[end:]
+    pieces: list[str] = []
+    position = 0
+    for start, end in sorted(lines):
+        pieces += (masked[position:start], "\n" * (end - max(start, position)))
+        position = max(position, end)
+    masked = "".join(pieces) + masked[position:]
     for start, end in parts:
         masked = masked[:start] + (HOLE if masked[start - 1 : start] == HOLE else " ") * (end - start) + masked[end:]
         first, last = masked.rfind("\n", 0, start) + 1, (masked.find("\n", end) + 1 or len(masked) + 1) - 1
