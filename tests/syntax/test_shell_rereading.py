@@ -120,6 +120,25 @@ def test_a_keystroke_in_a_launch_runs_that_launch_alone(monkeypatch: pytest.Monk
     assert ran <= 3
 
 
+@pytest.mark.parametrize(
+    "behind", ['>> "$LOG_{i}" 2>&1 &', "> run{i}.log &", "| tee run.log", "2>&1 | tee -a run{i}.log &", "&> run{i}.log"]
+)
+def test_a_keystroke_in_a_launch_that_logs_to_a_file_runs_that_launch_alone(
+    behind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def text(tp: str) -> str:
+        log = 'LOG_{i}=run{i}.log\necho "server {i}" > "$LOG_{i}"\n'
+        launch = f"{log}{START} --tp {{tp}} {behind}\nwait\n"
+        return "".join(launch.format(i=i, tp=tp if i == 25 else 2) for i in range(50))
+
+    forget()
+    commands_run(text("1"), monkeypatch)
+    for tp in ("16", "128", "4"):
+        document, ran = commands_run(text(tp), monkeypatch)
+        assert [w.text for w in document.launches[25].variants[0].words][:2] == ["--tp", tp]
+    assert ran <= 6
+
+
 def anchored(document: Document) -> list[Launch]:
     assert isinstance(document.launches, Launches)
     return list(document.launches.anchored)

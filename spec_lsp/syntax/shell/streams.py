@@ -110,7 +110,9 @@ class Streams(Assignments):
     def print_unknown(self, node: ast.Simple, source: Source, name: str) -> None:
         if name in SILENT or (OUTPUT not in self.state.vars and not node.redirects):
             return
-        here = source.place(node.start, node.end)
+        # the program's place, not the command's: what is typed behind it leaves the rest of the script as it was
+        program = node.words[0] if node.words else node
+        here = source.place(program.start, program.end)
         self.write(node, source, lambda x: (Fragment(None, here, False, "what a command prints"),))
 
     def concatenated(self, left: Any, right: Any) -> Any:
