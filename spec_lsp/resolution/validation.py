@@ -15,7 +15,7 @@ from typing import Any
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import hicache, lora, serving
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.parallel import attention_dp_fix, report_dp_attention
 from spec_lsp.resolution.ranks import attention_dp, attention_dp_field, data_parallel_ranks, has_attn_dp_size
 
@@ -112,6 +112,9 @@ def pipeline_with_speculation(c: Config) -> Refusal | None:
 
     From 0.5.21 on EAGLE works on pipelined prefill servers (or anywhere with SGLANG_ENABLE_PP_SPEC), DSPARK on prefill
     servers. Older releases run no speculation with pipelines, and before 0.5.11 no mixed chunks either.
+
+    Where the stages are there because the weights fit on no GPU whole (a 70B model with STANDALONE drafts on four H100), removing them is
+    no way out: tensor parallelism over the same GPUs (`--tp-size 4` for `--pp-size 4`) spreads the weights as far, and drafts run with it.
     """
     if c.pp_size <= 1:
         return None
@@ -124,7 +127,11 @@ def pipeline_with_speculation(c: Config) -> Refusal | None:
         at=field,
         related_fields=("pp_size", "speculative_algorithm"),
         message=f"{label} cannot be combined with {c.shown('pp_size')}: {why}. Use one of the two.",
-        fixes=(dropping_env(field) if field.isupper() else dropping(field), dropping("pp_size")),
+        fixes=(
+            dropping_env(field) if field.isupper() else dropping(field),
+            dropping("pp_size"),
+            Change(set={"tp_size": c.tp_size * c.pp_size}, drop=("pp_size",)),
+        ),
     )
 
 

@@ -279,6 +279,19 @@ def test_the_least_that_makes_sglang_accept_a_launch(flags: str, expected: str |
     assert "error" not in {d.severity for d in check(new).diagnostics}
 
 
+def test_stages_that_hold_the_weights_become_tensor_parallelism_where_drafts_run_in_none() -> None:
+    """Without stages every GPU would hold all of a 70B model."""
+    pinned = "# spec-lsp: sglang=0.5.23, gpu=h100\n"
+    flags = (
+        "--model-path meta-llama/Llama-3.1-70B-Instruct --speculative-algorithm STANDALONE --speculative-num-steps 3 "
+        "--speculative-draft-model-path meta-llama/Llama-3.2-1B-Instruct --speculative-eagle-topk 1 "
+        "--speculative-num-draft-tokens 4"
+    )
+    text = f"{pinned}python3 -m sglang.launch_server {flags} --pp-size 4\n"
+    assert set(repaired(text).split()) - set(text.split()) == {"--tp-size"}
+    assert "--pp-size" not in repaired(text)
+
+
 @pytest.mark.parametrize(
     ("flags", "says"),
     [
