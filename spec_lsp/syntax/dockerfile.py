@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from posixpath import basename, commonpath, join, normpath, relpath
 
 from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, field, replace
@@ -30,6 +31,7 @@ SHELL = ("/bin/sh", "-c")
 BUILD_ARGUMENT = "a build argument"
 BASE_IMAGE = "from the base image"
 AT_RUN = "given to the container"
+COMMANDS = expression(r"(?:/usr(?:/local)?)?/s?bin/[^/]+\Z")
 MAX_DEPTH = 8
 
 
@@ -56,6 +58,10 @@ class Stage:
     own: bool = False
     """Whether this stage itself has a command to run."""
     own_command: bool = False
+    folder: str = "/"
+    """`WORKDIR`."""
+    dash: bool = True
+    """Whether `RUN` runs Debian's `/bin/sh`, which is not bash."""
 
 
 def read_dockerfile(name: str, text: str, read: Read) -> Document:
@@ -170,7 +176,10 @@ class _DockerfileReader:
 
     def around(self, stage: Stage, building: bool = False) -> Around:
         env = {**stage.args, **stage.env} if building else stage.env
-        return Around(env, stage.clues, tuple(stage.files.values()), self.read)
+        files = tuple(
+            EmbeddedFile(name, f.content) for f in stage.files.values() for name in _names(f.name, stage.folder)
+        )
+        return Around(env, stage.clues, files, self.read, building and stage.dash)
 
     # The instructions.
 
@@ -187,6 +196,7 @@ class _DockerfileReader:
         if base is not None:
             stage.env, stage.files, stage.clues = dict(base.env), dict(base.files), base.clues
             stage.entrypoint, stage.command = base.entrypoint, base.command
+            stage.folder, stage.dash = base.folder, base.dash
         elif image.text:
             stage.clues = (Clue("image", image.text, image.place),)
         if m.group(2):
@@ -247,7 +257,8 @@ class _DockerfileReader:
         if found.clues:  # what is installed later replaces the image's release
             kept = (c for c in self.stage.clues if c.kind != "image")
             self.stage.clues = tuple(dict.fromkeys((*kept, *found.clues)))
-        self.stage.files.update((f.name, f) for f in found.files)
+        for file in found.files:
+            self.write(self.stage, file.name, file.content)
 
     def copy(self, instruction: Instruction) -> None:
         """`COPY <<EOF /entry.sh`."""
@@ -261,7 +272,22 @@ class _DockerfileReader:
         if expands:
             known = {**self.stage.args, **self.stage.env}
             content = expanded(embedded(content), 0, len(content.text or ""), known, BASE_IMAGE, quotes=False)
-        self.stage.files[targets[-1]] = EmbeddedFile(targets[-1], content)
+        self.write(self.stage, targets[-1], content)
+
+    def write(self, stage: Stage, name: str, content: Word) -> None:
+        name = normpath(join(stage.folder, name))
+        stage.files[name] = EmbeddedFile(name, content)
+
+    def set_folder(self, instruction: Instruction) -> None:
+        if self.stage is not None:
+            known = {**self.stage.args, **self.stage.env}
+            source = embedded(instruction.body)
+            folder = expanded(source, 0, len(source.text.rstrip()), known, BASE_IMAGE).text
+            self.stage.folder = normpath(join(self.stage.folder, folder or "an unknown one"))
+
+    def set_shell(self, instruction: Instruction) -> None:
+        if self.stage is not None:
+            self.stage.dash = "bash" not in instruction.body.known_start
 
     def set_entrypoint(self, instruction: Instruction) -> None:
         if self.stage is not None:
@@ -329,7 +355,19 @@ HANDLERS: Mapping[str, Callable[[_DockerfileReader, Instruction], None]] = {
     "ENTRYPOINT": _DockerfileReader.set_entrypoint,
     "CMD": _DockerfileReader.set_command,
     "ONBUILD": _DockerfileReader.on_build,
+    "WORKDIR": _DockerfileReader.set_folder,
+    "SHELL": _DockerfileReader.set_shell,
 }
+
+
+def _names(path: str, folder: str) -> Iterator[str]:
+    """By what a file is started: its path, its place in the working directory, and its name if it is where commands are."""
+    yield path
+    if commonpath((path, folder)) == folder and path != folder:
+        within = relpath(path, folder)
+        yield from (within, "./" + within)
+    if COMMANDS.match(path):
+        yield basename(path)
 
 
 def literal_at(text: str, place: Place) -> Word:

@@ -121,6 +121,17 @@ FILES: list[tuple[str, list[list[str]]]] = [
     ("COPY <<EOF /e.sh\nexec sglang serve m \"\\$@\"\nEOF\nENTRYPOINT [\"/e.sh\"]\nCMD [\"--tp\", \"8\"]", [["m", "--tp", "8"]]),
     ("COPY <<'EOF' /e.sh\nexec sglang serve m \"$@\"\nEOF\nENTRYPOINT [\"bash\", \"/e.sh\", \"--tp\", \"8\"]", [["m", "--tp", "8", "?*"]]),
     ("ENV M=m\nCOPY <<-EOF /e.sh\n\tsglang serve $M\n\tEOF\nCMD [\"/e.sh\"]", [["m"]]),
+    # Debian's /bin/sh carries out escapes, bash does when it is asked to.
+    ("RUN echo '#!/bin/bash\\nsglang serve m --tp 8' > /e.sh\nCMD [\"/e.sh\"]", [["m", "--tp", "8"]]),
+    ("RUN echo '#!/bin/bash\\n\\\nsglang serve m' > /e.sh\nCMD [\"/e.sh\"]", [["m"]]),
+    ('SHELL ["/bin/bash", "-c"]\nRUN echo "#!/bin/bash\\nsglang serve m" > /e.sh\nCMD ["/e.sh"]', []),
+    ('SHELL ["/bin/bash", "-c"]\nRUN echo -e "#!/bin/bash\\nsglang serve m" > /e.sh\nCMD ["/e.sh"]', [["m"]]),
+    # A file may be started by less than its path.
+    ("WORKDIR /app\nCOPY <<EOF start.sh\nsglang serve m\nEOF\nCMD [\"bash\", \"/app/start.sh\"]", [["m"]]),
+    ("RUN cat > /app/start.sh <<EOF\nsglang serve m\nEOF\nWORKDIR /app\nCMD [\"./start.sh\"]", [["m"]]),
+    ("ENV D=/app\nWORKDIR $D/x\nRUN cat > start.sh <<EOF\nsglang serve m\nEOF\nWORKDIR ..\nCMD [\"bash\", \"x/start.sh\"]", [["m"]]),
+    ("COPY <<EOF /usr/local/bin/serve\nsglang serve m\nEOF\nENTRYPOINT [\"serve\"]", [["m", ]]),
+    ("COPY <<EOF /opt/serve\nsglang serve m\nEOF\nENTRYPOINT [\"serve\"]\nWORKDIR /srv", []),
     ("RUN <<EOF\npython -m sglang.bench_one_batch --tp 2\nEOF", [["--tp", "2"]]),
     ("RUN bash <<EOF\npython -m sglang.bench_one_batch --tp 2\nEOF", [["--tp", "2"]]),
     ("RUN echo 'sglang serve m --tp 2' > /e.sh\nCMD [\"/e.sh\"]", [["m", "--tp", "2"]]),

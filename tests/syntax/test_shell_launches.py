@@ -167,6 +167,7 @@ ONE: list[tuple[str, list[str]]] = [
     (f"sbatch --parsable job.sh {P} a", ["a"]),
     (f"cat > job.sh <<EOF\nsrun {P} --tp \\$1\nEOF\nsbatch -N 2 --gpus-per-node 8 job.sh 4", ["--tp", "4"]),
     (f"sudo tee /opt/x.sh > /dev/null <<'EOF'\n{P} a\nEOF\nsudo bash /opt/x.sh", ["a"]),
+    (f"echo -e '#!/bin/bash\\n{P} \\\\\\n a' > run.sh\nbash run.sh", ["a"]),
     (f"ssh host 'cat > run.sh' <<EOF\n{P} a\nEOF\nssh host bash run.sh", ["a"]),
     (f"cat > /tmp/run.sh <<EOF\n{P} a\nEOF\nchmod +x /tmp/run.sh\nnohup /tmp/run.sh > log 2>&1 &", ["a"]),
     (f"D=$(date +%F)\ncat > \"$D/run.sh\" <<EOF\n{P} a\nEOF\nbash \"$D/run.sh\"", ["a"]),

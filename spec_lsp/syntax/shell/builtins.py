@@ -12,7 +12,7 @@ from spec_lsp.syntax.shell.expand import FROM_COMMAND_LINE, Expander, bounded
 from spec_lsp.syntax.shell.input import BLANKS, as_word, cut_line, fields_of, lines_of
 from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_CALLS, without_last_newlines
-from spec_lsp.syntax.shell.printing import PRINTED, formatted
+from spec_lsp.syntax.shell.printing import PRINTED, formatted, unescaped
 from spec_lsp.syntax.shell.questions import name_of
 from spec_lsp.syntax.shell.state import ALIAS, ARGUMENTS, FILE, STATUS, UNREAD, Frame
 from spec_lsp.syntax.shell.streams import plain_path
@@ -347,9 +347,13 @@ def run_echo(run: Interpreter, node: ast.Simple, source: Source) -> None:
     def printed(x: Expander) -> tuple[Fragment, ...]:
         words = x.words(node.words[1:], source)
         newline = not (words and words[0].text == "-n")
-        while words and words[0].text in ("-n", "-e", "-E", "-ne", "-en"):
+        escapes = run.zsh or run.dash
+        while words and (option := words[0].text) in ("-n", "-e", "-E", "-ne", "-en"):
+            escapes = escapes or "e" in (option or "")
             words = words[1:]
         fragments = list(commands.joined(words).fragments) if words else []
+        if escapes:
+            fragments = list(unescaped(fragments))
         end = source.place(node.end, node.end)
         return (*fragments, *((Fragment("\n", end, False, fixed=True),) if newline else ()))
 

@@ -33,13 +33,15 @@ class Around:
     """What the surrounding document says about the process that runs a command.
 
     `env` are the variables that it is given (exported), `clues` show its release and hardware. `files` are those that the document puts on
-    its disk (a mounted ConfigMap); a launch that names one has it in `Variant.files`. `read` is that of `parse`.
+    its disk (a mounted ConfigMap); a launch that names one has it in `Variant.files`. `read` is that of `parse`. `dash` says that the shell
+    is Debian's `/bin/sh`, whose `echo` carries out escapes without `-e`.
     """
 
     env: Mapping[str, Word] = field(default_factory=lambda: NOTHING)
     clues: tuple[Clue, ...] = ()
     files: tuple[EmbeddedFile, ...] = ()
     read: Callable[[str], str | None] = lambda path: None
+    dash: bool = False
 
 
 NOTHING_AROUND = Around()
@@ -100,6 +102,7 @@ class _Run:
         state.exported = frozenset(around.env)
         state.vars.update((FILE + plain_path(f.name), Scalar(f.content.fragments)) for f in around.files)
         self.interpreter.wrote_files = bool(around.files)
+        self.interpreter.dash = around.dash
 
     def act(self, action: commands.Action, words: Sequence[Word]) -> None:
         extent = hull(w.place for w in words)

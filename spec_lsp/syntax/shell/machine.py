@@ -90,6 +90,7 @@ class Machine(ABC):
         self.document = document
         self.assigns = assigns
         self.zsh = False
+        self.dash = False
         self.expands_aliases = False
         self.state = State({})
         self.memory = memory

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from spec_lsp.expressions import expression
 from spec_lsp.syntax.word import Fragment, Place, Word, hull
@@ -12,6 +13,7 @@ PIECE = expression(
     r"%(?:%|([-+ #0]*\d*(?:\.\d+)?)([a-zA-Z]))|\\(?:([abefnrtv\\\"'])|([0-7]{1,3})|x([0-9a-fA-F]{1,2}))|[^%\\]+|[%\\]"
 )
 CHARACTERS = {"a": "\a", "b": "\b", "e": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+ESCAPE = expression(r"\\(?:([abefnrtv\\])|0([0-7]{0,3})|x([0-9a-fA-F]{1,2}))")
 NEEDS_NO_QUOTES = expression(r"[A-Za-z0-9_@%+=:,./-]+\Z")
 PRINTED = "what a command prints"
 MAX_ROUNDS = 500
@@ -38,6 +40,28 @@ def quoted(fragments: Sequence[Fragment], place: Place) -> tuple[Fragment, ...]:
         elif position < len(fragment.text):
             found += pieces.slice(position, len(fragment.text))
     return (*found, mark)
+
+
+def unescaped(fragments: Sequence[Fragment]) -> Iterator[Fragment]:
+    """A text with its escapes carried out, as `echo -e` prints it."""
+    for known, group in groupby(fragments, lambda f: f.text is not None):
+        parts = tuple(group)
+        if known and any("\\" in (f.text or "") for f in parts):
+            yield from _unescaped(Word(parts, hull(f.place for f in parts)))
+        else:
+            yield from parts
+
+
+def _unescaped(word: Word) -> Iterator[Fragment]:
+    text = word.text or ""
+    position = 0
+    for m in ESCAPE.finditer(text):
+        yield from word.slice(position, m.start()) if position < m.start() else ()
+        number = int(m[2] or "0", 8) & 0xFF if m[2] is not None else int(m[3] or "0", 16)
+        meant = CHARACTERS.get(m[1], m[1]) if m[1] else chr(number)
+        yield Fragment(meant, hull(f.place for f in word.slice(*m.span())), False, fixed=True)
+        position = m.end()
+    yield from word.slice(position, len(text)) if position < len(text) else ()
 
 
 def formatted(words: Sequence[Word], place: Place) -> tuple[Fragment, ...]:
