@@ -54,7 +54,9 @@ def test_rules_hold_for_the_release_of_their_sites(release: str) -> None:
 
 def test_every_rule_of_resolution_has_a_site() -> None:
     named = {name for entry in coverage().entries for name in entry.rules}
-    assert resolution_rules() - named == set(coverage().unsited)
+    assert resolution_rules() - named == set(coverage().unsited), (
+        "`python -m tests.docs.coverage $ORACLE/sg` renews the page"
+    )
     assert named & set(coverage().unsited) == set()
 
 

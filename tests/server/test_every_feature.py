@@ -10,7 +10,7 @@ import pytest
 
 FEATURES = Path(__file__).parents[2] / "spec_lsp" / "server" / "features"
 OVER_THE_WIRE = (Path(__file__).parents[1] / "e2e", Path(__file__).parent)
-FEATURE = re.compile(r"\.feature\(types\.([A-Z_]+)")
+FEATURE = re.compile(r"\.feature\((?:types\.([A-Z_]+)|\"([^\"]+)\")")
 COMMAND = re.compile(r"\.command\(([A-Z_]+)\)")
 
 
@@ -22,7 +22,7 @@ def _registered() -> dict[str, str]:
     for path in sorted(FEATURES.glob("*.py")):
         text = path.read_text("utf-8")
         module = importlib.import_module(f"spec_lsp.server.features.{path.stem}")
-        found |= {getattr(types, name): path.name for name in FEATURE.findall(text)}
+        found |= {written or getattr(types, name): path.name for name, written in FEATURE.findall(text)}
         found |= {getattr(module, name): path.name for name in COMMAND.findall(text)}
     return found
 
