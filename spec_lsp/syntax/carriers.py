@@ -95,6 +95,7 @@ CARRIERS = (
         names=r"\.pyi?$", fences=("py", "python3", "ipython"), nesting=True,
     ),
     Carrier("notebook", "notebook:read_notebook", languages=("notebook", "jupyter", "ipynb"), names=r"\.ipynb$", nesting=True),
+    Carrier("notebook-cell", "notebook:read_cell", languages=("notebook-cell",)),
     Carrier(
         "json", "jsonc:read_json",
         vscode=("json", "jsonc"), vim=("json", "jsonc"), languages=("json5", "jsonwithcomments"),

@@ -17,6 +17,8 @@ SHELL_NAMES = expression(
 OTHER_NAMES = expression(
     r"\.(?:txt|jsonl|toml|js|jsx|ts|tsx|html|css|rs|go|c|cc|cpp|h|cu|nix|lock|log|cfg|fish|ps1|bat)$", re.I
 )
+CELL = expression(r"[\w.-]*notebook-cell:", re.I)
+"""What editors call a cell of a notebook that they have open as a text."""
 OTHERS = frozenset((
     "rust", "go", "c", "cpp", "java", "javascript", "typescript", "javascriptreact", "typescriptreact", "lua", "perl", "ruby", "html",
     "css", "fish", "powershell", "bat", "toml", "log", "diff", "sql", "csharp", "swift", "kotlin", "nix", "xml", "latex", "tex",
@@ -38,6 +40,8 @@ def kind_of(name: str, text: str, language: str | None) -> Kind:
     """The kind of reader for a text, "" for none. For an unknown language the file's name decides."""
     lowered = (language or "").lower().removesuffix("-ts")  # Emacs' modes based on tree-sitter
     found = LANGUAGES.get(lowered)
+    if CELL.match(name) and (not lowered or found == "python" or (found == "shell" and text.startswith("%%"))):
+        return "notebook-cell"
     if found == "shell":
         return "shell" if _interpreter(text) in ("", "shell") else ""
     if found is not None:

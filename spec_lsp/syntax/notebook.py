@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from spec_lsp.expressions import expression
 from spec_lsp.records import replace
 from spec_lsp.syntax.carriers import Read
+from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.remap import remap
@@ -26,6 +27,33 @@ VALUE = expression(r"(?<!\{)\{[^{}\n]*\}(?!\})")
 FROM_PYTHON = "from the notebook's Python"
 
 
+def read_cell(name: str, text: str, read: Read) -> Document:
+    """The launches of one code cell, which an editor has open as a text of its own."""
+    whole = Place(name, 0, len(text))
+    cell = Word((Fragment(text, whole),), whole)
+    found, program = _of_cell(name, cell, read)
+    if program is not None:
+        source = embedded(program)
+        found.append(remap(read_python(name, source.whole, read), source))
+    launches = [launch for part in found for launch in part.launches]
+    problems = [problem for part in found for problem in part.problems]
+    asked = frozenset(path for part in found for path in part.depends_on)
+    launches.sort(key=lambda one: one.extent.start)
+    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), asked)
+
+
+def _of_cell(name: str, cell: Word, read: Read) -> tuple[list[CommandResult | Document], Word | None]:
+    """What the commands of a code cell come to, and its Python; None if it is another language's."""
+    whole = cell.text or ""
+    shell = SHELL_CELL.match(whole)
+    if shell:
+        script = Word(embedded(cell).fragments(shell.end(), len(whole)), cell.place)
+        return [read_script(name, script, Around(read=read))], None
+    if whole.startswith("%%"):
+        return [], None
+    return [read_script(name, command, Around(read=read)) for command in commands(cell)], without_magic(cell)
+
+
 def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
     """All launches of a notebook's cells: those of its program, and of the Markdown between."""
     launches: list[Launch] = []
@@ -41,23 +69,16 @@ def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
         clues.extend(found.clues if isinstance(found, CommandResult) else ())
 
     for kind, cell in cells(name, text):
-        whole = cell.text or ""
         if kind == "markdown":
             source = embedded(cell)
             note(remap(nested(name, source.whole, language="markdown"), source))
             continue
-        shell = SHELL_CELL.match(whole)
-        if shell:
-            source = embedded(cell)
-            note(read_script(name, Word(source.fragments(shell.end(), len(whole)), cell.place), Around(read=read)))
-            continue
-        if whole.startswith("%%"):
-            continue
-        for command in commands(cell):
-            note(read_script(name, command, Around(read=read)))
-        program.extend(without_magic(cell).fragments)
-        end = Place(name, cell.place.end, cell.place.end)
-        program.append(Fragment("\n", end, False, fixed=True))
+        found, python = _of_cell(name, cell, read)
+        for part in found:
+            note(part)
+        if python is not None:
+            end = Place(name, cell.place.end, cell.place.end)
+            program += (*python.fragments, Fragment("\n", end, False, fixed=True))
     if program:
         source = embedded(Word(tuple(program), Place(name, 0, len(text))))
         note(remap(read_python(name, source.whole, read), source))
@@ -71,6 +92,12 @@ def code_cells(name: str, text: str) -> Iterator[tuple[Word, Word]]:
     for kind, cell in cells(name, text):
         if kind == "code" and not (cell.text or "").startswith("%%"):
             yield cell, without_magic(cell)
+
+
+def cell_program(text: str) -> str:
+    """The Python of a cell that is a text of its own; empty if it is another language's."""
+    cell = Word((Fragment(text, Place("", 0, len(text))),), Place("", 0, len(text)))
+    return "" if text.startswith("%%") else embedded(without_magic(cell)).whole
 
 
 def commands(source: Word) -> Iterator[Word]:

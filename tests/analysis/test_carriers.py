@@ -20,7 +20,7 @@ MODEL = ["--model-path", "llama-3.1-8b"]
 
 
 def name_of(carrier: Carrier) -> str:
-    return f"/w/{carrier.name}"
+    return carrier.name if ":" in carrier.name else f"/w/{carrier.name}"
 
 
 def with_caret(carrier: Carrier, *words: str) -> str:

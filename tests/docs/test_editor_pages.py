@@ -109,7 +109,7 @@ def test_editors_name_languages_that_are_read_and_settings(
     assert SETTINGS_LANGUAGE in languages, "what is wrong with spec-lsp.toml is told in it"
     kinds = {name: kind_of("x", UNIT, name) for name in languages - {SETTINGS_LANGUAGE}}
     assert [name for name, kind in kinds.items() if not kind] == []
-    assert {*LANGUAGES.values()} - {"notebook"} - {*kinds.values()} == left_out
+    assert {*LANGUAGES.values()} - {"notebook", "notebook-cell"} - {*kinds.values()} == left_out
 
 
 def test_every_page_s_list_is_held() -> None:

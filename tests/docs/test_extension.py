@@ -48,4 +48,7 @@ def test_it_wakes_for_languages_that_the_server_reads() -> None:
     unit = "[program:x]\n"  # what is read of an INI file its sections tell
     assert [name for name in languages if name != "plaintext" and not kind_of("file", unit, name)] == []
     read = {kind_of("file", unit, name) for name in languages if name != "plaintext"}
-    assert read == {*LANGUAGES.values()} - {"notebook"}  # VS Code shows notebooks as cells, not as one document
+    assert read == {*LANGUAGES.values()} - {
+        "notebook",
+        "notebook-cell",
+    }  # VS Code shows notebooks as cells, not as one document

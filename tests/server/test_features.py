@@ -614,3 +614,30 @@ async def test_a_line_that_is_not_there_is_the_nearest(folder: Path, line: int, 
     ed.open(f"{HEAD}{RUN}\n")
     assert bool(await ask_command(ed, "spec-lsp.showResolved", ed.uri, line)) is found
     assert await ask_command(ed, "spec-lsp.showResolved", "no address at all", line) is None
+
+
+CELLS = {
+    "a command": ("python", f"import os\n!{RUN} --bogus-flag 1\n"),
+    "a command with Python's values": ("python", f"tp = 2\n!{RUN} --tp {{tp}} --bogus-flag 1 > log 2>&1 &\n"),
+    "serve": ("python", "!sglang serve org/m --bogus-flag 1"),
+    "a shell's cell": ("python", f"%%bash\nX=1\n{RUN} \\\n  --bogus-flag 1\n"),
+    "a shell's cell that the editor knows": ("shellscript", f"%%bash\n{RUN} --bogus-flag 1\n"),
+    "a shell's cell without magic": ("shellscript", f"{RUN} --bogus-flag 1\n"),
+    "Python": ("python", f"import subprocess\nsubprocess.Popen({json.dumps(RUN.split())} + ['--bogus-flag', '1'])\n"),
+}
+
+
+@pytest.mark.parametrize(("language", "text"), CELLS.values(), ids=CELLS)
+async def test_cells_of_a_notebook_are_read_like_those_of_the_file(folder: Path, language: str, text: str) -> None:
+    client = (await editor(folder, {**ALL, "notebookDocument": {"synchronization": {}}})).client
+    uri = f"vscode-notebook-cell:{(folder / 'a.ipynb').as_uri().removeprefix('file:')}#W0"
+    cell = {"uri": uri, "languageId": language, "version": 1, "text": text}
+    notebook = {"uri": (folder / "a.ipynb").as_uri(), "notebookType": "jupyter-notebook", "version": 1}
+    whole = {**notebook, "cells": [{"kind": 2, "document": uri}]}
+    client.notify("notebookDocument/didOpen", {"notebookDocument": whole, "cellTextDocuments": [cell]})
+    await client.quiet()
+    (found,) = [d for d in client.published(uri)[-1]["diagnostics"] if d["code"] == "unknown-flag"]
+    lines = text.split("\n")
+    line = next(n for n, written in enumerate(lines) if "--bogus-flag" in written)
+    assert found["range"]["start"]["line"] == line
+    assert lines[line][found["range"]["start"]["character"] :].lstrip("'").startswith("--bogus-flag")

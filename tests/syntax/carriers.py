@@ -108,6 +108,14 @@ def notebook(words: Words) -> str:
     return json.dumps({"cells": [{"cell_type": "code", "source": lines}]}, indent=1, ensure_ascii=False)
 
 
+def notebook_command(words: Words) -> str:
+    return f"import os\n\n!{continued(words)}\nprint(os.getpid())\n"
+
+
+def notebook_script(words: Words) -> str:
+    return f"%%bash\n{continued(words)}\n"
+
+
 def package_scripts(words: Words) -> str:
     return json.dumps({"name": "x", "scripts": {"serve": command(words)}}, indent=2, ensure_ascii=False)
 
@@ -189,6 +197,8 @@ CARRIERS = [
     Carrier("a.py", python_text),
     Carrier("a.py", python_helper),
     Carrier("a.ipynb", notebook),
+    Carrier("vscode-notebook-cell:/w/a.ipynb#W0", notebook_command),
+    Carrier("vscode-notebook-cell:/w/a.ipynb#W1", notebook_script),
     Carrier("package.json", package_scripts),
     Carrier("launch.json", code_launch),
     Carrier("tasks.json", code_task),

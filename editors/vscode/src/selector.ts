@@ -4,6 +4,9 @@ import type { DocumentFilter } from "vscode";
 
 const SCHEMES = ["file", "untitled"];
 
+/** A notebook's cells are texts of their own; `%%bash` is written in one of Python. */
+const CELLS = ["python", "shellscript"].map((language) => ({ scheme: "vscode-notebook-cell", language }));
+
 /** Of plain text only what is named like something that launches: VS Code itself knows no better for these. */
 const EXTENSIONS = "slurm,sbatch,sub,env,command,bats,service,just,tf,tofu,hcl";
 const NAMES = "justfile,.justfile,Procfile,Procfile.*,Jenkinsfile,Jenkinsfile.*,supervisord*.conf";
@@ -21,5 +24,5 @@ export function selector(manifest: { activationEvents: string[] }): DocumentFilt
       ? [{ scheme: "file", language, pattern: PLAIN }]
       : SCHEMES.map((scheme) => ({ scheme, language })),
   );
-  return [...documents, SETTINGS];
+  return [...documents, ...CELLS, SETTINGS];
 }

@@ -86,6 +86,10 @@ def _programs(kind: str, text: str) -> Iterator[str]:
         for block in blocks("", text):
             if FENCES.get(block.language) == "python":
                 yield block.body.text or ""
+    elif kind == "notebook-cell":
+        from spec_lsp.syntax.notebook import cell_program
+
+        yield cell_program(text)
     elif kind == "notebook":
         from spec_lsp.syntax.notebook import code_cells
 

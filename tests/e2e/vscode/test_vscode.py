@@ -161,6 +161,17 @@ def test_a_rule_is_picked_and_explained(editor: Editor) -> None:
     expect(editor.panel().locator("h1")).to_have_text(RULE)
 
 
+def test_cells_of_a_notebook_have_findings(editor: Editor) -> None:
+    launch = "python3 -m sglang.launch_server --model-path org/m --bogus-flag 1"
+    cells = [{"cell_type": "code", "metadata": {}, "outputs": [], "execution_count": None, "source": text}
+             for text in (f"import os\n!{launch}", f"%%bash\n{launch}")]  # fmt: skip
+    path = editor.folder / "serve.ipynb"
+    path.write_text(json.dumps({"cells": cells, "metadata": {}, "nbformat": 4, "nbformat_minor": 5}), "utf-8")
+    editor.press("Control+p")
+    editor.choose("serve.ipynb", str(path))
+    expect(editor.page.locator(".notebook-editor .squiggly-error")).to_have_count(2)
+
+
 # --- settings ----------------------------------------------------------------------------------------------------------
 
 
