@@ -379,6 +379,7 @@ late.quantization_methods
 late.quantization_platforms
 late.expert_runners
 late.expert_stores
+late.small_floats
 late.loaders
 late.model_options
 late.model_parallelism

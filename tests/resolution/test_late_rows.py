@@ -79,6 +79,28 @@ REFUSED = [
     ("SGLANG_MEMORY_SAVER_CUDA_GRAPH=1 -- --enable-memory-saver", "memory-saver-with-breakable-graph", ("0.5.19", "0.5.23")),
     ("SGLANG_DISAGGREGATION_THREAD_POOL_SIZE=2 -- --disaggregation-mode prefill", "fewer-transfer-threads-than-queues", ALL),
     ("--schedule-policy shortest-prefill-first --disable-radix-cache", "shortest-prefill-first-without-prefix-cache", ("0.5.23",)),
+    # groups of processes
+    ("SGLANG_PP_LAYER_PARTITION=10,10 -- --pp-size 2", "partition-of-other-stages", ALL),
+    ("--tp-size 4 --dcp-size 3", "context-ranks-not-dividing-tp", ("0.5.15", "0.5.19", "0.5.23")),
+    ("--api-key secret --tokenizer-worker-num 4", "api-key-with-tokenizer-workers", ("0.5.12", "0.5.19", "0.5.23")),
+    # small floats
+    ("gpu=a100 model=qwen3-235b-fp8 -- --tp-size 4", "fp8-experts-before-ada", ALL),
+    ("model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend triton_kernel", "fp8-experts-on-other-runner", ALL),
+    ("model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend flashinfer_cutlass", "fp8-experts-on-other-runner", ("0.5.9", "0.5.12", "0.5.15", "0.5.19")),
+    (
+        "gpu=b200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 4 --moe-runner-backend flashinfer_trtllm",
+        "fp4-experts-on-fp8-kernels",
+        ("0.5.12", "0.5.15", "0.5.19", "0.5.23"),
+    ),
+    ("model=deepseek-v3 -- --tp-size 8 --enable-two-batch-overlap", "two-batches-without-exchange", ("0.5.6",)),
+    # sparse attention, states, storage
+    ("gpu=h100 model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend cutedsl", "paged-logits-off-their-hardware", ("0.5.19", "0.5.23")),
+    (
+        "model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer_lazy --disable-overlap-schedule",
+        "lazy-states-without-overlap",
+        ("0.5.15", "0.5.19", "0.5.23"),
+    ),
+    ("--enable-hierarchical-cache --hicache-storage-backend dynamic", "storage-options-unusable", ("0.5.12", "0.5.19", "0.5.23")),
     # memory
     ("--mem-fraction-static 1.5", "memory-fraction-no-gpu-has", ALL),
     ("--context-length -5", "negative-context-length", ALL),
@@ -124,6 +146,13 @@ RUNS = [
     "SGLANG_DISAGGREGATION_THREAD_POOL_SIZE=8 -- --disaggregation-mode prefill",
     "--mem-fraction-static 0.9",
     "--context-length 4096",
+    "SGLANG_PP_LAYER_PARTITION=14,18 -- --pp-size 2",
+    "--api-key secret",
+    "gpu=a100 -- --quantization fp8",
+    "gpu=l40s model=qwen3-30b-a3b -- --tp-size 2 --quantization fp8",
+    "gpu=h100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend triton",
+    "gpu=a100 model=gpt-oss-120b -- --tp-size 4",
+    "model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep --enable-two-batch-overlap",
 ]  # fmt: skip
 
 
@@ -156,6 +185,11 @@ def test_near_miss_is_silent(launch: str) -> None:
         "sglang=0.5.12 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8",
         "sglang=0.5.23 gpu=h200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8",
         "sglang=0.5.23 model=ring-2.5-1t -- --tp-size 8",
+        "sglang=0.5.23 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend flashinfer_cutlass",  # sent to Triton since 0.5.21
+        "sglang=0.5.23 gpu=b200 -- --model-path sgl-project/DeepSeek-V4-Flash-FP8 --tp-size 4 --moe-runner-backend flashinfer_trtllm",
+        "sglang=0.5.23 gpu=b200 model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend cutedsl",
+        "sglang=0.5.23 model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer --disable-overlap-schedule",
+        "sglang=0.5.23 -- --tp-size 16 --nnodes 2 --dcp-size 2",
     ],
 )
 def test_near_miss_of_one_release_is_silent(launch: str) -> None:

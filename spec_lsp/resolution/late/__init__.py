@@ -19,6 +19,7 @@ from spec_lsp.resolution.late.options import model_options
 from spec_lsp.resolution.late.pools import encoders, narrow_caches, v4_pools
 from spec_lsp.resolution.late.runners import expert_runners, expert_stores
 from spec_lsp.resolution.late.scheduling import cpu_graphs, scheduler
+from spec_lsp.resolution.late.small_floats import small_floats
 from spec_lsp.resolution.late.sparse_attention import sparse_attention
 from spec_lsp.resolution.late.speculative import speculative_workers
 from spec_lsp.resolution.late.startup import model_runner
@@ -55,6 +56,7 @@ __all__ = [
     "quantization_methods",
     "quantization_platforms",
     "scheduler",
+    "small_floats",
     "sparse_attention",
     "speculative_workers",
     "templates",

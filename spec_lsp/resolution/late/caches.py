@@ -8,9 +8,11 @@ Left out: names of prefix caches that a plugin registers; sizes that the memory 
 
 from __future__ import annotations
 
+import json
+
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting, setting_env
-from spec_lsp.resolution.late.refused import Barred, first_barred
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 
 caches = Handler("mem_cache/kv_cache_configurator.py:_init_pools", when=lambda c: bool(c.device == "cuda"))
 
@@ -324,3 +326,29 @@ def option_of_another_cache(c: Config) -> Refusal | None:
     has one head on a rank.
     """
     return first_barred(c, KINDS, f"for {c.model.architecture} when the cache is built", "model_path")
+
+
+@caches.refuses(
+    "SPC1034", "hisparse-options-not-json", raises="ValueError", late=True, since="0.5.12",
+    sglang="mem_cache/sparsity/factory.py:_parse_sparse_config",
+    bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --hisparse-config top_k=2048",
+    good="""model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --hisparse-config '{"top_k": 2048}'""",
+)  # fmt: skip
+def hisparse_options_not_json(c: Config) -> Refusal | None:
+    """The options of the sparse host cache are a JSON object.
+
+    SGLang reads `--hisparse-config` when it builds the caches.
+    """
+    text = c.hisparse_config
+    if not c.enable_hisparse or not isinstance(text, str):
+        return None
+    try:
+        json.loads(text)
+    except ValueError:
+        return value_refused(
+            c,
+            "hisparse_config",
+            "is no JSON, and SGLang stops when it builds the caches. Remove it.",
+            "enable_hisparse",
+        )
+    return None

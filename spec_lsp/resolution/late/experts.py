@@ -9,7 +9,7 @@ only plugins bring.
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
 from spec_lsp.resolution.late.layout import served_class
 from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.late.weights import moe_tp_size
@@ -255,4 +255,29 @@ def pplx_through_pipeline(c: Config) -> Refusal | None:
         message=f"{c.shown('moe_a2a_backend')} exchanges tokens among all GPUs, but {c.shown('pp_size')} cuts them "
         "into stages, so SGLang stops when it builds the MoE layers. Use one stage.",
         fixes=(setting(pp_size=1), setting(moe_a2a_backend="deepep")),
+    )
+
+
+@moe.refuses(
+    "SPC1032", "two-batches-without-exchange", raises="KeyError", late=True, since="0.5.6", until="0.5.7",
+    sglang="models/deepseek_v2.py:op_experts",
+    bad="sglang=0.5.6 model=deepseek-v3 -- --tp-size 8 --enable-two-batch-overlap",
+    good="sglang=0.5.6 model=deepseek-v3 -- --tp-size 8 --enable-two-batch-overlap --moe-a2a-backend deepep",
+)  # fmt: skip
+def two_batches_without_exchange(c: Config) -> Refusal | None:
+    """DeepSeek's and Qwen3's MoE blocks overlap two batches over an exchange only.
+
+    `--enable-two-batch-overlap` computes one half of a batch while the other half's tokens travel. Without an exchange the blocks have no
+    tokens from it, and SGLang stops in the first forward pass; later releases check it at start.
+    """
+    overlapping = ("DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "Qwen3MoeForCausalLM")
+    if not c.enable_two_batch_overlap or c.moe_a2a_backend != "none" or c.model.architecture not in overlapping:
+        return None
+    return value_refused(
+        c,
+        "enable_two_batch_overlap",
+        "has no communication to overlap: there is no all-to-all backend, and SGLang stops in the first forward pass. Remove it.",
+        "moe_a2a_backend",
+        "model_path",
+        fixes=(dropping("enable_two_batch_overlap"), setting(moe_a2a_backend="deepep")),
     )

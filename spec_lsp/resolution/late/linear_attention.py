@@ -504,3 +504,27 @@ def track_interval_below_mamba_chunk(c: Config) -> Refusal | None:
         "builds the attention backend.",
         fixes=(setting(mamba_track_interval=chunk), dropping("mamba_track_interval")),
     )
+
+
+@linear_attention_backends.refuses(
+    "SPC1033", "lazy-states-without-overlap", raises="AssertionError", late=True, since="0.5.15",
+    sglang="mem_cache/kv_cache_configurator.py:_calculate_mamba_ratio",
+    bad="model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer_lazy --disable-overlap-schedule",
+    good="model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer --disable-overlap-schedule",
+)  # fmt: skip
+def lazy_states_without_overlap(c: Config) -> Refusal | None:
+    """Lazy states need the overlap scheduler.
+
+    With `extra_buffer_lazy` a state is kept while the next batch is scheduled. Take `extra_buffer`, or keep the overlap scheduler.
+    """
+    if c.mamba_radix_cache_strategy != "extra_buffer_lazy" or not extra_buffer(c) or not c.disable_overlap_schedule:
+        return None
+    if not c.model.is_mambaish:
+        return None
+    return value_refused(
+        c,
+        "mamba_radix_cache_strategy",
+        "needs the overlap scheduler, and SGLang stops when it sizes the pool of states.",
+        "disable_overlap_schedule",
+        fixes=(setting(mamba_radix_cache_strategy="extra_buffer"), dropping("disable_overlap_schedule")),
+    )

@@ -506,6 +506,22 @@ def awq_of_other_bits(c: Config) -> Refusal | None:
 quantization_platforms = Handler("layers/quantization/quark/schemes/quark_w4a4_mxfp4.py:__init__", since="0.5.9")
 
 
+_ON_CPU = ("fp8", "w8a8_int8", "compressed-tensors", "awq", "gptq", "mxfp4", "auto-round")
+_ELSEWHERE = (
+    "gguf",
+    "gptq_marlin",
+    "awq_marlin",
+    "marlin",
+    "bitsandbytes",
+    "moe_wna16",
+    "w8a8_fp8",
+    "modelopt_fp8",
+    "modelopt_fp4",
+    "w4afp8",
+)
+"""CPU_QUANTIZATION_METHODS of every release (layers/quantization/__init__.py), and the methods outside of it that GPUs have."""
+
+
 def _served_only_elsewhere(c: Config, name: str) -> str | None:
     """The only hardware with kernels for a method; None if this hardware has them."""
     if name == "quark_mxfp4" and c.since("0.5.15") and not c.gpu.gfx95 and c.model.quantization_config is None:
@@ -514,6 +530,8 @@ def _served_only_elsewhere(c: Config, name: str) -> str | None:
         return "AMD GPUs"
     if name in ("mxfp_w4a8", "mxfp4_w4a4") and c.since("0.5.15") and c.gpu.platform != "npu":
         return "Ascend NPUs"
+    if c.gpu.platform == "cpu" and c.since("0.5.12") and name not in _ON_CPU and name in _ELSEWHERE:
+        return "GPUs"
     return None
 
 
@@ -523,14 +541,15 @@ def _served_only_elsewhere(c: Config, name: str) -> str | None:
         "gpu=mi300x -- --quantization quark_mxfp4",
         "model=qwen3-30b-a3b -- --quantization quark_int4fp8_moe",
         "--quantization mxfp_w4a8",
+        "gpu=cpu -- --device cpu --quantization gptq_marlin",
     ),
-    good="gpu=mi355x -- --quantization quark_mxfp4",
+    good=("gpu=mi355x -- --quantization quark_mxfp4", "gpu=cpu -- --device cpu --quantization fp8"),
 )  # fmt: skip
 def quantization_method_of_other_hardware(c: Config) -> Refusal | None:
     """The method quantizes while loading, with kernels that only other hardware has.
 
     `quark_mxfp4` needs AMD's MI350X or MI355X, `quark_int4fp8_moe` an AMD GPU, `mxfp_w4a8` and `mxfp4_w4a4` an Ascend NPU. SGLang stops
-    when it builds the layers.
+    when it builds the layers. On a CPU it knows a few methods only, FP8, INT8, AWQ and GPTQ among them.
     """
     name = c.quantization
     where = _served_only_elsewhere(c, name) if isinstance(name, str) else None

@@ -279,6 +279,7 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
             "0.5.20",
             _ranks_that(lambda n: n & (n - 1) == 0),
         ),
+        Barred("speculative_algorithm", lambda c: c.speculative_algorithm is not None, "its Mamba layers verify no drafts", "0.5.21"),
     ),
     "MuseGlimmerForCausalLM": _MUSE_GLIMMER,
     "MuseGlimmerForConditionalGeneration": _MUSE_GLIMMER,
