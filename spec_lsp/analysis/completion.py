@@ -1,6 +1,6 @@
-"""What may be typed at a cursor in a launch: flags, their values, keys and values of `--config` files.
+"""Completion at a cursor in a launch: flags, their values, keys and values of `--config` files.
 
-Plain data in character offsets. Documentation is made for one item at a time (`document`), when somebody looks at it.
+Plain data in character offsets. Documentation is made for one item at a time (`document`), when it is shown.
 """
 
 from __future__ import annotations
@@ -51,24 +51,24 @@ RELATED = {
     ("nnodes", "node_rank"): ("nnodes", "node_rank", "dist_init_addr"),
     ("quantization",): ("quantization", "kv_cache_dtype"),
 }
-"""When a field that starts with one of these is set, those that start with one of those belong to it."""
+"""If a field with one of these prefixes is set, fields with one of the other prefixes are related to it."""
 
 COMMON = (
     "model_path", "tp_size", "host", "port", "mem_fraction_static", "context_length", "attention_backend", "page_size",
     "speculative_algorithm", "dp_size", "ep_size", "quantization", "kv_cache_dtype", "dtype", "chunked_prefill_size",
     "max_running_requests", "trust_remote_code", "served_model_name", "reasoning_parser", "tool_call_parser", "config",
 )  # fmt: skip
-"""Fields of flags that most launches give, in about this order."""
+"""Fields that most launches set, roughly in this order."""
 
 MAX_ALTERNATIVES = 12
-"""Choices beyond which a snippet's placeholder does not list them."""
+"""The most choices that a snippet's placeholder lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """One thing to type. `text` replaces the place; `snippet` (empty: none) does so with placeholders, for clients that take them.
+    """One candidate. `text` replaces the place; `snippet` (empty: none) does so with placeholders, for clients that support them.
 
-    Items sort by `rank`, then in the order given. `about` is what `document` needs, as plain data.
+    Items are sorted by `rank`, then in the order given. `about` is the input of `document`, as plain data.
     """
 
     label: str
@@ -83,7 +83,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Completion:
-    """All that may stand at `place`, which holds the cursor; the client narrows it down while somebody types on."""
+    """All candidates for `place`, which contains the cursor; the client filters them while typing goes on."""
 
     place: Place
     items: tuple[Item, ...]
@@ -107,8 +107,8 @@ class _Known:
 
 
 def complete(analysis: Analysis, offset: int, options: Options, workspace: Workspace) -> Completion | None:
-    """What may be typed at character `offset` of the document; None outside of launches and of comments to spec-lsp, and where nothing
-    is known to fit."""
+    """The completion at character `offset` of the document; None outside of launches and of spec-lsp comments, and if no candidate is
+    known."""
     directive = _in_directive(analysis, offset)
     if directive is not None:
         return directive
@@ -154,7 +154,7 @@ _START = expression(r"(?:.*[\s,])?(?P<typed>[\w-]*)\Z")
 
 
 def _in_directive(analysis: Analysis, offset: int) -> Completion | None:
-    """What may be typed in `# spec-lsp: …`: rules, releases, GPUs, and what it may start with."""
+    """Completion in `# spec-lsp: …`: rules, releases, GPUs, and the words it may begin with."""
     text = analysis.document.text
     line = re.split(r"[\r\n]", text[max(offset - LONGEST_LINE, 0) : offset])[-1]
     directive = _DIRECTIVE.search(line)
@@ -173,18 +173,19 @@ def _in_directive(analysis: Analysis, offset: int) -> Completion | None:
 
 
 LONGEST_LINE = 1000
-"""Characters of a line before the cursor that are looked at for a comment."""
+"""How many characters before the cursor on its line are searched for a comment."""
 
 
 def _rules(analysis: Analysis) -> Iterator[Item]:
-    """All rules, those that speak in this document first."""
+    """All rules, those with findings in this document first."""
     here = {d.rule.name for d in analysis.diagnostics if d.place.document == analysis.document.name}
     for rule in RULES.values():
         yield Item(rule.name, "value", rule.name, int(rule.name not in here), rule.summary, about=(RULE, rule.name))
 
 
 def _settings_of(name: str) -> Iterator[Item]:
-    """The values of a setting of `# spec-lsp:`, the newest release first; all that may be said, where none is named."""
+    """The values of a setting of `# spec-lsp:`, the newest release first; everything that the comment may contain if no setting is
+    named."""
     if name == "sglang":
         yield from (Item(str(release), "value", str(release), 0) for release in reversed(releases()))
     elif name == "gpu":

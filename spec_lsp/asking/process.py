@@ -1,4 +1,4 @@
-"""A warm SGLang in a process of its own: started once, asked often, ended by its owner. See worker.py for what runs there."""
+"""An SGLang that is kept running in a process of its own: started once, asked often, ended by its owner. worker.py is what runs there."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """What answers: the release as SGLang itself names it, the GPU's name and whether that is simulated, and the packages that are stood in
-    for."""
+    """A description of what answers: the release by SGLang itself, the GPU's name and whether it is simulated, and the packages replaced by
+    stand-ins."""
 
     version: str
     device: str
@@ -94,7 +94,7 @@ class SGLang:
     # --- asking
 
     def ready(self) -> Ready:
-        """What answers, started where it is not yet. Raises CannotAskError."""
+        """A description of what answers, which is started if necessary. Raises CannotAskError."""
         if self._ready is None or self._process is None or self._process.poll() is not None:
             self.close()
             self._ready = self._begin()
@@ -113,7 +113,7 @@ class SGLang:
             sent[asked] = case
             self._send({"n": asked, **{k: case[k] for k in ("argv", "fields", "env", "cwd", "files") if case.get(k)}})
             asked += 1
-            # As many as are asked at once, and one that waits its turn: neither side's pipe fills up.
+            # As many as are asked at once, and one more that waits: so neither pipe fills up.
             while asked - given - len(done) > self._limits.jobs:
                 self._receive(done, sent)
             while given in done:
@@ -181,11 +181,11 @@ class SGLang:
         try:
             stdin.write(json.dumps(line).encode() + b"\n")
             stdin.flush()
-        except OSError:  # it has ended: whoever reads its answer says why
+        except OSError:  # it has ended: reading its answer gives the reason
             return
 
     def _said(self, seconds: float, doing: str) -> Json:
-        """The next that it says. Raises CannotAskError where that does not come in time, or is no answer."""
+        """Its next answer. Raises CannotAskError if none comes in time, or it is not an answer."""
         line = self._line(seconds, doing)
         try:
             said = json.loads(line)
@@ -199,7 +199,7 @@ class SGLang:
         return said
 
     def _line(self, seconds: float, doing: str) -> bytes:
-        """The next line that it says. Raises CannotAskError where none comes in time."""
+        """Its next line. Raises CannotAskError if none comes in time."""
         stdout = self._process.stdout if self._process is not None else None
         assert stdout is not None
         until = time.monotonic() + seconds
@@ -229,9 +229,9 @@ class SGLang:
         return ""
 
     def kill(self) -> None:
-        """End the process and all that it started, for good, while another thread may ask it: that one learns that it has ended.
+        """End the process and everything that it started, permanently, while another thread may be asking it: that thread notices the end.
 
-        What the other thread waits on is left to it: nobody is told of the end of a stream that was closed here.
+        The streams are left open for the other thread, which would not notice the end of a stream that was closed here.
         """
         self._killed = True
         if self._process is not None:
@@ -241,12 +241,12 @@ class SGLang:
 
     @staticmethod
     def _end_process(process: subprocess.Popen[bytes]) -> None:
-        if process.poll() is None:  # the number of one that has ended may be another's by now
+        if process.poll() is None:  # the id of a process that has ended may have been reused
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)
 
     def close(self) -> None:
-        """End the process and all that it started. It can be asked again: it is started anew. Not while another thread asks."""
+        """End the process and everything that it started. The next question starts it again. Not while another thread is asking."""
         if self._unlearnt is not None:
             self._unlearnt.close()
             self._unlearnt = None

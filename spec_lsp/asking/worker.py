@@ -66,11 +66,12 @@ KERNELS = (
     "lmcache", "mooncake", "nixl", "ray", "cpuinfo", "sgl_kernel_npu", "sgl_deep_gemm", "mathdx", "dill", "cloudpickle", "distro",
     "torchvision", "torchaudio", "torchcodec", "decord", "decord2", "av", "soundfile",
 )  # fmt: skip
-"""What SGLang imports and argument resolution has no use for: a stand-in does where it is missing, or does not load without a GPU."""
+"""Packages that SGLang imports but argument resolution does not need: a stand-in replaces one that is missing, or cannot be loaded without
+a GPU."""
 
 
 class StandIn(type):
-    """A class that answers whatever it is asked for with another one."""
+    """A class whose every attribute is another such class."""
 
     def __getattr__(cls, name: str) -> Any:
         if name == "__get_pydantic_core_schema__":
@@ -161,7 +162,7 @@ def installed(package: str) -> bool:
 
 
 def tolerate_missing_operators() -> None:
-    """Registrations for operators of kernels that are not here are passed over, instead of ending the import."""
+    """Ignore registrations for operators of missing kernels, which would otherwise end the import."""
     import torch
 
     real_impl, real_fake = torch.library.Library.impl, torch.library.register_fake
@@ -186,9 +187,9 @@ def quietly(call: Callable[[], Any], otherwise: Any) -> Any:
 
 
 def load_torchvision() -> Any:
-    """A torchvision beside a torch of another build lacks its operators, and can be imported without them.
+    """A torchvision beside a torch of another build lacks its operators, but can be imported without them.
 
-    What is given back must live on.
+    The returned object must be kept alive.
     """
     if not installed("torchvision"):
         return None
@@ -207,7 +208,7 @@ def load_torchvision() -> Any:
 
 
 def own_device() -> Json | None:
-    """The machine's own GPU, asked for in a child of its own: CUDA that was once used cannot be forked."""
+    """The machine's own GPU, determined in a separate child, as a process that has used CUDA cannot be forked."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -242,7 +243,7 @@ GFX = {(9, 4): "gfx942", (9, 5): "gfx950"}
 
 
 def simulate(device: Json) -> None:
-    """Let torch say that the machine has this GPU."""
+    """Make torch report this GPU."""
     if device["platform"] == "cpu":
         return
     import torch
@@ -277,7 +278,7 @@ def _always(answer: Any, *_: Any, **__: Any) -> Any:
 
 
 def simulate_memory(device: Json) -> None:
-    """SGLang asks programs of the driver for the memory: they are not asked."""
+    """Simulate the memory that SGLang would ask the driver's programs for."""
     memory = device.get("memory_mib")
     if memory is None:
         return
@@ -329,7 +330,7 @@ def prepare(start: Json) -> Json:
 
 
 def import_sglang(device: Json) -> set[str]:
-    """Import what resolution needs. A package of kernels that does not load without a GPU is stood in for; those are given back."""
+    """Import what resolution needs. Kernel packages that cannot be loaded without a GPU are replaced by stand-ins; returns their names."""
     try:
         import torch  # noqa: F401
 
@@ -425,9 +426,11 @@ WARMING = (
 
 
 def warm_up(models: str | None) -> None:
-    """Ask a few launches, so that no child has to import what they all need. What they come to is nobody's business."""
+    """Ask about a few launches, so that no child has to import what they all need. The answers are not used."""
     for name in ("sglang.srt.arg_groups.pipeline", "sglang.srt.configs.model_config"):
-        with suppress(Exception):  # a release that has no such module, or cannot import it: whoever needs it says so
+        with suppress(
+            Exception
+        ):  # a release without such a module, or that cannot import it: a case that needs it reports that
             importlib.import_module(name)
     environ, folder = dict(os.environ), tempfile.mkdtemp()
     try:
@@ -449,11 +452,11 @@ RESOLUTION = (
 """An error that SGLang does not mean to raise is its own crash in these files, elsewhere maybe one of the simulation."""
 CRASHES = (TypeError, AttributeError, LookupError, ArithmeticError, ValueError, RuntimeError, FileNotFoundError)
 NOT_TOLD = frozenset(("random_seed", "model_config", "nccl_port", "download_dir", "device_ids"))
-"""Fields that are drawn anew each time, or no setting."""
+"""Fields that are random each time, or are not settings."""
 
 
 def ask(case: Json, models: str | None, folder: str) -> Json:
-    """What SGLang makes of a case. `folder` is for its files. Changes this process: it is called in a child."""
+    """SGLang's answer to a case. `folder` is for its files. Changes this process, so it is called in a child."""
     import sglang.srt.server_args as server_args
 
     os.environ.update({k: str(v) for k, v in (case.get("env") or {}).items()})
@@ -482,7 +485,7 @@ def ask(case: Json, models: str | None, folder: str) -> Json:
 
 
 def resolved(server_args: Any, argv: list[str], fields: Json | None, folder: str) -> Json:
-    """What words, or the keyword arguments of an engine, come to."""
+    """The fields that words, or the keyword arguments of an engine, resolve to."""
     if fields is None:
         args = server_args.prepare_server_args(argv)
     else:
@@ -559,13 +562,13 @@ FOREIGN_CODE = "code that is not installed"
 
 
 class Guard:
-    """An audit hook, which cannot be taken off again. It watches within `with guard:`, and in a child that enters it for good."""
+    """An audit hook, which cannot be removed again. It is active within `with guard:`, and permanently in a child that enters it."""
 
     def __init__(self, code: Sequence[str]) -> None:
         self._code = tuple(code)
         self._watches = False
         self.folder = ""
-        """What may be written to, where there is any."""
+        """The folder that may be written to, if any."""
         self.denied: list[str] = []
         sys.addaudithook(self._hook)
 
@@ -606,7 +609,7 @@ class Guard:
 
 
 def installed_code() -> list[str]:
-    """The folders whose Python may run: what was importable, and imported, before the first case."""
+    """The folders whose Python code may run: those from which modules could be imported, or were, before the first case."""
     folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *(p for p in sys.path if os.path.isabs(p))}
     files = (getattr(m, "__file__", None) for m in list(sys.modules.values()))
     folders |= {os.path.dirname(f) for f in files if isinstance(f, str) and os.path.isabs(f)}
@@ -643,9 +646,9 @@ def worth_importing(before: set[str], *, of_sglang: bool) -> list[str]:
 
 
 def limit_memory(more: int) -> None:
-    """Allow this process no more than so many bytes beside what it has, where the system tells that.
+    """Limit this process to so many bytes more than it has, if the system reports that.
 
-    A launch may name a file without end.
+    A launch may name an endless file.
     """
     with suppress(OSError, ValueError):
         import resource
@@ -708,7 +711,7 @@ def fork(case: Json, start: Json, guard: Guard) -> tuple[int, Child]:
     if pid == 0:
         try:
             os.close(reading)
-            signal.alarm(int(start["seconds"]) + 5)  # should nobody be there any more to end it
+            signal.alarm(int(start["seconds"]) + 5)  # in case nobody is left to end it
             answer = json.dumps(answer_in_child(case, start, guard, folder))
             with os.fdopen(writing, "w") as file:
                 file.write(answer.replace(folder, "{files}"))
@@ -740,7 +743,7 @@ def answers(lines: Iterator[Json], start: Json) -> Iterator[Json]:
     read: set[str] = set()
     guard = Guard(installed_code())
     gc.collect()
-    gc.freeze()  # a child that collects garbage would copy all that was imported
+    gc.freeze()  # garbage collection in a child would copy everything that was imported
     running: dict[int, Child] = {}
     more = True
     while more or running:
