@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar, cast
 
@@ -326,12 +327,14 @@ class DiskWorkspace:
             if (active := os.environ.get(variable, ""))
         )
         for environment, own, beyond, told in environments:
-            package = package_in(environment, own, beyond)
+            find = partial(package_in, environment, own, beyond)
+            package = self._answer(find, "environment", environment, own.folders, beyond.folders)
             if package is not None:
                 yield package, told
         for parent in around:
             for name in CHECKOUTS:
-                package = package_at(Path(parent, name), area)
+                find = partial(package_at, Path(parent, name), area)
+                package = self._answer(find, "checkout", parent, name, area.folders)
                 if package is not None:
                     yield package, f"checkout {name}" if name != "." else "checkout"
 

@@ -45,6 +45,8 @@ def package_at(path: Path, area: Area) -> Path | None:
 
 def package_in(environment: str, area: Area, beyond: Area | None = None) -> Path | None:
     """The SGLang that is installed in an environment (`lib/python3.12/site-packages`, on Windows `Lib/site-packages`)."""
+    if not os.path.lexists(environment):
+        return None
     folder = Path(environment)
     versions = (n for n in names_in(str(folder / "lib"), area) if n.startswith("python3"))
     for site in (folder / "Lib" / "site-packages", *(folder / "lib" / n / "site-packages" for n in versions)):
@@ -94,6 +96,8 @@ def _from_lines(text: str, *, mapped: bool) -> list[str]:
 
 def _package(folder: Path, area: Area) -> Path | None:
     """The folder itself if it is the package; if its files are links (uv's symlink mode), the folder that they lead to."""
+    if not os.path.lexists(folder / SERVER_ARGS):  # most folders have none: following links costs ten times as much
+        return None
     try:
         real = area.real_path(folder / SERVER_ARGS)
     except UnreadableError:
