@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from spec_lsp.analysis.candidate import Candidate
 from spec_lsp.analysis.printing import Printer
+from spec_lsp.catalog.binding import is_key
 from spec_lsp.catalog.history import Replacement, flag_span, replacement
 from spec_lsp.catalog.release import Release
 from spec_lsp.syntax.launch import Edit
@@ -43,7 +44,7 @@ def succession(
             printer, word, 2 if value is not None and not _joined(word) else 1, flags, from_config, keyword
         )
         if edits:
-            yield Candidate(f"Write {_shown(flags, from_config, keyword)}", edits)
+            yield Candidate(f"Write {_shown(flags, from_config or is_key(word), keyword)}", edits)
 
 
 def _instead(printer: Printer, found: Replacement, value: str | None) -> Iterator[Flags]:
@@ -116,9 +117,9 @@ def _field(flag: str) -> str:
     return flag.removeprefix("--").replace("-", "_")
 
 
-def _shown(flags: Flags, from_config: bool, keyword: bool) -> str:
+def _shown(flags: Flags, as_keys: bool, keyword: bool) -> str:
     if keyword:
         return " and ".join(f"`{_field(flag)}={json.dumps(values[0])}`" for flag, values in flags)
-    if from_config:
+    if as_keys:
         return " and ".join(f"`{flag.removeprefix('--')}: {' '.join(values)}`" for flag, values in flags)
     return f"`{' '.join(' '.join((flag, *values)) for flag, values in flags)}`"

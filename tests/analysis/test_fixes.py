@@ -309,6 +309,25 @@ AS_TYPED = [
 ]
 
 
+RECIPE = """\
+name: x
+model: {path: org/m, container: lmsysorg/sglang:v0.5.23}
+backend:
+  type: sglang
+  sglang_config:
+    prefill:
+      tensor-parallel-size: 8
+      disable-cuda-graph: true
+"""
+
+
+def test_successors_of_keys_are_keys() -> None:
+    analysis = check(RECIPE, name="/w/recipe.yaml")
+    (found,) = [d for d in analysis.diagnostics if d.rule.name == "deprecated-flag"]
+    titles = [fix.title for fix in fixes_for(analysis, found, Options(), NOTHING)]
+    assert titles[0] == "Write `cuda-graph-backend-decode: disabled` and `cuda-graph-backend-prefill: disabled`"
+
+
 @pytest.mark.parametrize(("text", "rule", "title"), AS_TYPED)
 def test_fixes_name_settings_as_they_are_typed(text: str, rule: str, title: str) -> None:
     """Flags with dashes, keys of a mapping without."""
