@@ -45,9 +45,15 @@ def followed(release: Release) -> Mapping[str, Followers]:
 
 
 def unplaced(release: Release) -> frozenset[str]:
-    """Named places for which a shipped release has no function: it has none of its own there, or the name is wrong."""
+    """Named places for which a shipped release has no function: it has none of its own there, or the name is wrong.
+
+    A handler that adjusts nothing follows no function itself.
+    """
     known = index(shipped(release))
-    return frozenset(place for place, _, _ in _named(release) if not find(place, known))
+    named = set()
+    for handler, steps, _ in plan_of(handlers_of(release), release):
+        named |= {handler.place(release) if s.rule is None else s.rule.place(release)[0] for s in steps}
+    return frozenset(place for place in named if not find(place, known))
 
 
 def _named(release: Release) -> Iterator[tuple[str, str, Rule | None]]:

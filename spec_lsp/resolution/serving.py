@@ -937,7 +937,7 @@ def fp4_indexer_on_unfit_gpu(c: Config) -> Refusal | None:
 
 chat_template_defaults = Handler(
     "serving_hook.py:handle_other_validations", since="0.5.16",
-    earlier=(Earlier("0.5.18", "server_args.py:_validate_default_chat_template_kwargs"),),
+    earlier=(Earlier("0.5.18", "server_args.py:__post_init__"),),
 )  # fmt: skip
 
 

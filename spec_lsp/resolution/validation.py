@@ -557,7 +557,7 @@ def instanttensor_off_gpu(c: Config) -> Refusal | None:
 
 
 @_rest.refuses(
-    "SPC763", "metric-setting-without-its-partner", raises="ValueError",
+    "SPC763", "metric-setting-without-its-partner", raises="ValueError", since="0.5.5",
     earlier=(Earlier("0.5.7", "server_args.py:_handle_request_metrics_exporters"),),
     bad="--export-metrics-to-file", good="--export-metrics-to-file --export-metrics-to-file-dir /tmp/metrics",
 )  # fmt: skip

@@ -112,6 +112,7 @@ def shortest_prefill_first_without_prefix_cache(c: Config) -> Refusal | None:
 @caches.refuses(
     "SPC467", "no-cache-of-other-attention", raises="RuntimeError", late=True, since="0.5.12",
     sglang="mem_cache/kv_cache_configurator.py:_validate_prefill_only_disable_kv_cache_pool_family",
+    earlier=(Earlier("0.5.16", "model_runner_kv_cache_mixin.py:_validate_prefill_only_disable_kv_cache_pool_family"),),
     bad="model=deepseek-v3 -- --tp-size 8 --is-embedding --prefill-only-disable-kv-cache --chunked-prefill-size -1 --disable-radix-cache "
     "--attention-backend fa3",
     good="--is-embedding --prefill-only-disable-kv-cache --chunked-prefill-size -1 --disable-radix-cache --attention-backend fa3",
@@ -137,6 +138,7 @@ def no_cache_of_other_attention(c: Config) -> Refusal | None:
 @caches.refuses(
     "SPC957", "host-pool-backup-of-hybrid-model", raises="ValueError", late=True, since="0.5.18",
     sglang="mem_cache/registry.py:create_unified_radix_cache",
+    earlier=(Earlier("0.5.21", "mem_cache/registry.py:_create_unified_radix_cache"),),
     bad=(
         "model=qwen3-next-80b -- --tp-size 4 --disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",
         "model=deepseek-v3 -- --tp-size 8 --disaggregation-mode decode --disaggregation-decode-retraction-backup host_pool",

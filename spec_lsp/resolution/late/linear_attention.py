@@ -509,6 +509,7 @@ def track_interval_below_mamba_chunk(c: Config) -> Refusal | None:
 @linear_attention_backends.refuses(
     "SPC1033", "lazy-states-without-overlap", raises="AssertionError", late=True, since="0.5.15",
     sglang="mem_cache/kv_cache_configurator.py:_calculate_mamba_ratio",
+    earlier=(Earlier("0.5.16", "model_runner_kv_cache_mixin.py:_calculate_mamba_ratio"),),
     bad="model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer_lazy --disable-overlap-schedule",
     good="model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer --disable-overlap-schedule",
 )  # fmt: skip

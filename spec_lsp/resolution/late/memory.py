@@ -14,13 +14,20 @@ from typing import NamedTuple
 from spec_lsp.facts import memory as sizes
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.layout import heads_fit
 from spec_lsp.resolution.model.config import model_dtype, served_quantization
 from spec_lsp.resolution.ranks import attention_tp_size
 
 gpu_memory = Handler(
-    "mem_cache/kv_cache_configurator.py:_profile_available_bytes", when=lambda c: bool(c.device == "cuda")
+    "mem_cache/kv_cache_configurator.py:_profile_available_bytes",
+    when=lambda c: bool(c.device == "cuda"),
+    earlier=(
+        Earlier("0.5.7", "model_runner.py:init_memory_pool"),
+        Earlier("0.5.10", "model_runner_kv_cache_mixin.py:init_memory_pool"),
+        Earlier("0.5.11", "model_runner_kv_cache_mixin.py:__post_init__"),
+        Earlier("0.5.16", "pool_configurator.py:__post_init__"),
+    ),
 )
 
 ELSEWHERE = (

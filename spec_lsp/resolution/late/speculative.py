@@ -340,7 +340,8 @@ def _hookless(c: Config, why: str) -> Refusal:
     since="0.5.6",
     sglang="attention_backend_setup.py:configure_aux_hidden_state_capture",
     earlier=(
-        Earlier("0.5.18", "model_runner.py:init_aux_hidden_state_capture", "AttributeError"),
+        Earlier("0.5.11", "model_runner.py:initialize", "AttributeError"),
+        Earlier("0.5.16", "model_runner.py:init_aux_hidden_state_capture", "AttributeError"),
         Earlier("0.5.23", "attention_backend_setup.py:configure_aux_hidden_state_capture", "AttributeError"),
     ),
     bad="model=gemma-2-9b -- --speculative-algorithm EAGLE3 --speculative-draft-model-path {models}/eagle3-draft "
@@ -369,7 +370,7 @@ def target_without_eagle3(c: Config) -> Refusal | None:
     late=True,
     since="0.5.11",
     sglang="attention_backend_setup.py:configure_aux_hidden_state_capture",
-    earlier=(Earlier("0.5.18", "model_runner.py:init_aux_hidden_state_capture"),),
+    earlier=(Earlier("0.5.16", "model_runner.py:init_aux_hidden_state_capture"),),
     bad="model=mixtral-8x7b -- --speculative-algorithm DFLASH --speculative-draft-model-path {models}/eagle3-draft",
     good="--speculative-algorithm DFLASH --speculative-draft-model-path {models}/eagle3-draft",
 )

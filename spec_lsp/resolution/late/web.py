@@ -66,7 +66,10 @@ def chat_templates(c: Config) -> tuple[str, ...]:
     return tuple(name for since, names in _CHAT_TEMPLATES.items() if not since or c.since(since) for name in names)
 
 
-templates = Handler("parser/template_manager.py:_load_explicit_chat_template")
+templates = Handler(
+    "parser/template_manager.py:_load_explicit_chat_template",
+    earlier=(Earlier("0.5.16", "managers/template_manager.py:_load_explicit_chat_template"),),
+)
 
 
 @templates.notes(

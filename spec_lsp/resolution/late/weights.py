@@ -209,6 +209,7 @@ def expert_width_not_divisible_by_quantization_block(c: Config) -> Refusal | Non
     raises="ValueError",
     late=True,
     sglang="layers/quantization/fp8.py:validate_block_quant_shapes",
+    earlier=(Earlier("0.5.8", "layers/quantization/fp8.py:create_weights"),),
     bad=(
         "model=qwen3-8b -- --tp-size 8 --json-model-override-args "
         """'{"intermediate_size": 11008, "quantization_config": {"quant_method": "fp8", """
@@ -237,6 +238,7 @@ def mlp_width_not_divisible_by_quantization_block(c: Config) -> Refusal | None:
     raises="ValueError",
     late=True,
     sglang="layers/quantization/fp8.py:validate_block_quant_shapes",
+    earlier=(Earlier("0.5.8", "layers/quantization/fp8.py:create_weights"),),
     bad="model=glm-4.5-air -- --tp-size 32 --ep-size 32 --nnodes 4 --json-model-override-args "
     """'{"num_attention_heads": 96, "moe_intermediate_size": 1408, "first_k_dense_replace": 0, "quantization_config": """
     """{"quant_method": "fp8", "weight_block_size": [128, 128]}}'""",
@@ -265,7 +267,10 @@ def shared_expert_width_not_divisible_by_quantization_block(c: Config) -> Refusa
     raises="ValueError",
     late=True,
     sglang="layers/quantization/awq/schemes/awq_linear.py:create_weights",
-    earlier=(Earlier("0.5.12", "layers/quantization/awq.py:create_weights"),),
+    earlier=(
+        Earlier("0.5.11", "layers/quantization/awq.py:create_weights"),
+        Earlier("0.5.12", "layers/quantization/awq/schemes/awq_linear.py:create_weights"),
+    ),
     bad=(
         "model=llama-2-7b -- --tp-size 4 --json-model-override-args "
         """'{"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'""",

@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from spec_lsp.facts import quantization
 from spec_lsp.facts.quantization import Served
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting, setting_env
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting, setting_env
 from spec_lsp.resolution.model_path import is_gguf_file
 
 MODELOPT_METHODS = frozenset({"modelopt", "modelopt_fp8", "modelopt_fp4", "nvfp4_online", "modelopt_mixed"})
@@ -161,7 +161,7 @@ def model_overrides_not_json(c: Config) -> Refusal | None:
     return None
 
 
-_apply_overrides = Handler("config.py:get_config")
+_apply_overrides = Handler("config.py:get_config", earlier=(Earlier("0.5.11", "hf_transformers_utils.py:get_config"),))
 
 
 @_apply_overrides.refuses(
