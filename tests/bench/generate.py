@@ -46,3 +46,35 @@ def script(*, hardware: bool, launches: int = LAUNCHES) -> str:
     named = "# spec-lsp: sglang=0.5.23 gpu=h100\n" if hardware else ""
     body = [line for number in range(launches) for line in launch(number)]
     return HEAD + named + "\n".join(body) + "\n"
+
+
+def pod(number: int) -> list[str]:
+    """Twenty lines: a Kubernetes pod whose container is launched as the `number`th server of the script is."""
+    topk = 1 + number % 4
+    return [
+        "---",
+        "apiVersion: v1",
+        "kind: Pod",
+        "metadata:",
+        f"  name: server-{number}",
+        "spec:",
+        "  containers:",
+        "  - name: sglang",
+        '    command: ["python3", "-m", "sglang.launch_server"]',
+        "    args:",
+        f"    - --model-path={MODELS}/qwen3-8b",
+        f"    - --port={30000 + number}",
+        "    - --tp-size=2",
+        "    - --page-size=16",
+        f"    - --max-running-requests={64 + number}",
+        "    - --attention-backend=triton",
+        "    - --speculative-algorithm=NGRAM",
+        f"    - --speculative-num-draft-tokens={8 + topk}",
+        "    - --speculative-num-steps=4",
+        f"    - --speculative-eagle-topk={topk}",
+    ]
+
+
+def manifest(*, launches: int = LAUNCHES) -> str:
+    """A file of pods, each a document of its own."""
+    return "\n".join(line for number in range(launches) for line in pod(number)) + "\n"
