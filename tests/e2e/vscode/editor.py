@@ -48,6 +48,13 @@ class Editor:
         self.page.locator(".monaco-workbench .explorer-folders-view").wait_for()
         self.page.locator(".monaco-workbench .statusbar").wait_for()
 
+    def resize(self, width: int, height: int) -> None:
+        """Make the window another size, and wait until it has laid itself out for it."""
+        self.page.set_viewport_size({"width": width, "height": height})
+        self.page.evaluate("dispatchEvent(new Event('resize'))")  # a busy window may have missed its own
+        fits = "document.querySelector('.monaco-workbench .statusbar').getBoundingClientRect().bottom <= innerHeight"
+        self.page.wait_for_function(fits)
+
     def tidy(self) -> None:
         """Close what is open, saved or not, and forget what was said and set."""
         self.press("Escape", "Escape", TIDY_KEY)

@@ -34,7 +34,7 @@ def test_pictures(window: Callable[[Path], Editor], tmp_path: Path) -> None:
     (folder / ".vscode" / "settings.json").write_text(json.dumps(SETTINGS))
     shutil.copy(ROOT / "editors" / "demo.sh", folder / "launch.sh")
     editor = window(folder)
-    editor.page.set_viewport_size({"width": 1000, "height": 560})
+    editor.resize(1000, 560)
     editor.open("launch.sh")
     editor.command("View: Toggle Primary Side Bar Visibility")
     expect(editor.squiggle()).to_have_count(1)
