@@ -20,6 +20,7 @@ from spec_lsp.catalog.builds import NoBuildError, release_at
 from spec_lsp.catalog.installed import names_in, no_sglang, package_at, package_in, sglang_in, uv_cache
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
+from spec_lsp.facts.known import ADAPTER
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.files import (
     MAX_DOCUMENT,
@@ -184,6 +185,8 @@ class DiskWorkspace:
         from spec_lsp.facts.well_known import find_model
 
         found = self._model_in_folder(document, path_or_id)
+        if found is None and os.path.basename(path_or_id) == ADAPTER:
+            return None
         return found[1] if found else find_model(path_or_id)
 
     def model_folder(self, document: str, path_or_id: str) -> str | None:
@@ -216,11 +219,15 @@ class DiskWorkspace:
         return self._answer(find, "unreadable model", self._folder(document), path_or_id)
 
     def _model_configs(self, document: str, path_or_id: str) -> Iterator[tuple[str, Area]]:
-        """Where the config.json of a model may be, and the area that it must be in."""
+        """Where the config.json of a model (the adapter_config.json of an adapter) may be, and the area that it must be in."""
+        folder_of, name = os.path.split(path_or_id)
+        path_or_id, name = (folder_of, name) if name == ADAPTER else (path_or_id, "config.json")
         for folder in self._candidates(document, path_or_id):
-            yield os.path.join(folder, "config.json"), self.area(document)
+            yield os.path.join(folder, name), self.area(document)
         for shelf in self.models:
-            yield os.path.join(shelf, os.path.expanduser(path_or_id), "config.json"), Area((shelf,))
+            yield os.path.join(shelf, os.path.expanduser(path_or_id), name), Area((shelf,))
+        if name == ADAPTER:
+            return
         cache = _hub_cache()
         if (snapshots := _snapshots(cache, path_or_id)) is not None:
             self._looks_at(document, [str(snapshots)])

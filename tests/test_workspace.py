@@ -170,6 +170,20 @@ def test_model(tmp_path: Path, file: str, named: str) -> None:
     assert workspace.model(str(tmp_path / "sub" / "a.sh"), named) is facts
 
 
+@pytest.mark.parametrize("named", ["adapters/mine", "adapters/mine/", "../adapters/mine"])
+def test_adapter(tmp_path: Path, named: str) -> None:
+    write(tmp_path, {"adapters/mine/adapter_config.json": '{"use_dora": true}', "sub/a.sh": ""})
+    facts = DiskWorkspace((tmp_path,)).model(str(tmp_path / "sub" / "a.sh"), os.path.join(named, "adapter_config.json"))
+    assert facts is not None
+    assert facts.hf("use_dora") is True
+
+
+def test_adapter_outside_the_workspace(tmp_path: Path) -> None:
+    write(tmp_path, {"elsewhere/adapter_config.json": '{"use_dora": true}', "w/a.sh": ""})
+    workspace = DiskWorkspace((tmp_path / "w",))
+    assert workspace.model(str(tmp_path / "w" / "a.sh"), str(tmp_path / "elsewhere" / "adapter_config.json")) is None
+
+
 def test_model_of_the_local_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     write(tmp_path, {"models--some--thing/snapshots/abc/config.json": CONFIG})

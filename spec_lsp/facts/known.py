@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+ADAPTER = "adapter_config.json"
+"""The file that states what a LoRA adapter changes; its facts are those of a path that ends in it."""
+
 
 class NotKnown(Exception):  # noqa: N818 - a signal, not an error
     """A fact or a field was read that is unknown. `what` names it, `why` continues "unknown: "."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, cast
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
-from spec_lsp.facts.known import NotGiven, NotKnown
+from spec_lsp.facts.known import ADAPTER, NotGiven, NotKnown
 from spec_lsp.records import dataclass, field
 
 if TYPE_CHECKING:
@@ -548,6 +548,13 @@ class Config:
         if facts is None:
             raise NotGiven("draft model", "its config.json is not at hand")
         return self._as_overridden(facts)
+
+    def adapter(self, path: str) -> ModelFacts:
+        """What the adapter_config.json of an adapter states. Raises NotKnown if it cannot be read."""
+        facts = self._draft(f"{path.rstrip('/')}/{ADAPTER}") if self._draft else None
+        if facts is None:
+            raise NotGiven("adapter", "its adapter_config.json is not at hand")
+        return facts
 
     def since(self, release: str) -> bool:
         """Whether this release is `release` or newer."""

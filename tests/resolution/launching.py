@@ -13,6 +13,7 @@ from spec_lsp.analysis.argv import Answer, resolve_argv
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
 from spec_lsp.facts.hardware import find
+from spec_lsp.facts.known import ADAPTER
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.facts.well_known import find_model
 from spec_lsp.resolution.examples import read_example
@@ -22,8 +23,16 @@ MODELS = Path(__file__).parent.parent / "models"
 
 @cache
 def model(path: str) -> ModelFacts | None:
+    if path.endswith(ADAPTER):
+        return adapter(path)
     config = Path(path.replace("{models}", str(MODELS))) / "config.json"
     return ModelFacts(json.loads(config.read_text())) if config.is_file() else find_model(path)
+
+
+def adapter(path: str) -> ModelFacts | None:
+    """The adapter of this name in tests/adapters."""
+    file = MODELS.parent / "adapters" / Path(path).parent.name / ADAPTER
+    return ModelFacts(json.loads(file.read_text())) if file.is_file() else None
 
 
 def answer(text: str) -> Answer:

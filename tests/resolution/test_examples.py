@@ -18,11 +18,13 @@ from spec_lsp.cli.arguments import parser
 from spec_lsp.cli.main import main
 from spec_lsp.cli.resolve import typed_launch
 from spec_lsp.facts.hardware import find
+from spec_lsp.facts.known import ADAPTER
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.facts.well_known import find_model
 from spec_lsp.resolution.engine import RULES, Rule
 from spec_lsp.resolution.examples import FOLDER, in_lines
 from spec_lsp.resolution.handlers import handlers_of
+from tests.resolution.launching import adapter
 
 MODELS = Path(__file__).parent.parent / "models"
 MORE_MODELS = json.loads((Path(__file__).parent / "data" / "architectures.json").read_text())
@@ -35,6 +37,8 @@ for release in releases():
 @cache
 def model(path: str) -> ModelFacts | None:
     folder, _, name = path.rpartition("/")
+    if name == ADAPTER:
+        return adapter(path)
     if folder != FOLDER:
         return find_model(path)
     config = MODELS / name / "config.json"

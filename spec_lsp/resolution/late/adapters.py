@@ -1,13 +1,15 @@
 """What the LoRA manager refuses when it is built. Follows lora/lora_manager.py.
 
-Modelled: adapters under attention data parallelism, pinned adapters.
-Left out: what adapters' files decide (ranks, target modules, vocabularies), layers that have no LoRA counterpart.
+Modelled: adapters under attention data parallelism, pinned adapters, DoRA and target modules as an adapter's file states them.
+Left out: vocabularies that adapters extend, ranks, layers that have no LoRA counterpart.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from spec_lsp.facts.known import NotKnown
+from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution.engine import NO_FIX, Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.methods import compressed_scheme
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
@@ -440,3 +442,76 @@ def _name(adapter: object) -> str | None:
         name = adapter.get("lora_name")
         return name if isinstance(name, str) else None
     return adapter.partition("=")[0] if isinstance(adapter, str) and not adapter.startswith("{") else None
+
+
+def _files(c: Config) -> list[tuple[str, ModelFacts]]:
+    """The startup adapters whose adapter_config.json can be read: the name of each, and what it states."""
+    found = []
+    for entry in c.lora_paths or ():
+        name, path = _named(entry)
+        try:
+            found.append((name, c.adapter(path)))
+        except NotKnown:
+            continue
+    return found
+
+
+def _named(entry: object) -> tuple[str, str]:
+    """The name of a startup adapter and its folder; without a name the folder is the name."""
+    if isinstance(entry, Mapping):
+        return str(entry.get("lora_name")), str(entry.get("lora_path"))
+    name, equals, path = str(entry).partition("=")
+    return (name, path) if equals else (name, name)
+
+
+def _unfit(c: Config, adapter: ModelFacts) -> tuple[str, str]:
+    """Why an adapter cannot be served by what its file states, and the field that has a part in it."""
+    if adapter.hf("use_dora") is True and c.since("0.5.12"):
+        return "it is a DoRA adapter", ""
+    modules, allowed = adapter.hf("target_modules"), _targets(c)
+    if allowed is not None and "all" in allowed and c.before("0.5.9"):
+        return "", ""
+    if isinstance(modules, str):
+        whole = modules in ("all-linear", "all") and c.since("0.5.9")
+        if whole and (allowed is not None or c.since("0.5.12")):
+            return "", ""
+        return f'its `target_modules` is "{modules}", where SGLang reads a list of names', ""
+    if not isinstance(modules, list) or allowed is None or "all" in allowed:
+        return "", ""
+    wanted = {ALIASES.get(name.rpartition(".")[2], name.rpartition(".")[2]) for name in map(str, modules)}
+    known = {*ALIASES.values(), "o_proj", "down_proj"}
+    outside = sorted(name for name in wanted & known if name not in allowed)
+    if outside:
+        return f"it changes {', '.join(outside)} too, which `--lora-target-modules` leaves out", "lora_target_modules"
+    return "", ""
+
+
+@lora.refuses(
+    "SPC1038", "adapter-file-not-served", raises="ValueError", late=True,
+    sglang="lora/lora_manager.py:init_lora_shapes",
+    bad=(
+        "--enable-lora --lora-paths a={models}/dora",
+        "--enable-lora --lora-paths a={models}/pattern",
+        "--enable-lora --lora-paths a={models}/lora --lora-target-modules o_proj --max-lora-rank 16",
+    ),
+    good=(
+        "--enable-lora --lora-paths a={models}/lora",
+        "--enable-lora --lora-paths a={models}/lora --lora-target-modules q_proj v_proj --max-lora-rank 16",
+    ),
+)  # fmt: skip
+def adapter_file_not_served(c: Config) -> Refusal | None:
+    """SGLang does not serve what the adapter's own file states.
+
+    The adapter_config.json of an adapter in the workspace is read: `use_dora` has to be false, and `target_modules` a list of names, each
+    of them among those of `--lora-target-modules` if that is set. SGLang stops when it loads the adapters.
+    """
+    for name, adapter in _files(c):
+        why, field = _unfit(c, adapter)
+        if why:
+            return Refusal(
+                at="lora_paths",
+                related_fields=(field,) if field else (),
+                message=f"The adapter {name} is refused when it is loaded: {why}.",
+                fixes=(*((dropping(field),) if field else ()), dropping("enable_lora", "lora_paths")),
+            )
+    return None
