@@ -488,7 +488,7 @@ def _unfit(c: Config, adapter: ModelFacts) -> tuple[str, str]:
 
 @lora.refuses(
     "SPC1038", "adapter-file-not-served", raises="ValueError", late=True,
-    sglang="lora/lora_manager.py:init_lora_shapes",
+    sglang="lora/lora_manager.py:validate_new_adapter",
     bad=(
         "--enable-lora --lora-paths a={models}/dora",
         "--enable-lora --lora-paths a={models}/pattern",
