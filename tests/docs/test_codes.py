@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from spec_lsp.analysis.rules import all_rules, by_topic
+from spec_lsp.records import replace
 from tests.docs.codes import next_code
 
 
@@ -30,3 +31,10 @@ def test_codes_go_on_behind_a_thousand() -> None:
     assert [rule.code for rule in all_rules()] == sorted(
         (r.code for r in all_rules()), key=lambda code: int(code.removeprefix("SPC"))
     )
+
+
+@pytest.mark.parametrize("code", ["SPC???", "SPC", "", "1234", "SPC12b", "SPC-1"])
+def test_a_rule_without_a_number_is_named(code: str) -> None:
+    (topic, (rule, *others)), *_ = by_topic().items()
+    with pytest.raises(SystemExit, match=re.escape(f"{code!r}, which is not")):
+        next_code(topic, {topic: (*others, replace(rule, code=code))})
