@@ -6,9 +6,9 @@ node, read through another `Source`.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
-from spec_lsp.records import dataclass
+from spec_lsp.records import dataclass, field
 
 
 @dataclass(slots=True, eq=False)
@@ -239,3 +239,17 @@ class Compare:
 
 
 Expression = Both | Not | Compare
+
+
+@dataclass(slots=True, eq=False)
+class Marks:
+    """What was read beside a skeleton, for the tree of it: offsets are those of the text."""
+
+    built: dict[int, Any] = field(default_factory=dict)
+    """Nodes that the tree contains or completes, by where their word starts: commands, comparisons, loops, `case` and its arms."""
+    negated: dict[int, int] = field(default_factory=dict)
+    """Where the `!` of a pipeline is, by where its first word starts."""
+    lifted: dict[int, list[Function | For]] = field(default_factory=dict)
+    """The functions and loops whose body starts there."""
+    redirects: dict[int, list[Redirect]] = field(default_factory=dict)
+    """The redirects of a compound command, by where it ends."""

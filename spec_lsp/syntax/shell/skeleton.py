@@ -25,7 +25,6 @@ far as it goes: quotes end with their line, and a compound command that has no e
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
@@ -104,14 +103,7 @@ class SkeletonReader(WordParser):
     """Reads the commands of a text and writes their skeleton; all positions are those of the text."""
 
     level: _Level = NO_LEVEL
-    built: dict[int, Any] = field(default_factory=dict)
-    """Nodes that the tree contains or completes, by where their word starts: commands, comparisons, loops, `case` and its arms."""
-    negated: dict[int, int] = field(default_factory=dict)
-    """Where the `!` of a pipeline is, by where its first word starts."""
-    lifted: dict[int, list[ast.Function | ast.For]] = field(default_factory=dict)
-    """The functions and loops whose body starts there."""
-    redirects: dict[int, list[ast.Redirect]] = field(default_factory=dict)
-    """The redirects of a compound command, by where it ends."""
+    marks: ast.Marks = field(default_factory=ast.Marks)
 
     # Lists.
 
@@ -156,7 +148,7 @@ class SkeletonReader(WordParser):
                 self.separator()
             elif level.ready:
                 self.command()
-            elif not self.redirect(found := self.redirects.setdefault(level.closed, [])):
+            elif not self.redirect(found := self.marks.redirects.setdefault(level.closed, [])):
                 self.go_on("" if found else self.reserved())
 
     def end_of_line(self) -> None:
@@ -215,9 +207,9 @@ class SkeletonReader(WordParser):
         if len(level.open) + len(level.lifted) + self.depth > MAX_DEPTH:
             self.fail_deep()
         if level.negated is not None:
-            self.negated[start] = level.negated
+            self.marks.negated[start] = level.negated
         if level.lifted:
-            self.lifted[start] = level.lifted
+            self.marks.lifted[start] = level.lifted
         level.negated, level.lifted = None, []
         level.ready = level.needed = False
 
@@ -240,7 +232,7 @@ class SkeletonReader(WordParser):
                     self.put(b";", self.pos, self.pos)
                 self.put(word.encode(), self.pos, self.pos)
                 ready, following = word in FOLLOWING, FOLLOWING.get(word, ())
-        return Structure(self, level.words).script(start, self.pos)
+        return Structure(self.text, self.tolerant, self.marks, level.words).script(start, self.pos)
 
     # Commands.
 
@@ -289,7 +281,7 @@ class SkeletonReader(WordParser):
             return
         expression = self.inner_text(start + 2, close)
         self.pos = close + 2
-        self.built[start] = ast.ArithmeticCommand(start, self.pos, expression)
+        self.marks.built[start] = ast.ArithmeticCommand(start, self.pos, expression)
         self.begins(start)
         self.put(b"w", start, self.pos)
         self.compound_ends()
@@ -329,7 +321,7 @@ class SkeletonReader(WordParser):
         if self.reserved() == "{":
             self.level.lifted.append(loop)
             return
-        self.built[start] = loop
+        self.marks.built[start] = loop
         self.begins(start)
         self.put(b"for w;", start, self.pos)
         self.go_into("for")
@@ -348,7 +340,7 @@ class SkeletonReader(WordParser):
         start = self.pos
         self.pos += len("case")
         self.blanks()
-        self.built[start] = ast.Case(start, 0, self.word(), ())
+        self.marks.built[start] = ast.Case(start, 0, self.word(), ())
         self.newlines()
         self.take("in")
         self.begins(start)
@@ -370,7 +362,7 @@ class SkeletonReader(WordParser):
             patterns.append(self.word())
             self.blanks()
         self.take(")")
-        self.built[start] = ast.CaseArm(tuple(patterns), NOTHING, False)
+        self.marks.built[start] = ast.CaseArm(tuple(patterns), NOTHING, False)
         self.put(b"w)", start, self.pos)
         level.open[-1] = ARM
         level.piped = False
@@ -409,7 +401,9 @@ class SkeletonReader(WordParser):
             self.pos = self.end
         if last == start:
             self.fail()
-        self.built[start] = ast.Simple(start, last, tuple(assigns), tuple(words), tuple(redirects), self.assigning)
+        self.marks.built[start] = ast.Simple(
+            start, last, tuple(assigns), tuple(words), tuple(redirects), self.assigning
+        )
         self.assigning |= outer
         self.begins(start)
         self.put(b"w", start, last)
@@ -504,7 +498,7 @@ class SkeletonReader(WordParser):
                 self.opens("(")
                 level.needed = True
             elif level.needed:
-                self.built[here] = self.comparison()
+                self.marks.built[here] = self.comparison()
                 self.put(b"w", here, self.pos)
                 level.needed = False
             elif self.at("&&") or self.at("||"):

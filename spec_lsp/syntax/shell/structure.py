@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import tree_sitter_bash
 from tree_sitter import Language, Node, Parser, Point
@@ -13,9 +12,6 @@ from tree_sitter import Language, Node, Parser, Point
 from spec_lsp.records import replace
 from spec_lsp.syntax.shell import ast
 from spec_lsp.syntax.shell.scanner import ShellSyntaxError
-
-if TYPE_CHECKING:
-    from spec_lsp.syntax.shell.skeleton import SkeletonReader
 
 LANGUAGE = Language(tree_sitter_bash.language())
 MAX_REPORTS = 100
@@ -51,8 +47,10 @@ def parse(skeleton: bytes) -> Node:
 class Structure:
     """Reads the tree of a skeleton, whose words stand for characters [start, end) of the text."""
 
-    def __init__(self, reader: SkeletonReader, words: Sequence[tuple[bytes, int, int]]) -> None:
-        self.reader = reader
+    def __init__(self, text: str, tolerant: bool, marks: ast.Marks, words: Sequence[tuple[bytes, int, int]]) -> None:
+        self.text = text
+        self.tolerant = tolerant
+        self.marks = marks
         self.skeleton = b" ".join([word for word, _, _ in words])
         self.starts: dict[int, int] = {}
         self.ends: dict[int, int] = {}
@@ -64,14 +62,14 @@ class Structure:
             self.ends[at - 1] = end
 
     def script(self, start: int, end: int) -> ast.Script:
-        """The commands up to `end`; if the grammar fails and the reader is tolerant, one after the other."""
+        """The commands up to `end`; if the grammar fails and `tolerant`, one after the other."""
         try:
             return ast.Script(start, end, self.commands(parse(self.skeleton).children) if self.skeleton else ())
         except ShellSyntaxError:
-            if not self.reader.tolerant:
+            if not self.tolerant:
                 raise
         found: list[ast.Command] = []
-        for at, node in sorted(self.reader.built.items()):
+        for at, node in sorted(self.marks.built.items()):
             known = isinstance(node, (ast.Simple, ast.ArithmeticCommand))
             if known and (found[-1].end if found else start) <= at < end:
                 found.append(node)
@@ -124,7 +122,7 @@ class Structure:
         return ast.AndOr(first.start, commands[-1][1].end, first, tuple(commands[1:]))
 
     def pipeline(self, nodes: Sequence[Node]) -> ast.Command | None:
-        negated = self.reader.negated.get(self.start(nodes[0]))
+        negated = self.marks.negated.get(self.start(nodes[0]))
         commands = [command for node in nodes if (command := self.command(node)) is not None]
         if not commands or (len(commands) == 1 and negated is None):
             return commands[0] if commands else None
@@ -143,7 +141,7 @@ class Structure:
 
     def lifted(self, start: int, body: ast.Command) -> ast.Command:
         """The function or loop whose body begins there, or the command itself."""
-        for outer in reversed(self.reader.lifted.get(start, ())):
+        for outer in reversed(self.marks.lifted.get(start, ())):
             if isinstance(outer, ast.Function):
                 outer.body = body
             else:
@@ -154,10 +152,10 @@ class Structure:
         return body
 
     def redirects(self, end: int) -> tuple[ast.Redirect, ...]:
-        return tuple(self.reader.redirects.get(end, ()))
+        return tuple(self.marks.redirects.get(end, ()))
 
     def simple(self, node: Node, start: int, end: int) -> ast.Command | None:
-        command: ast.Simple | ast.ArithmeticCommand | None = self.reader.built.get(start)
+        command: ast.Simple | ast.ArithmeticCommand | None = self.marks.built.get(start)
         if isinstance(command, ast.ArithmeticCommand):
             command.redirects = self.redirects(end)
         return command
@@ -188,7 +186,7 @@ class Structure:
         return self.part(children[1:then], children[then]), self.part(children[then + 1 :], behind)
 
     def for_command(self, node: Node, start: int, end: int) -> ast.Command:
-        loop: ast.For = self.reader.built[start]
+        loop: ast.For = self.marks.built[start]
         loop.end, loop.body, loop.redirects = end, self.inside(node.children[-1]), self.redirects(end)
         return loop
 
@@ -198,18 +196,18 @@ class Structure:
         return ast.While(start, end, self.part(condition, body), self.inside(body), until, self.redirects(end))
 
     def case_command(self, node: Node, start: int, end: int) -> ast.Command:
-        case: ast.Case = self.reader.built[start]
+        case: ast.Case = self.marks.built[start]
         _, _, _, *items, last = node.children
         arms = [self.case_arm(item, behind) for item, behind in pairwise([*items, last])]
         case.end, case.arms, case.redirects = end, tuple(arms), self.redirects(end)
         return case
 
     def case_arm(self, node: Node, behind: Node) -> ast.CaseArm:
-        arm: ast.CaseArm = self.reader.built[self.start(node)]
+        arm: ast.CaseArm = self.marks.built[self.start(node)]
         _, _, *body = node.children
         if body and body[-1].type == ";;":
             behind = body.pop()
-            arm.falls_through = self.reader.text.startswith((";&", ";;&"), self.start(behind))
+            arm.falls_through = self.text.startswith((";&", ";;&"), self.start(behind))
         arm.body = self.part(body, behind)
         return arm
 
@@ -228,7 +226,7 @@ class Structure:
         if kind == "unary_expression":
             inner = self.expression(children[1])
             return ast.Not(inner) if inner else None
-        comparison: ast.Compare | None = self.reader.built.get(self.start(node))
+        comparison: ast.Compare | None = self.marks.built.get(self.start(node))
         return comparison
 
 
