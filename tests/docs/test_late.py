@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from fnmatch import fnmatchcase
 from pathlib import Path
 
@@ -50,6 +51,16 @@ def test_every_late_rule_has_a_function() -> None:
     covered = {name for f in functions() for name in f.rules}
     without = {rule.name for rule in late_rules()} - covered
     assert without == set(mapping()["elsewhere"])
+
+
+def test_a_name_that_classes_share_says_which_statements_are_told() -> None:
+    """A rule's place names a method without its class: those of the file's other classes are looked at one by one (`only`, `whole`)."""
+    methods = Counter(
+        (file, name.rpartition(".")[2]) for file, inside in stored().items() for name in inside if " (" not in name
+    )
+    told = {(f.file, f.name) for f in functions() if f.rules and methods[f.file, f.name.rpartition(".")[2]] > 1}
+    looked_at = {*mapping()["only"], *mapping()["also"], *mapping()["whole"]}
+    assert {f"{file}:{name}" for file, name in told} - looked_at == set()
 
 
 def test_a_rule_covers_its_own_function_only() -> None:
