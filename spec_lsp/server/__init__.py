@@ -34,7 +34,7 @@ def run(
     or SIGTERM (130, 143).
 
     `host` and `port` are where TCP and WebSocket listen; port 0 means any free one, which is printed to standard error. `hosts`, `origins`
-    and `token` are required of a WebSocket's opening request: see `access.Access`. `find_files`: see `server.Server`.
+    and `token` are required of a WebSocket's opening request: see `access.Access`. `find_files`: see `host.Host`.
 
     Raises OSError when the port is not available, ImportError when the package websockets is missing for "ws".
     """

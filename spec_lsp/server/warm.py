@@ -13,7 +13,7 @@ from spec_lsp.server.lean import ignoring_errors, settle
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
 
 _HERE = {"textDocument": {"uri": "file:///warm.sh", "version": 1}}
 _AT = {"line": 0, "character": 0}
@@ -43,7 +43,7 @@ _TYPED = (_SCRIPT.index("--page"), len(_SCRIPT) - 1)
 """A text with places at which something may be typed: a flag, a value."""
 
 
-async def warm_up(ls: Server) -> None:
+async def warm_up(ls: Host) -> None:
     """Import analysis, make it read a small launch, and let the converter compile what it needs for the usual messages."""
     made: list[Analysis] = []
     steps: list[Callable[[], object]] = [lambda: made.append(_analyse(ls))]
@@ -76,11 +76,11 @@ def _request(method: str, params: object) -> str:
     return json.dumps({"jsonrpc": "2.0", **identity, "method": method, "params": params})
 
 
-def _complete(ls: Server, analysis: Analysis, offset: int) -> None:
+def _complete(ls: Host, analysis: Analysis, offset: int) -> None:
     scope = ls.session.scope("untitled:warm")
     ls.engine.complete(analysis, offset, scope.options, scope.workspace)
 
 
-def _analyse(ls: Server) -> Analysis:
+def _analyse(ls: Host) -> Analysis:
     scope = ls.session.scope("untitled:warm")
     return ls.engine.analyse("untitled:warm", _SCRIPT, "sh", scope.options, scope.workspace, ls.engine.new_cache())

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from spec_lsp.analysis.report import Diagnostic
-from spec_lsp.server import server
+from spec_lsp.server import host
 from spec_lsp.server.features import half_typed
 from spec_lsp.server.session import settings_table
 from spec_lsp.server.uris import name_of
@@ -427,7 +427,7 @@ async def test_a_registration_that_is_never_answered_blocks_nothing(tmp_path: Pa
 
 
 async def test_a_refresh_that_is_never_answered_is_asked_for_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "REFRESH_SECONDS", 0.01)
+    monkeypatch.setattr(host, "REFRESH_SECONDS", 0.01)
     client = LocalClient({"textDocument": {"diagnostic": {}}, "workspace": {"diagnostics": {"refreshSupport": True}}})
     await client.start()
     client.open(URI, "BAD")

@@ -22,7 +22,7 @@ from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
     from spec_lsp.server.session import Session
     from spec_lsp.syntax.launch import Edit
 
@@ -267,7 +267,7 @@ def _wanted(kind: str, only: Iterable[Any] | None) -> bool:
     return any(not name or kind == name or kind.startswith(name + ".") for name in names)
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     actions = CodeActions(ls.session)
 
     @ls.feature(types.TEXT_DOCUMENT_CODE_ACTION)

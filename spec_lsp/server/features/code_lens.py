@@ -14,10 +14,10 @@ from spec_lsp.server.features.launches import SHOW_RESOLVED
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.shared import SharedHost
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: SharedHost) -> dict[str, Any]:
     session = ls.session
     if not session.client.code_lens:
         return {}

@@ -8,15 +8,15 @@ from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.comparing import Comparison
+    from spec_lsp.server.host import Host
     from spec_lsp.server.positions import Lines
-    from spec_lsp.server.server import Server
 
 COMPARE = "spec-lsp.compare"
 MOST = 8
 """The most targets that are compared at once."""
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.command(COMPARE)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from spec_lsp.analysis.completion import Completion, Item
     from spec_lsp.analysis.report import Analysis
     from spec_lsp.server.client import Client
+    from spec_lsp.server.host import Host
     from spec_lsp.server.positions import Lines, Range
-    from spec_lsp.server.server import Server
     from spec_lsp.server.session import Session
     from spec_lsp.server.text import OpenText
 
@@ -108,7 +108,7 @@ def _as_config(text: OpenText, session: Session) -> Analysis:
     )
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_COMPLETION)

@@ -14,12 +14,12 @@ from spec_lsp.server.session import settings_table
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.shared import SharedHost
 
 SECTION = "spec-lsp"
 
 
-async def pull_settings(ls: Server) -> None:
+async def pull_settings(ls: SharedHost) -> None:
     """Ask for the settings of the workspace and of each of its folders; if they changed, analyse everything again."""
     uris = [None, *(root.as_uri() for root in ls.session.roots)]
     items = [types.ConfigurationItem(scope_uri=uri, section=SECTION) for uri in uris]
@@ -30,7 +30,7 @@ async def pull_settings(ls: Server) -> None:
     take_settings(ls, tables)
 
 
-def take_settings(ls: Server, tables: dict[str, Any]) -> None:
+def take_settings(ls: SharedHost, tables: dict[str, Any]) -> None:
     """Use these settings from now on."""
     if tables == ls.session.pulled:
         return
@@ -39,7 +39,7 @@ def take_settings(ls: Server, tables: dict[str, Any]) -> None:
     ls.everything_changed()
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: SharedHost) -> dict[str, Any]:
     @ls.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
     async def did_change_configuration(params: types.DidChangeConfigurationParams) -> None:
         if ls.client.configuration:

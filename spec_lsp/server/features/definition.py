@@ -10,8 +10,8 @@ from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.navigation import Origin
+    from spec_lsp.server.host import Host
     from spec_lsp.server.positions import Lines
-    from spec_lsp.server.server import Server
     from spec_lsp.server.session import Session
 
 
@@ -28,7 +28,7 @@ def _location(origin: Origin, own: Lines, session: Session) -> dict[str, Any] | 
     return {"originSelectionRange": origin_span, "targetUri": uri, "targetRange": span, "targetSelectionRange": span}
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_DEFINITION)

@@ -25,11 +25,10 @@ from spec_lsp.server.positions import Lines, Range
 from spec_lsp.server.protocol import Written, written
 from spec_lsp.server.rule_pages import rule_url
 from spec_lsp.server.text import OpenText
-from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, Diagnostic
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
     from spec_lsp.server.session import Session
     from spec_lsp.syntax.standing import Standing
     from spec_lsp.syntax.word import Place
@@ -401,7 +400,7 @@ def _of_config_alone(diagnostic: Diagnostic, analysis: Analysis | None) -> bool:
 class Diagnostics:
     """Sends reports, or answers requests for them."""
 
-    def __init__(self, ls: Server) -> None:
+    def __init__(self, ls: Host) -> None:
         self._ls = ls
         self._session = ls.session
         self.half_typed = HalfTyped(lambda name: self._look_again([name]))
@@ -560,19 +559,3 @@ class Diagnostics:
             await self._ls.refresh(types.WORKSPACE_DIAGNOSTIC_REFRESH)
             if not self._refresh_again:
                 return
-
-
-def register(ls: Server) -> dict[str, Any]:
-    ls.diagnostics = Diagnostics(ls)
-    if not ls.client.pull:
-        return {}
-
-    @ls.feature(types.TEXT_DOCUMENT_DIAGNOSTIC)
-    async def diagnostic(params: types.DocumentDiagnosticParams) -> Written:
-        """First lets the messages received so far be read: a later edit or a cancellation saves the work."""
-        await ls.session.ready()
-        return ls.diagnostics.pull(name_of(params.text_document.uri), params.previous_result_id)
-
-    return {
-        "diagnosticProvider": {"identifier": "spec-lsp", "interFileDependencies": True, "workspaceDiagnostics": False}
-    }

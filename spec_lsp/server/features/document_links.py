@@ -10,8 +10,8 @@ from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
     from spec_lsp.analysis.navigation import Link
+    from spec_lsp.server.host import Host
     from spec_lsp.server.positions import Lines
-    from spec_lsp.server.server import Server
     from spec_lsp.server.session import Session
 
 
@@ -25,7 +25,7 @@ def _shown(link: Link, lines: Lines, session: Session) -> dict[str, Any]:
     return shown
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_DOCUMENT_LINK)

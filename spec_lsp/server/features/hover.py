@@ -10,7 +10,7 @@ from lsprotocol import types
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
 
 
 def plain(markdown: str) -> str:
@@ -21,7 +21,7 @@ def plain(markdown: str) -> str:
     return text.replace("**", "").replace("`", "").replace("\\|", "|")
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_HOVER)

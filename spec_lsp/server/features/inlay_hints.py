@@ -11,7 +11,7 @@ from spec_lsp.server.uris import name_of
 if TYPE_CHECKING:
     from spec_lsp.analysis.hints import Hint, Kind
     from spec_lsp.server.positions import Lines
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.shared import SharedHost
     from spec_lsp.settings import Settings
 
 
@@ -29,7 +29,7 @@ def _shown(hint: Hint, lines: Lines) -> dict[str, Any]:
     return {"position": lines.position(hint.offset), "label": label, "paddingLeft": True}
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: SharedHost) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_INLAY_HINT)

@@ -11,7 +11,7 @@ from spec_lsp.server.uris import name_of
 if TYPE_CHECKING:
     from spec_lsp.analysis.report import Analysis, LaunchReport
     from spec_lsp.analysis.resolved import Target
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
 
 SHOW_RESOLVED = "spec-lsp.showResolved"
 ASSUMED = "spec-lsp.assumed"
@@ -26,7 +26,7 @@ def _nearest(analysis: Analysis, name: str, offset: int) -> LaunchReport | None:
     return before[-1] if before else own[0] if own else None
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_DOCUMENT_SYMBOL)

@@ -10,7 +10,7 @@ from lsprotocol import types
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
     from spec_lsp.server.text import OpenText
 
 
@@ -20,7 +20,7 @@ def _is_shell(text: OpenText) -> bool:
     return kind_of(text.name, text.text, text.language) == "shell"
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     session = ls.session
 
     @ls.feature(types.TEXT_DOCUMENT_FOLDING_RANGE)

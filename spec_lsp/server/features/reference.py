@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
 
 CHOICES = "spec-lsp.choices"
 RULE_PAGE = "spec-lsp.rulePage"
 EXPLAIN_LOG = "spec-lsp.explainLog"
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: Host) -> dict[str, Any]:
     engine = ls.session.engine
 
     @ls.command(CHOICES)

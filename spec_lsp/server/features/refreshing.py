@@ -7,12 +7,12 @@ A client that shows the results of our commands is notified that they may have c
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 from lsprotocol import types
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
 
 Kind = Literal["inlay_hint", "code_lens"]
 METHODS: dict[Kind, str] = {
@@ -26,7 +26,7 @@ CHANGED = "spec-lsp/changed"
 class Refreshing:
     """One round of requests at a time, so that a slow client is not asked twice."""
 
-    def __init__(self, ls: Server) -> None:
+    def __init__(self, ls: Host) -> None:
         self._ls = ls
         self._shown: dict[str, None] = {}
         """The kinds that the client has requested: only these can be out of date."""
@@ -50,8 +50,3 @@ class Refreshing:
         while self._again:
             self._again = False
             await asyncio.gather(*(self._ls.refresh(method) for method in self._shown))
-
-
-def register(ls: Server) -> dict[str, Any]:
-    ls.refreshing = Refreshing(ls)
-    return {}

@@ -11,13 +11,13 @@ from spec_lsp.server.tolerance import UNNUMBERED
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.shared import SharedHost
 
 
 class Sync:
     """Handlers of the text notifications. They only edit the text: analysis comes when the queue of messages is empty."""
 
-    def __init__(self, ls: Server) -> None:
+    def __init__(self, ls: SharedHost) -> None:
         self._ls = ls
 
     def did_open(self, params: types.DidOpenTextDocumentParams) -> None:
@@ -82,9 +82,7 @@ def _change(event: Any) -> TextChange:
     return TextChange(event.text, (span.start.line, span.start.character, span.end.line, span.end.character))
 
 
-def register(ls: Server) -> dict[str, Any]:
-    ls.texts = Sync(ls)
-
+def register(ls: SharedHost) -> dict[str, Any]:
     @ls.feature(types.TEXT_DOCUMENT_DID_SAVE)
     def did_save(params: types.DidSaveTextDocumentParams) -> None:
         """The word being typed counts as typed. Clients that watch no files report at least the files that they save."""

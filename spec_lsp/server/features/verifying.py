@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from spec_lsp.asking.launches import Way
     from spec_lsp.asking.process import SGLang
     from spec_lsp.asking.verify import Desk, Told
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.host import Host
     from spec_lsp.server.text import OpenText
     from spec_lsp.workspace import DiskWorkspace
 
@@ -39,8 +39,10 @@ SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 class Verifying:
     """The documents to ask about, one after the other."""
 
-    def __init__(self, ls: Server) -> None:
+    def __init__(self, ls: Host, retell: Callable[[list[str]], None]) -> None:
+        """`retell` has the diagnostics of documents sent again."""
         self._ls = ls
+        self._retell = retell
         self._waiting: dict[str, str] = {}
         """The interpreter for each document that was saved."""
         self._desks: dict[str, Desk] = {}
@@ -99,7 +101,7 @@ class Verifying:
         session.reports[name] = {
             item["message"]: told.verdict.report() for item, told in here if _is_disagreement(told)
         }
-        self._ls.diagnostics.surroundings_changed([name])
+        self._retell([name])
 
     async def _told(self, analysis: Analysis, index: int, workspace: DiskWorkspace, python: str) -> list[Told]:
         """The diagnostics of one launch. Only the waiting happens in a thread: the session's data is used on the loop alone."""
@@ -161,9 +163,7 @@ REPORTS = Shelf("disagreements", files=16, size=MIB)
 """What a client was asked to open: it opens files only."""
 
 
-def register(ls: Server) -> dict[str, Any]:
-    ls.verifying = Verifying(ls)
-
+def register(ls: Host) -> dict[str, Any]:
     @ls.command(OPEN_REPORT)
     async def open_report(uri: str, message: str) -> str | None:
         """The report of a disagreement, as Markdown, which the client is asked to open; None if the text has changed since."""

@@ -17,7 +17,7 @@ from lsprotocol import types
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.shared import SharedHost
 
 GLOBS = ("**/*",)
 """Everything is watched, as scripts and launches may have any name; irrelevant changes are ignored when they are reported."""
@@ -44,7 +44,7 @@ def _stamps(names: Iterable[str], wanted: Callable[[str], bool]) -> dict[str, St
 class Looking:
     """Checks the files around the open documents that no client watches."""
 
-    def __init__(self, ls: Server) -> None:
+    def __init__(self, ls: SharedHost) -> None:
         self._ls = ls
         self._watched = False
         """Whether the client reports changes in the workspace."""
@@ -92,7 +92,7 @@ class Looking:
             await asyncio.sleep(LOOK_SECONDS)
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: SharedHost) -> dict[str, Any]:
     looking = Looking(ls)
     ls.look_around = looking.look_now
 

@@ -22,7 +22,7 @@ from spec_lsp.server.protocol import Written, written
 from spec_lsp.server.uris import name_of
 
 if TYPE_CHECKING:
-    from spec_lsp.server.server import Server
+    from spec_lsp.server.shared import SharedHost
 
 log = logging.getLogger(__name__)
 
@@ -44,7 +44,7 @@ class _Told:
 class WorkspaceDiagnostics:
     """Answers the requests of one connection."""
 
-    def __init__(self, ls: Server) -> None:
+    def __init__(self, ls: SharedHost) -> None:
         self._ls = ls
         self._session = ls.session
         self._told: dict[str, _Told] = {}
@@ -143,7 +143,7 @@ def _as_json(uri: str, report: Report, last: str | None) -> str:
 class _Progress:
     """Progress of one request, if the client gave a token for it; it ends however the request ends."""
 
-    def __init__(self, ls: Server, token: int | str | None) -> None:
+    def __init__(self, ls: SharedHost, token: int | str | None) -> None:
         self._ls = ls
         self._token = token
         self._next = 0.0
@@ -168,7 +168,7 @@ class _Progress:
             self._ls.wire.notify_plain(types.PROGRESS, {"token": self._token, "value": value})
 
 
-def register(ls: Server) -> dict[str, Any]:
+def register(ls: SharedHost) -> dict[str, Any]:
     if not ls.client.pull or ls.find_files is None:
         return {}
     workspace = WorkspaceDiagnostics(ls)
