@@ -148,9 +148,11 @@ def _of_stock(message: str) -> str:
 
 
 def _ahead(assumed: Assumed) -> bool:
-    """Whether the launch may run something newer than all known releases: a newer release, a nightly build, a build for one model."""
+    """Whether the launch may run something newer than all known releases: a newer release, a nightly build, a build for one model. An image
+    of somebody's own does not count: of it `_of_stock` tells."""
     newer = any(w.release.stock > newest() for w in assumed.worlds)
-    return newer or (assumed.clues.undated_image and not assumed.release_named)
+    nightly = assumed.clues.undated_image and not assumed.clues.foreign_image
+    return newer or (nightly and not assumed.release_named)
 
 
 # --- what is said ------------------------------------------------------------------------------------------------------

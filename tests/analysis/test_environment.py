@@ -12,6 +12,19 @@ from tests.analysis.support import NOTHING, PINNED, SERVER, after, check, offere
 RULES = ("unread-variable", "deprecated-variable", "variable-value")
 
 
+CARRIERS = {
+    "run.sh": f"docker run --gpus all -e NAME=1 IMAGE {SERVER}\n",
+    "pod.yaml": (
+        "apiVersion: v1\nkind: Pod\nspec:\n  containers:\n  - name: s\n    image: IMAGE\n"
+        f"    command: [sh, -c, {SERVER}]\n    env:\n    - name: NAME\n      value: '1'\n"
+    ),
+    "compose.yaml": f"services:\n  s:\n    image: IMAGE\n    command: {SERVER}\n    environment:\n      NAME: '1'\n",
+    "listed/compose.yaml": f"services:\n  s:\n    image: IMAGE\n    command: {SERVER}\n    environment:\n    - NAME=1\n",
+    "Dockerfile": f"FROM IMAGE\nENV NAME=1\nCMD {SERVER}\n",
+}
+"""Files that give a variable `NAME` to a launch in an `IMAGE`."""
+
+
 def told(text: str) -> list[tuple[str, str, str]]:
     return [one for one in said(text) if one[1] in RULES]
 
@@ -229,6 +242,33 @@ def test_a_build_of_ones_own_may_read_what_no_release_reads(before: str) -> None
     assert [d.message.startswith("Stock SGLang") for d in found] == [True, True]
     assert not any(d.unnecessary for d in found)
     assert repaired(text) == text
+
+
+@pytest.mark.parametrize("variable", ["SGLANG_NO_SUCH_THING", "SGLANG_ENABLE_SPEC_V2"])
+@pytest.mark.parametrize(
+    ("image", "told"),
+    [
+        ("lmsysorg/sglang:v0.5.23", "stock"),
+        ("lmsysorg/sglang:latest", "stock"),
+        ("me/own:1", "own"),
+        ("registry.example.com:5000/llm/sglang-patched", "own"),
+        ("lmsysorg/sglang:nightly-dev-20260115-0a1b2c3d", "nightly"),
+    ],
+)
+@pytest.mark.parametrize(("name", "carrier"), CARRIERS.items(), ids=CARRIERS)
+def test_every_carrier_tells_of_variables_that_its_image_may_not_read(
+    name: str, carrier: str, image: str, told: str, variable: str
+) -> None:
+    """A nightly build may read what the next release will, but nothing that is gone."""
+    text = carrier.replace("IMAGE", image).replace("NAME", variable)
+    found = [d for d in check(text, name=f"/w/{name}").diagnostics if d.rule.name == "unread-variable"]
+    if told == "nightly" and variable == "SGLANG_NO_SUCH_THING":
+        assert found == []
+        return
+    (said,) = found
+    assert said.severity == "hint"
+    assert said.message.startswith("Stock SGLang") == (told != "stock"), said
+    assert said.unnecessary == (told == "stock")
 
 
 def test_whatever_is_said_of_variables_is_said_of_stock_sglang_beside_a_build_of_ones_own() -> None:
