@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -165,20 +165,23 @@ def write_catalog(built: Built, root: Path) -> None:
 
 
 def flag_differences(old: tuple[Flag, ...], new: tuple[Flag, ...]) -> Iterator[str]:
-    """One line for each flag that was added, removed or changed."""
+    """One line for each flag that was added, removed or changed. A flag that gains or loses a spelling is changed."""
     before, after = {f.spellings: f for f in old}, {f.spellings: f for f in new}
-    for spellings in [s for s in before if s not in after]:
-        yield f"- {'/'.join(spellings)}"
-    for spellings in [s for s in after if s not in before]:
-        yield f"+ {'/'.join(spellings)}"
+    gone, come = [s for s in before if s not in after], [s for s in after if s not in before]
+    same = {n: o for n in come for o in gone if set(n) & set(o)}
+    yield from (f"- {'/'.join(spellings)}" for spellings in gone if spellings not in same.values())
+    yield from (f"+ {'/'.join(spellings)}" for spellings in come if spellings not in same)
     for spellings, flag in after.items():
-        known = before.get(spellings)
+        known = before.get(same.get(spellings, spellings))
         if known is not None and known != flag:
-            yield f"~ {'/'.join(spellings)}: {', '.join(_changes(known, flag))}"
+            yield f"~ {'/'.join(known.spellings)}: {', '.join(_changes(known, flag))}"
 
 
 def _changes(old: Flag, new: Flag) -> Iterator[str]:
-    for name in (
+    yield from _gone_and_come("no longer ", "also ", old.spellings, new.spellings)
+    yield from _otherwise(
+        old,
+        new,
         "dest",
         "action",
         "nargs",
@@ -189,17 +192,26 @@ def _changes(old: Flag, new: Flag) -> Iterator[str]:
         "deprecated",
         "replacement",
         "fatal",
-    ):
+    )
+    yield from _gone_and_come("choice -", "choice +", old.choices or (), new.choices or ())
+
+
+def _otherwise(old: object, new: object, *names: str) -> Iterator[str]:
+    """What each of these attributes was and is, where it is not the same."""
+    for name in names:
         if getattr(old, name) != getattr(new, name):
             yield f"{name} {getattr(old, name)!r} → {getattr(new, name)!r}"
-    gone = [c for c in old.choices or () if c not in (new.choices or ())]
-    come = [c for c in new.choices or () if c not in (old.choices or ())]
-    yield from (f"choice -{c}" for c in gone)
-    yield from (f"choice +{c}" for c in come)
+
+
+def _gone_and_come(gone: str, come: str, old: Sequence[object], new: Sequence[object]) -> Iterator[str]:
+    yield from (f"{gone}{item}" for item in old if item not in new)
+    yield from (f"{come}{item}" for item in new if item not in old)
 
 
 def variable_differences(before: Release, variables: tuple[Variable, ...]) -> Iterator[str]:
     old, new = store.environment(before), {v.name: v for v in variables}
     yield from (f"- ${name}" for name in old if name not in new)
     yield from (f"+ ${name}" for name in new if name not in old)
-    yield from (f"~ ${name}: {old[name]} → {new[name]}" for name in new if name in old and old[name] != new[name])
+    for name in [n for n in new if n in old and old[n] != new[n]]:
+        changes = _otherwise(old[name], new[name], "type", "default", "deprecated", "replacement")
+        yield f"~ ${name}: {', '.join(changes)}"

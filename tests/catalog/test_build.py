@@ -243,7 +243,7 @@ def test_a_folder_without_sglang(tmp_path: Path) -> None:
 
 
 def test_the_report_shows_every_difference(tmp_path: Path) -> None:
-    environ = "class Envs:\n    SGLANG_A = EnvBool(False)\n    SGLANG_B = EnvInt(3)\n"
+    environ = "class Envs:\n    SGLANG_A = EnvBool(False)\n    SGLANG_D = EnvInt(1)\n    SGLANG_B = EnvInt(3)\n"
     first = tree(tmp_path / "a", {**CALLS, "srt/environ.py": environ})
     build(first, "0.5.9")
     changed = CALLS["srt/server_args.py"].replace("choices=[0, 1], default=1", "choices=[1, 2], default=2")
@@ -251,10 +251,12 @@ def test_the_report_shows_every_difference(tmp_path: Path) -> None:
     files = {
         **CALLS,
         "srt/server_args.py": changed,
-        "srt/environ.py": environ.replace("SGLANG_B = EnvInt(3)", "SGLANG_C = EnvStr(None)"),
+        "srt/environ.py": environ.replace("SGLANG_B = EnvInt(3)", "SGLANG_C = EnvStr(None)").replace(
+            "EnvInt(1)", "EnvStr('1')"
+        ),
     }
     report = build(tree(tmp_path / "b", files), "0.5.10").report().splitlines()
-    assert report[0] == "SGLang 0.5.10: 16 flags by source, 2 environment variables"
+    assert report[0] == "SGLang 0.5.10: 16 flags by source, 3 environment variables"
     assert report[1] == "compared with 0.5.9:"
     assert [line.strip() for line in report[2:]] == [
         "- --extra",
@@ -262,7 +264,15 @@ def test_the_report_shows_every_difference(tmp_path: Path) -> None:
         "~ --level: default 1 → 2, choice -0, choice +2",
         "- $SGLANG_B",
         "+ $SGLANG_C",
+        "~ $SGLANG_D: type 'int' → 'str', default 1 → '1'",
     ]
+
+
+def test_a_flag_that_gains_or_loses_a_spelling_is_no_other_flag() -> None:
+    plain, paired = Flag(("--a",), "a"), Flag(("--a", "--no-a"), "a")
+    assert list(flag_differences((plain,), (paired,))) == ["~ --a: also --no-a"]
+    assert list(flag_differences((paired,), (plain,))) == ["~ --a/--no-a: no longer --no-a"]
+    assert list(flag_differences((plain,), (Flag(("--b",), "a"),))) == ["- --a", "+ --b"]
 
 
 def test_no_difference() -> None:

@@ -2,6 +2,7 @@
 
     python -m tests.upkeep 0.5.24                          # sets the release up (tests/oracle), and looks at all of it
     python -m tests.upkeep 0.5.24 --rows FILE.jsonl.gz …   # with truth that was drawn before
+    ORACLE=FOLDER python -m tests.upkeep 0.5.24            # where SGLang is set up, if not in ~/.cache/spec-lsp/oracle
 
 It adds the release to the shipped catalogs and tables, draws truth for it into tests/truth/data, prints a report that ends with a checklist,
 and writes it, with the source differences, beside the sources (they are SGLang's, and stand in no repository). It can be run again as often
@@ -64,14 +65,15 @@ def parts(oracle: Oracle, release: Release, before: Release, rows: list[Path], s
     old, new = (oracle.sources / str(r) / "sglang" for r in (before, release))
     told("functions")
     differences = Differences(old, new, before)
-    functions = differences.part(sites.gone_through(str(release)))
+    gone_through = sites.gone_through(str(release))
+    functions = differences.part(gone_through)
     told("flags and variables")
-    yield flags.part(new, release, before)
+    yield flags.part(new, release, before, gone_through)
     yield functions
     told("raise and assert statements")
     yield sites.part(old, new, str(release))
     told("tables")
-    yield tables.part(new.parent, release)
+    yield tables.part(new.parent, release, gone_through)
     told("truth")
     pointers = truth.Pointers(differences, sites.functions_with_new_sites(old, new), changed_fields(release, before))
     yield truth.part(rows or list(drawn(oracle, release, seed)), release, pointers)

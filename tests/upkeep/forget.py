@@ -6,8 +6,10 @@ cd FOLDER && python -m tests.upkeep 0.5.23 --rows …    # as if it had just com
 
 from __future__ import annotations
 
+import argparse
 import json
 import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -60,12 +62,18 @@ def _tables(folder: Path, release: Release) -> None:
 
 
 def _descriptions(folder: Path, release: Release, before: Release) -> None:
-    """What only the forgotten release has is not described."""
+    """What only the forgotten release has is not described, and what it lost is not replaced."""
     new = {n for f in load(release).flags for n in (f.field, f.name[2:].replace("-", "_"))}
     new -= {n for f in load(before).flags for n in (f.field, f.name[2:].replace("-", "_"))}
     for path in (folder / "spec_lsp" / "catalog" / "descriptions").glob("*.toml"):
-        lines = path.read_text("utf-8").split("\n")
-        path.write_text("\n".join(line for line in lines if line.partition(" ")[0] not in new), "utf-8")
+        _without(path, new)
+    gone = set(load(before).by_spelling) - set(load(release).by_spelling)
+    _without(folder / "spec_lsp" / "catalog" / "replacements.toml", gone)
+
+
+def _without(path: Path, names: set[str]) -> None:
+    lines = path.read_text("utf-8").split("\n")
+    path.write_text("\n".join(line for line in lines if line.partition(" ")[0] not in names), "utf-8")
 
 
 def _coverage(folder: Path, release: Release) -> None:
@@ -76,5 +84,21 @@ def _coverage(folder: Path, release: Release) -> None:
         path.write_text(text, "utf-8")
 
 
+def main(arguments: list[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.upkeep.forget", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("folder", type=Path, metavar="FOLDER", help="where the copy is written; it must not exist")
+    folder: Path = parser.parse_args(arguments).folder.absolute()
+    if folder.exists():
+        parser.error(f"{folder} exists already: name a folder that does not.")
+    release = forget(folder)
+    rows = shlex.quote(str(ROOT / "tests" / "truth" / "data"))
+    print(f"{folder} has never heard of SGLang {release}. To see what a report finds in it:")
+    print(
+        f"cd {shlex.quote(str(folder))} && {shlex.quote(sys.executable)} -m tests.upkeep {release} --rows {rows}/*{release}*"
+    )
+
+
 if __name__ == "__main__":
-    print(forget(Path(sys.argv[1])))
+    main()

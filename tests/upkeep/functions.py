@@ -76,17 +76,25 @@ class Differences:
 
     def _function(self, key: str, kind: Kind) -> Function:
         own = self._followed.get(key, NOBODY)
-        through = () if own is not NOBODY else tuple(self._users(bare(key)))
+        through = () if own is not NOBODY else tuple(self._users(key))
         return Function(key, kind, own, through, tuple(self._difference(key)))
 
-    def _users(self, name: str) -> Iterator[str]:
+    def _users(self, key: str) -> Iterator[str]:
         """The followed functions that use a helper, directly or through others."""
-        seen, names = {name}, {name}
+        name = bare(key)
+        seen, names, others = {name}, {name}, self._users_of_another(key)
         for _ in range(HELPERS):
-            users = {k for table in (self._old, self._new) for k, d in table.items() if d.uses & names}
+            users = {k for table in (self._old, self._new) for k, d in table.items() if d.uses & names} - others
             yield from sorted(k for k in users if k in self._followed and bare(k) not in seen)
             names = {bare(k) for k in users} - seen
             seen |= names
+
+    def _users_of_another(self, key: str) -> set[str]:
+        """Who used the name of a new helper in other files before it came (`logger`): they use another of that name."""
+        if key in self._old:
+            return set()
+        file = key.partition(":")[0]
+        return {k for k, d in self._old.items() if bare(key) in d.uses and k.partition(":")[0] != file}
 
     def _difference(self, key: str) -> Iterator[str]:
         old, new = (

@@ -9,25 +9,24 @@ from tests.sources import classes, methods, own
 from tests.upkeep.report import Part
 
 
-def part(root: Path, release: Release) -> Part:
-    """Add the release whose sources are below `root`."""
+def part(root: Path, release: Release, gone_through: bool = False) -> Part:
+    """Add the release whose sources are below `root`; nothing is left to do where somebody has gone through it."""
     lines, todo = [], []
-    for title, table in (
-        ("model classes", classes.TABLE),
-        ("quantization methods", methods.TABLE),
-        ("flags of benches", own.TABLE),
+    for title, table, places in (
+        ("model classes", classes.TABLE, "spec_lsp/facts/architectures.py, tests/oracle/models.py"),
+        ("quantization methods", methods.TABLE, "spec_lsp/facts/quantization.py"),
+        ("flags of benches", own.TABLE, ""),
     ):
         changes = table.add(release, root)
         lines += [
-            f"{len(changes)} {title} changed:",
+            f"Changed {title}: {len(changes)}",
             "",
             *(f"- `{name}`: {_short(before)} → {_short(now)}" for name, before, now in changes),
             "",
         ]
-        if new := [name for name, before, now in changes if before is None]:
-            todo.append(
-                f"Look at {len(new)} new {title}: `{'`, `'.join(new)}` (architectures.py, descriptions of values, tests/oracle/models.py)"
-            )
+        new = [name for name, before, _ in changes if before is None]
+        if new and places and not gone_through:
+            todo.append(f"Look at {len(new)} new {title}: `{'`, `'.join(new)}` ({places})")
     return Part("Tables made of the sources", lines, todo)
 
 

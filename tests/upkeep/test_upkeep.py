@@ -11,10 +11,12 @@ from typing import Any
 import pytest
 
 from spec_lsp.catalog.release import Release
-from spec_lsp.catalog.store import releases
+from spec_lsp.catalog.store import load, releases
+from tests.sources import classes, methods, own
 from tests.sources.table import Table
-from tests.upkeep import sites
+from tests.upkeep import sites, tables
 from tests.upkeep.forget import NEVER, forget
+from tests.upkeep.forget import main as forgetting
 from tests.upkeep.functions import Differences
 from tests.upkeep.report import Part, text_of
 from tests.upkeep.truth import ARGPARSE, Pointers, _wrong
@@ -80,6 +82,14 @@ def test_a_helper_that_changed_is_told_with_those_who_follow_what_uses_it(differ
     assert found.points_at("handle_hicache") == "uses what changed"
     assert found.points_at("handle_load_format") == ""
     assert "what follows `handle_hicache`" in found.part().found[0]
+
+
+def test_a_new_helper_with_a_name_that_others_have_is_not_told_with_those(differences: Any) -> None:
+    found = differences("def limit(args):\n    return 2\n", "srt/arg_groups/new_hook.py")
+    (Path(found._roots[1]) / HOOK).write_text(OLD)
+    old, new = found._roots
+    again = Differences(old, new, BEFORE)
+    assert told(again) == {"limit": ("new", False)}
 
 
 def test_what_came_went_and_moved(differences: Any) -> None:
@@ -195,6 +205,28 @@ def test_a_report_ends_with_what_is_left_to_do() -> None:
     assert "Nothing is left to do" in text_of("Title", [Part("First", ["- a"])], whole=False)
 
 
+def test_forgetting_says_what_to_do_next_and_takes_no_folder_that_exists(tmp_path: Path, capsys: Any) -> None:
+    forgetting([str(tmp_path / "copy")])
+    assert f"-m tests.upkeep {releases()[-1]}" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        forgetting([str(tmp_path / "copy")])
+    assert "exists already" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("gone_through", [False, True])
+def test_what_a_table_gained_is_done_once_somebody_has_gone_through_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, gone_through: bool
+) -> None:
+    data = tmp_path / "table.json"
+    data.write_text("{}")
+    for module in (classes, methods, own):
+        monkeypatch.setattr(module, "TABLE", Table(data, lambda root: {"A": {"x": 1}}))
+    part = tables.part(tmp_path, BEFORE, gone_through)
+    assert "- `A`: none → `{'x': 1}`" in part.found
+    assert [t for t in part.todo if "Look at 1 new model classes: `A`" in t] == part.todo[:1]
+    assert bool(part.todo) is not gone_through
+
+
 def test_a_copy_that_has_never_heard_of_the_newest_release(tmp_path: Path) -> None:
     copy = tmp_path / "copy"
     release = forget(copy)
@@ -202,6 +234,9 @@ def test_a_copy_that_has_never_heard_of_the_newest_release(tmp_path: Path) -> No
     for folder in ("resolution", "facts", "catalog"):
         for path in (copy / "spec_lsp" / folder).rglob("*.py"):
             assert str(release) not in path.read_text()
+    gone = set(load(BEFORE).by_spelling) - set(load(release).by_spelling)
+    replaced = (copy / "spec_lsp" / "catalog" / "replacements.toml").read_text()
+    assert not any(f"\n{name} = " in replaced for name in gone)
     script = (
         "from spec_lsp.catalog.store import releases, load; from spec_lsp.resolution.following import followed\n"
         "from spec_lsp.resolution.handlers import handlers_of; newest = releases()[-1]\n"

@@ -61,7 +61,7 @@ def misses(files: Iterable[Path], release: Release, pointers: Pointers) -> tuple
                 miss.count += 1
                 miss.kinds[kind] += 1
                 miss.pointed = miss.pointed or pointed
-                miss.shown = miss.shown or f"{row['id']} {row['gpu']}"
+                miss.shown = miss.shown or f"{row['id']} in {path.name}"
     return dict(found), asked
 
 
