@@ -23,11 +23,21 @@ gc.disable()
 
 FIRST = ("test_bounds.py", "truth", "e2e", "hostile", "upkeep", "asking", "server", "cli", "resolution")
 """What takes longest for each file is begun first: a file is run by one process, and the last one is waited for."""
+SLOW = frozenset({"test_bounds.py", "truth", "e2e", "hostile", "upkeep", "fuzz"})
+"""What tries whole programs, corpora or sizes: marked `slow`."""
 
 
+@pytest.hookimpl(tryfirst=True)  # `-m` looks at marks in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     ranks = {name: rank for rank, name in enumerate(FIRST)}
-    items.sort(key=lambda item: ranks.get(item.path.relative_to(HERE).parts[0], len(ranks)))
+    items.sort(key=lambda item: ranks.get(_part(item), len(ranks)))
+    for item in items:
+        if _part(item) in SLOW:
+            item.add_marker("slow")
+
+
+def _part(item: pytest.Item) -> str:
+    return item.path.relative_to(HERE).parts[0]
 
 
 def pytest_collection_finish() -> None:
