@@ -13,9 +13,9 @@ from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
-from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
+from spec_lsp.syntax.launch import Clue, Directive, Document
 from spec_lsp.syntax.shell.commands import container_options
-from spec_lsp.syntax.shell.embedding import Around, read_script
+from spec_lsp.syntax.shell.embedding import Around, Collected, read_script
 from spec_lsp.syntax.word import Fragment, Place, Word, literal
 from spec_lsp.syntax.yaml.words import split
 
@@ -57,8 +57,7 @@ def read_jenkinsfile(name: str, text: str, read: Read) -> Document:
     reader = _PipelineReader(name, text, read)
     reader.run()
     directives = tuple(_directives(name, text, reader.comments))
-    depends_on = frozenset(reader.depends_on)
-    return Document(name, text, tuple(reader.launches), tuple(reader.problems), directives, depends_on)
+    return reader.all.document(name, text, directives)
 
 
 def _directives(name: str, text: str, comments: Sequence[Token]) -> Iterator[Directive]:
@@ -79,9 +78,7 @@ class _PipelineReader:
         self.blocks = [Block()]
         self.values: dict[str, Word | None] = {}
         """Variables of the script; None for one that is set more than once."""
-        self.launches: list[Launch] = []
-        self.problems: list[Problem] = []
-        self.depends_on: set[str] = set()
+        self.all = Collected()
 
     def run(self) -> None:
         at = 0
@@ -178,9 +175,7 @@ class _PipelineReader:
         if script is not None:
             block = self.blocks[-1]
             found = read_script(self.name, script, Around(block.env, block.clues, read=self.read))
-            self.launches += found.launches
-            self.problems += found.problems
-            self.depends_on |= found.depends_on
+            self.all.add(found)
         return at
 
     # --- tokens

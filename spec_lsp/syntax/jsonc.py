@@ -15,9 +15,9 @@ from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import begins_line
 from spec_lsp.syntax.env_file import file_variables
-from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
+from spec_lsp.syntax.launch import Clue, Directive, Document, Launch
 from spec_lsp.syntax.shell.commands import container_options
-from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, Collected, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import FileSource
 from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -55,15 +55,15 @@ def read_json(name: str, text: str, read: Read) -> Document:
     if any(key in part.entries(part.root) for key in MANIFESTS):
         manifest = Reader(part, read)
         manifest.document()
-        reader.note(
+        reader.found.add(
             CommandResult(
                 tuple(map(_of_list, manifest.launches)), tuple(manifest.problems), frozenset(manifest.depends_on)
             )
         )
     else:
         reader.root(part.root)
-    launches = tuple(sorted(reader.launches, key=lambda launch: launch.extent.start))
-    return Document(name, text, launches, tuple(reader.problems), _directives(name, text), frozenset(reader.depends_on))
+    reader.found.launches.sort(key=lambda launch: launch.extent.start)
+    return reader.found.document(name, text, _directives(name, text))
 
 
 def as_yaml(text: str) -> str:
@@ -114,9 +114,7 @@ class _JsonReader:
     def __init__(self, part: Part, read: Read) -> None:
         self.part = part
         self.read = read
-        self.launches: list[Launch] = []
-        self.problems: list[Problem] = []
-        self.depends_on: set[str] = set()
+        self.found = Collected()
 
     def root(self, node: Node) -> None:
         self.configurations(node)
@@ -233,16 +231,11 @@ class _JsonReader:
         path = (path or "").removeprefix("${workspaceFolder}/")
         if not path or "$" in path:
             return {}
-        self.depends_on.add(path)
+        self.found.depends_on.add(path)
         return dict(file_variables(path, self.read(path) or ""))
 
     def script(self, word: Word, around: Around | None = None) -> None:
-        self.note(read_script(self.part.document, word, around or Around(read=self.read)))
+        self.found.add(read_script(self.part.document, word, around or Around(read=self.read)))
 
     def arguments(self, words: list[Word], around: Around) -> None:
-        self.note(read_arguments(self.part.document, words, around, "list-words"))
-
-    def note(self, found: CommandResult) -> None:
-        self.launches += found.launches
-        self.problems += found.problems
-        self.depends_on |= found.depends_on
+        self.found.add(read_arguments(self.part.document, words, around, "list-words"))

@@ -11,12 +11,12 @@ import re
 from collections.abc import Iterator, Mapping
 
 from spec_lsp.expressions import expression
-from spec_lsp.records import dataclass, field
+from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Document, Launch, Problem
+from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.pins import Called, Pins
-from spec_lsp.syntax.shell.embedding import Around, read_script
+from spec_lsp.syntax.shell.embedding import Around, Collected, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
 
@@ -54,19 +54,15 @@ def read_justfile(name: str, text: str, read: Read) -> Document:
     reader = _JustfileReader(name, text)
     reader.read()
     pins = Pins(name, text, {r.name: Called(r.head, r.start, r.end) for r in reader.recipes}, CALLS)
-    launches: list[Launch] = []
-    problems: list[Problem] = []
-    asked: set[str] = set()
+    all_ = Collected()
     for recipe in reader.recipes:
         if "sglang" not in text[recipe.start : recipe.end] and "sglang" not in "".join(reader.written.values()):
             continue
         env = reader.environment(recipe)
         for script in reader.scripts(recipe):
             found = read_script(name, script, Around(env, read=read))
-            launches += pins.told(recipe.name, found.launches)
-            problems += found.problems
-            asked |= found.depends_on
-    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
+            all_.add(replace(found, launches=tuple(pins.told(recipe.name, found.launches))))
+    return all_.document(name, text, directives_of(name, text))
 
 
 class _JustfileReader:

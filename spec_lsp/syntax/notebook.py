@@ -9,10 +9,10 @@ from spec_lsp.expressions import expression
 from spec_lsp.records import replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
+from spec_lsp.syntax.launch import Clue, Document
 from spec_lsp.syntax.python import read_python
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_script
+from spec_lsp.syntax.shell.embedding import Around, Collected, CommandResult, read_script
 from spec_lsp.syntax.source import FileSource, embedded
 from spec_lsp.syntax.strings import JSON_STRING, json_string
 from spec_lsp.syntax.word import Fragment, Place, Word
@@ -56,16 +56,12 @@ def _of_cell(name: str, cell: Word, read: Read) -> tuple[list[CommandResult | Do
 
 def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
     """All launches of a notebook's cells: those of its program, and of the Markdown between."""
-    launches: list[Launch] = []
-    problems: list[Problem] = []
-    asked: set[str] = set()
+    all_ = Collected()
     clues: list[Clue] = []
     program: list[Fragment] = []
 
     def note(found: CommandResult | Document) -> None:
-        launches.extend(found.launches)
-        problems.extend(found.problems)
-        asked.update(found.depends_on)
+        all_.add(found)
         clues.extend(found.clues if isinstance(found, CommandResult) else ())
 
     for kind, cell in cells(name, text):
@@ -82,9 +78,9 @@ def read_notebook(name: str, text: str, read: Read, nested: Nested) -> Document:
     if program:
         source = embedded(Word(tuple(program), Place(name, 0, len(text))))
         note(remap(read_python(name, source.whole, read), source))
-    launches = [replace(one, clues=tuple(dict.fromkeys((*one.clues, *clues)))) for one in launches]
-    launches.sort(key=lambda one: one.extent.start)
-    return Document(name, text, tuple(launches), tuple(problems), (), frozenset(asked))
+    all_.launches = [replace(one, clues=tuple(dict.fromkeys((*one.clues, *clues)))) for one in all_.launches]
+    all_.launches.sort(key=lambda one: one.extent.start)
+    return all_.document(name, text, ())
 
 
 def code_cells(name: str, text: str) -> Iterator[tuple[Word, Word]]:

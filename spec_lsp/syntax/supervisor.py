@@ -12,8 +12,8 @@ from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
-from spec_lsp.syntax.launch import Document, Launch, Problem
-from spec_lsp.syntax.shell.embedding import Around, read_arguments
+from spec_lsp.syntax.launch import Document
+from spec_lsp.syntax.shell.embedding import Around, Collected, read_arguments
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.words import split
@@ -42,9 +42,7 @@ def read_supervisor(name: str, text: str, read: Read) -> Document:
     for option in options(name, text):
         sections.setdefault(option.section, {})[option.name] = option.value
     shared = _environment(sections.get("supervisord", {}).get("environment"), {})
-    launches: list[Launch] = []
-    problems: list[Problem] = []
-    asked: set[str] = set()
+    all_ = Collected()
     for section, own in sections.items():
         command = own.get("command")
         if command is None or not section.startswith(PROGRAMS):
@@ -53,10 +51,8 @@ def read_supervisor(name: str, text: str, read: Read) -> Document:
         env = {**shared, **_environment(own.get("environment"), known)}
         words = split(_expanded(command, known), escaped='"\\', joins=False)
         found = read_arguments(name, words, Around(env, read=read), "shell")
-        launches += found.launches
-        problems += found.problems
-        asked |= found.depends_on
-    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
+        all_.add(found)
+    return all_.document(name, text, directives_of(name, text))
 
 
 def options(name: str, text: str) -> Iterator[Option]:

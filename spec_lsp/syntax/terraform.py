@@ -14,9 +14,9 @@ from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.kinds import kind_of
-from spec_lsp.syntax.launch import Clue, ClueKind, Document, Launch, Problem
+from spec_lsp.syntax.launch import Clue, ClueKind, Document
 from spec_lsp.syntax.remap import remap
-from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
+from spec_lsp.syntax.shell.embedding import Around, Collected, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
 from spec_lsp.syntax.word import Fragment, Place, Word, literal, unknown
 from spec_lsp.syntax.written import MANIFEST, Nested
@@ -117,16 +117,12 @@ def read_terraform(name: str, text: str, read: Read, nested: Nested) -> Document
     """All launches of a configuration."""
     reader = _TerraformReader(name, text)
     reader.body(Block(""), 0, 0)
-    launches: list[Launch] = []
-    problems: list[Problem] = []
-    asked: set[str] = set()
+    all_ = Collected()
     for block in reader.blocks:
         for found in _started(name, block, read, nested):
-            launches += found.launches
-            problems += found.problems
-            asked |= found.depends_on
-    launches.sort(key=lambda launch: launch.extent.start)
-    return Document(name, text, tuple(launches), tuple(problems), directives_of(name, text), frozenset(asked))
+            all_.add(found)
+    all_.launches.sort(key=lambda launch: launch.extent.start)
+    return all_.document(name, text, directives_of(name, text))
 
 
 # --- what a block starts -----------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from spec_lsp.records import dataclass, field, replace
-from spec_lsp.syntax.launch import NOTHING, Clue, EmbeddedFile, Launch, Problem, Syntax
+from spec_lsp.syntax.launch import NOTHING, Clue, Directive, Document, EmbeddedFile, Launch, Problem, Syntax
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.continuations import broken_continuations
@@ -56,6 +56,23 @@ class CommandResult:
     depends_on: frozenset[str] = frozenset()
     files: tuple[EmbeddedFile, ...] = ()
     clues: tuple[Clue, ...] = ()
+
+
+@dataclass(slots=True, eq=False)
+class Collected:
+    """What a reader has found so far."""
+
+    launches: list[Launch] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    depends_on: set[str] = field(default_factory=set)
+
+    def add(self, found: CommandResult | Document) -> None:
+        self.launches += found.launches
+        self.problems += found.problems
+        self.depends_on |= found.depends_on
+
+    def document(self, name: str, text: str, directives: tuple[Directive, ...]) -> Document:
+        return Document(name, text, tuple(self.launches), tuple(self.problems), directives, frozenset(self.depends_on))
 
 
 def read_script(document: str, script: Word, around: Around = NOTHING_AROUND) -> CommandResult:
