@@ -247,7 +247,7 @@ def tp_size_not_divisible_by_attention_dp_size(c: Config) -> Refusal | None:
     field = _typed_attention_dp_field(c)
     groups = attention_dp_size(c)
     return Refusal(
-        at=attention_dp_field(c),
+        at=c.first_given("attn_dp_size", "dp_size", attention_dp_field(c)),
         related_fields=("tp_size", "enable_dp_attention"),
         message=f"{_attention_dp_shown(c)} does not divide {c.shown('tp_size')}: the TP ranks are split into equal "
         "groups for attention, and SGLang stops with a bare AssertionError. Choose a divisor of the TP size.",
@@ -262,6 +262,8 @@ def _typed_attention_dp_field(c: Config) -> str:
 
 def _attention_dp_shown(c: Config) -> str:
     field = _typed_attention_dp_field(c)
+    if c.typed(field) == attention_dp_size(c):
+        return c.flag_as_typed(field)
     return f"`{c.flag(field)} {attention_dp_size(c)}`" if c.given(field) else c.shown(attention_dp_field(c))
 
 

@@ -41,13 +41,16 @@ def test_findings(arguments: str, expected: list[tuple[str, str, str]]) -> None:
     assert said(engine(arguments), name=NAME) == expected
 
 
-def test_a_message_names_what_is_typed() -> None:
-    found = only(
-        engine("tp_size=4, dp_size=3, enable_dp_attention=True"),
-        "tp-size-not-divisible-by-attention-dp-size",
-        name=NAME,
-    )
-    assert "does not divide `tp_size=4`" in found.message
+@pytest.mark.parametrize("release", ["0.5.19", "0.5.21", "0.5.22", "0.5.23"])
+def test_a_message_names_what_is_typed_and_stands_there(release: str) -> None:
+    """From 0.5.22 on SGLang moves `--dp-size` to a field of its own, which nobody typed."""
+    text = engine("tp_size=4, dp_size=3, enable_dp_attention=True").replace("0.5.21", release)
+    rule = "tp-size-not-divisible-by-attention-dp-size"
+    assert "`dp_size=3` does not divide `tp_size=4`" in only(text, rule, name=NAME).message
+    assert ("error", rule, "dp_size=3") in said(text, name=NAME)
+    shell = f"# spec-lsp: sglang={release} gpu=h100\nsglang serve llama-3.1-8b --tp 4 --dp 3 --enable-dp-attention\n"
+    assert "`--dp 3` does not divide `--tp 4`" in only(shell, rule, name="/w/a.sh").message
+    assert ("error", rule, "--dp 3") in said(shell, name="/w/a.sh")
 
 
 REPAIRS = [
