@@ -55,13 +55,15 @@ NAMED = frozenset(("speculative_algorithm", "quantization", "disaggregation_mode
 ALIKE = (frozenset(("EAGLE", "EAGLE3", "NEXTN")), frozenset(("DFLASH", "DSPARK")))
 """Speculative algorithms that need a draft model made for them: the draft model tells which of them was meant."""
 
-WRITERS_CHOICE = frozenset(("weights-above-gpu-memory",))
-"""Rules whose fix has a price of its own: more GPUs, or a model that answers less well."""
+WRITERS_CHOICE = frozenset(("weights-above-gpu-memory", "gpus-not-divisible-by-nodes"))
+"""Rules whose fix has a price of its own: more GPUs, fewer machines, or a model that answers less well."""
 
 TELLS_WHICH = frozenset(("quantization-against-checkpoint",))
 """Rules that know which name is right, because the checkpoint says so."""
 
-KEPT = frozenset(("model_path", "tokenizer_path", "speculative_draft_model_path", "served_model_name", "host", "port"))
+KEPT = frozenset(
+    ("model_path", "tokenizer_path", "speculative_draft_model_path", "served_model_name", "host", "port", "nnodes")
+)
 """Fields whose value only the writer of the launch knows."""
 
 MAX_CHOICES = 30

@@ -49,10 +49,11 @@ def gpus_not_divisible_by_nodes(c: Config) -> Refusal | None:
     """
     if (c.since("0.5.16") and c.ep_join_mode == "scale") or c.tp_size * c.pp_size % c.nnodes == 0:
         return None
+    gpus = c.tp_size * c.pp_size
     return Refusal(
         at="nnodes",
         related_fields=("tp_size", "pp_size"),
-        message=f"{c.shown('nnodes')} cannot share {c.tp_size * c.pp_size} GPUs evenly: `--tp-size` and `--pp-size` "
+        message=f"{c.shown('nnodes')} cannot share {gpus} GPU{'s' if gpus > 1 else ''} evenly: `--tp-size` and `--pp-size` "
         "count the GPUs of all nodes together. Make their product a multiple of the nodes.",
         fixes=(setting(tp_size=c.tp_size * c.nnodes), dropping("nnodes")),
     )

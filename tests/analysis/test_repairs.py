@@ -100,6 +100,28 @@ def test_no_repair_gives_up_what_a_launch_is_about(model: str, flags: str, rule:
     assert repaired(text) == text
 
 
+@pytest.mark.parametrize(
+    ("flags", "expected"),
+    [
+        ("--nodes=3", "--nnodes=3"),
+        ("--nnodes 3", "--nnodes 3"),
+        ("--nnodes 2 --node-rank 1", "--nnodes 2 --node-rank 1"),
+        ("--tp 8 --nnodes 3 --node-rank 0 --dist-init-addr a:50", "--tp 8 --nnodes 3 --node-rank 0 --dist-init-addr a:50"),
+    ],
+)  # fmt: skip
+def test_no_repair_changes_the_number_of_nodes(flags: str, expected: str) -> None:
+    """The name of the flag is mended; which machines there are, and how many GPUs they have, only the writer knows."""
+    new = repaired(f"{PINNED}{SERVER} {flags}\n")
+    assert new == f"{PINNED}{SERVER} {expected}\n"
+    assert [d.rule.name for d in check(new).diagnostics if d.severity == "error"] == ["gpus-not-divisible-by-nodes"]
+
+
+def test_nodes_stay_where_replicas_cannot_be_spread_over_them() -> None:
+    new = repaired(f"{PINNED}{SERVER} --tp 2 --nnodes 2 --dp 2\n")
+    assert "--nnodes 2" in new
+    assert "error" not in {d.severity for d in check(new).diagnostics}
+
+
 def test_the_checkpoint_says_which_quantization_was_meant() -> None:
     text = f"{PINNED}{SERVER.replace('llama-3.1-8b', 'qwen3-235b-fp8 --tp 4')} --quantization awq\n"
     assert repaired(text) == text.replace("awq", "fp8")
