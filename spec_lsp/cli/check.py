@@ -208,19 +208,22 @@ def _standard_input(arguments: argparse.Namespace, checker: Checker) -> FileRepo
 
 
 def _watched(reports: Iterable[FileReport], run: Run) -> Iterator[FileReport]:
-    """The reports, with each finding once (two launches may use the same file), and with troubles reported."""
-    seen: set[ReportedFinding] = set()
+    """The reports, with each finding once (a file may be checked for itself and for launches that use it), and with troubles reported."""
+    first: dict[object, ReportedFinding] = {}
     told: set[str] = set()
     for report in reports:
-        fresh = tuple(f for f in dict.fromkeys(report.found) if f not in seen)
-        seen.update(fresh)
-        kept = replace(report, found=fresh)
+        kept = replace(report, found=tuple(f for f in report.found if first.setdefault(_said(f), f) is f))
         for line in _troubles(kept):
             if line not in told:
                 told.add(line)
                 run.before_text()
                 print(line, file=sys.stderr)
         yield kept
+
+
+def _said(finding: ReportedFinding) -> object:
+    """What is said, and where; not the launch for which it was found."""
+    return finding.code, finding.severity, finding.message, finding.location
 
 
 def _counted(reports: Iterable[FileReport], run: Run, known: Baseline | None) -> Iterator[FileReport]:

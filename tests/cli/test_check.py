@@ -457,3 +457,25 @@ def test_a_config_file_is_found_by_what_its_comment_says_and_named_without_its_f
     told = [line for line in run("check", ".").out.splitlines() if "config-not-a-mapping" in line]
     assert len(told) == 2
     assert all(": This file " in line and str(folder) not in line for line in told)
+
+
+@pytest.mark.parametrize(
+    "names", [["run.sh", "again.sh", "own.yaml"], ["own.yaml", "run.sh"], ["run.sh", "again.sh"], ["."]]
+)
+def test_what_a_config_file_says_wrong_is_told_once(names: list[str], run: Run, folder: Path) -> None:
+    """For itself, and for each launch that uses it."""
+    keys = {
+        "quantisation": "unknown-flag",
+        "page-size": "invalid-value",
+        "load-balance-method": "invalid-choice",
+        "disable-cuda-graph": "config-key-not-taken",
+    }
+    values = ("fp8", "x", "nobody", "true")
+    (folder / "used").mkdir()
+    written = "".join(f"{key}: {value}\n" for key, value in zip(keys, values, strict=True))
+    (folder / "used" / "own.yaml").write_text(f"model-path: m\n{written}")
+    for name in ("run.sh", "again.sh"):
+        (folder / "used" / name).write_text("python -m sglang.launch_server --config own.yaml\n")
+    out = run("check", *(f"used/{name}" for name in names), "--format", "json").out
+    found = [(f["rule"], f["file"]) for f in json.loads(out)]
+    assert sorted(found) == sorted((rule, "used/own.yaml") for rule in keys.values())
