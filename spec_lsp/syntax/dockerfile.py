@@ -15,8 +15,9 @@ from spec_lsp.records import dataclass, field, replace
 from spec_lsp.syntax.carriers import Read
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Clue, Document, Edit, EmbeddedFile, Launch, Problem
+from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
-from spec_lsp.syntax.source import WordSource, embedded
+from spec_lsp.syntax.source import HOLE, WordSource, embedded
 from spec_lsp.syntax.strings import json_strings
 from spec_lsp.syntax.word import Fragment, Place, Word, brought_in, unknown
 
@@ -73,6 +74,17 @@ def read_dockerfile(name: str, text: str, read: Read) -> Document:
     return Document(
         name, text, tuple(reader.launches), tuple(reader.problems), directives_of(name, text), frozenset(reader.asked)
     )
+
+
+def clues_of_image(content: Word, target: str = "") -> tuple[Clue, ...]:
+    """What the text of a Dockerfile shows about the image that it builds: about its last stage, or that named `target`."""
+    source = embedded(content)
+    reader = _DockerfileReader(content.place.document, lambda path: None)
+    for instruction in instructions(reader.name, source.whole):
+        reader.take(instruction)
+    stage = reader.stages.get(target.lower(), reader.stage)
+    moved = Mapped(lambda place: source.place(place.start, place.end))
+    return tuple(moved.clue(c) for c in stage.clues if HOLE not in c.text) if stage is not None else ()
 
 
 # --- instructions ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,19 @@ from spec_lsp.syntax.word import Place
 
 INSTALLED = expression(rf"(?<![\w/.-]){PIN.pattern}")
 NAME = expression(r"[A-Za-z_][\w.-]*")
+SCRIPT = expression(r"^# /// script[ \t]*\r?\n(?P<metadata>(?:#(?: [^\n]*)?\r?\n)*?)# ///[ \t]*\r?$", re.M)
+"""The metadata of a script in its comments (PEP 723), of which a file has one block at most."""
+TOML_COMMENT = expression(r"[ \t]*#")
 MAX_DEPTH = 8
+
+
+def pins_of_script(document: str, text: str) -> Iterator[Clue]:
+    """The releases that the dependencies of a Python script name: `# dependencies = ["sglang==0.5.9"]`."""
+    block = SCRIPT.search(text)
+    for m in INSTALLED.finditer(text, *block.span("metadata")) if block else ():
+        line = text.rfind("\n", 0, m.start()) + 1
+        if not TOML_COMMENT.match(text, line + 1):
+            yield Clue("pin", m.group(), Place(document, *m.span()))
 
 
 class Called(NamedTuple):

@@ -276,6 +276,35 @@ def test_clues() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("metadata", "pins"),
+    [
+        ('# dependencies = ["sglang==0.5.9"]\n', ["sglang==0.5.9"]),
+        ('#\n# requires-python = ">=3.11"\n# dependencies = [\n#   "httpx",\n#   "sglang[all] == 0.5.9",\n# ]\n', ["sglang[all] == 0.5.9"]),
+        ('# dependencies = [\n#   # "sglang==0.5.8",\n#   "sglang>=0.5.9",\n# ]\n', ["sglang>=0.5.9"]),
+        ('# dependencies = ["sglang-router==0.2.1", "my-sglang==1.0"]\n', []),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+def test_metadata_of_a_script_pins_its_release(metadata: str, pins: list[str], newline: str) -> None:
+    """PEP 723: `uv run` installs what a script's first comments name."""
+    block = f"#!/usr/bin/env -S uv run --script\n# /// script\n{metadata}# ///\n"
+    text = f"{block}{HEAD}subprocess.run(['sglang', 'serve', 'm'])\n".replace("\n", newline)
+    (launch,) = read(text)
+    assert [(c.kind, c.text) for c in launch.clues] == [("pin", pin) for pin in pins]
+    assert [text[c.place.start : c.place.end] for c in launch.clues] == pins
+
+
+@pytest.mark.parametrize("opening", ["# /// other\n", "# // script\n", "#/// script\n", '"""\n/// script\n'])
+def test_comments_that_are_no_metadata_pin_nothing(opening: str) -> None:
+    closing = '"""\n' if opening.startswith('"') else ""
+    text = (
+        f"{opening}# dependencies = ['sglang==0.5.9']\n# ///\n{closing}{HEAD}subprocess.run(['sglang', 'serve', 'm'])\n"
+    )
+    (launch,) = read(text)
+    assert launch.clues == ()
+
+
 BROKEN: list[tuple[str, list[list[str]]]] = [
     ("sgl.Engine(model_path='m', tp_size=2, att\n", [["model_path", "'m'", "tp_size", "2"]]),
     ("sgl.Engine(model_path='m',\n    tp_size=\n", [["model_path", "'m'"]]),

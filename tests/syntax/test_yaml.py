@@ -307,6 +307,29 @@ def test_clues(text: str, expected: list[str]) -> None:
     assert [f"{c.kind}: {c.text}" for c in launch.clues] == expected
 
 
+@pytest.mark.parametrize(
+    ("dockerfile", "target", "expected"),
+    [
+        ("FROM lmsysorg/sglang:v0.5.9", "", ["image: lmsysorg/sglang:v0.5.9"]),
+        ("FROM python:3.12\nRUN pip install sglang==0.5.9", "", ["pin: sglang==0.5.9"]),
+        ("FROM lmsysorg/sglang:v0.5.9\nRUN pip install \\\\\n  sglang==0.5.10", "", ["pin: sglang==0.5.10"]),
+        ("ARG V=v0.5.9\nFROM lmsysorg/sglang:$${V}", "", ["image: lmsysorg/sglang:v0.5.9"]),
+        ("FROM lmsysorg/sglang:${TAG:-v0.5.9}", "", ["image: lmsysorg/sglang:v0.5.9"]),
+        ("FROM lmsysorg/sglang:${TAG}", "", []),
+        ("FROM lmsysorg/sglang:v0.5.9 AS a\nFROM python:3.12", "", ["image: python:3.12"]),
+        ("FROM lmsysorg/sglang:v0.5.9 AS a\nFROM python:3.12", "a", ["image: lmsysorg/sglang:v0.5.9"]),
+    ],
+)
+def test_a_dockerfile_within_compose_tells_the_release(dockerfile: str, target: str, expected: list[str]) -> None:
+    lines = "".join(f"        {line}\n" for line in dockerfile.replace("\\\\", "\\").split("\n"))
+    chosen = f"      target: {target}\n" if target else ""
+    text = f"services:\n  s:\n    build:\n{chosen}      dockerfile_inline: |\n{lines}    command: sglang serve m\n"
+    (launch,) = read(text, "/w/compose.yaml").launches
+    assert [f"{c.kind}: {c.text}" for c in launch.clues] == expected
+    written = [text[c.place.start : c.place.end] for c in launch.clues]
+    assert all("$" in text or w in c.text for w, c in zip(written, launch.clues, strict=True))
+
+
 def test_what_is_further_in_comes_first() -> None:
     text = "image: sglang:1\nenv: {A: 1, B: 1}\ninner:\n  env: {A: 2}\n  image: sglang:2\n  run: sglang serve m\nrun: sglang serve n\n"
     inner, outer = read(text).launches

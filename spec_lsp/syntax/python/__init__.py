@@ -7,6 +7,7 @@ from collections.abc import Callable
 from spec_lsp.interruption import Exhausted
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Document, Launch, Problem, not_read_whole
+from spec_lsp.syntax.pins import pins_of_script
 from spec_lsp.syntax.python.docstrings import docstrings
 from spec_lsp.syntax.python.parsing import Positions, statements
 from spec_lsp.syntax.python.reader import Reader
@@ -31,6 +32,7 @@ def read_python(name: str, text: str, read: Callable[[str], str | None], nested:
         return Document(name, text, directives=directives)
     positions = Positions(name, text)
     reader = Reader(name, text, positions, read)
+    reader.clues.update(dict.fromkeys(pins_of_script(name, text)))
     launches: list[Launch] = []
     problems: list[Problem] = []
     depends_on: set[str] = set()

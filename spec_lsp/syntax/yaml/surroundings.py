@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, field, replace
+from spec_lsp.syntax.dockerfile import clues_of_image
 from spec_lsp.syntax.launch import NOTHING, Clue, ClueKind
 from spec_lsp.syntax.shell.values import FROM_ENVIRONMENT
 from spec_lsp.syntax.word import Fragment, Place, Word, unknown
@@ -271,6 +272,8 @@ def clues_of(part: Part, node: Node, frame: Frame, image: Image | None) -> Itera
             for item in items(value):
                 if is_scalar(item) and item.value.startswith("/dev/"):
                     yield Clue("platform", item.value.partition(":")[0], part.place_of(item))
+        elif key == "build" and frame.compose and is_scalar(inline := part.get(value, "dockerfile_inline")):
+            yield from clues_of_image(frame.value(part, inline), part.text_at(value, "target") or "")
         elif key == "runtime" and is_scalar(value) and value.value == "nvidia":
             yield Clue("platform", "nvidia", part.place_of(value))
         elif NAMED_IMAGE.search(key) and key not in IMAGE_KEYS and is_scalar(value):
