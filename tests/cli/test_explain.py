@@ -76,7 +76,7 @@ def test_another_release_than_the_named_one_is_said(run: Run) -> None:
 UNKNOWN = [
     (["SGLANG_ENABLE_SPEC_V9"], "reads a variable `SGLANG_ENABLE_SPEC_V9`. Did you mean `SGLANG_ENABLE_SPEC_V2`?"),
     (["invalid-chioce"], "Did you mean `invalid-choice`?"),
-    (["SPC999"], "is no rule"),
+    (["SPC000"], "is no rule"),
     (["--max-model-len"], "no known SGLang release has `--max-model-len`. Did you mean `--context-length`?"),
     (["--speculative-"], "fits several flags"),
     ([], "name a rule, a code, a flag or an environment variable"),
