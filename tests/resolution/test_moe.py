@@ -27,7 +27,7 @@ def test_values(launch: str, fields: str, expected: tuple[object, ...]) -> None:
         ("model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend flashinfer --moe-runner-backend flashinfer_cutlass", ["exchange-without-attention-dp-on-all-ranks"]),
         ("model=qwen3-30b-a3b -- --tp-size 4 --ep-size 2 --moe-runner-backend flashinfer_cutlass", ["moe-runner-with-partial-expert-parallelism"]),
         ("gpu=mi300x model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend mori --chunked-prefill-size 8192", ["prefill-chunk-above-mori-capacity"]),
-        ("model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend megamoe --chunked-prefill-size 16384", ["step-above-megamoe-capacity"]),
+        ("model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend megamoe --chunked-prefill-size 16384", ["step-above-megamoe-capacity", "mega-moe-without-its-weights"]),
         ("gpu=a100 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend megamoe", ["megamoe-on-unfit-gpu"]),
     ],
 )  # fmt: skip
