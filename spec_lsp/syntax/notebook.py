@@ -23,7 +23,7 @@ SHELL_CELL = expression(r"%%(?:bash|sh|shell|script[ \t]+(?:bash|sh))\b[^\n]*\n?
 MAGIC = expression(
     r"^(?P<blank>[ \t]*)(?P<mark>!!?|%sx[ \t]|%system[ \t]|%pip[ \t]|%)(?P<command>(?:[^\n\\]|\\\n|\\.)*)", re.M
 )
-VALUE = expression(r"(?<!\{)\{[^{}\n]*\}(?!\})")
+VALUE = expression(r"(?<!\{)\{(?![ \t]*\})[^{}\n]*\}(?!\})")
 FROM_PYTHON = "from the notebook's Python"
 
 

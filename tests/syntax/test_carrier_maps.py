@@ -10,7 +10,16 @@ from spec_lsp.syntax import parse
 from spec_lsp.syntax.edit import WordChange, apply_edits, editor_of
 from spec_lsp.syntax.launch import Document
 from tests.draws import draws
-from tests.syntax.carriers import CARRIERS, Carrier, fence_in_quote, manifest, notebook, python_helper, supervised
+from tests.syntax.carriers import (
+    CARRIERS,
+    Carrier,
+    fence_in_quote,
+    manifest,
+    notebook,
+    notebook_command,
+    python_helper,
+    supervised,
+)
 from tests.syntax.support import check_maps
 
 word = st.one_of(
@@ -34,7 +43,7 @@ def read_alike(carrier: Carrier, words: list[str]) -> bool:
         return False
     if (carrier.name.endswith(".md") and carrier.write is not CARRIERS[10].write) or carrier.id.startswith("fence_in_"):
         return not any(c in text for c in "<>{}[]…") and "..." not in text
-    if carrier.write is notebook:
+    if carrier.write in (notebook, notebook_command):
         return not any(c in text for c in "{}")
     if carrier.id in ("code_launch", "code_task", "development_container"):
         return "${" not in text

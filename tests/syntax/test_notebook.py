@@ -26,6 +26,7 @@ CELLS: list[tuple[str, list[list[str]]]] = [
     ("!sglang serve m --tp 2", [["m", "--tp", "2"]]),
     ("!sglang serve m \\\n  --tp 2\nx = 1", [["m", "--tp", "2"]]),
     ("!sglang serve {model} --x '{{1}}'", [["?+", "--x", "{{1}}"]]),
+    ("!sglang serve m --x '{}' --y '{ }'", [["m", "--x", "{}", "--y", "{ }"]]),
     ("if True:\n    !sglang serve m", [["m"]]),
     ("%%bash\nTP=2\nsglang serve m --tp $TP", [["m", "--tp", "2"]]),
     ("%%writefile x.sh\nsglang serve m", []),
