@@ -68,7 +68,7 @@ def test_a_config_file(editor: Editor) -> None:
     squiggles(editor, "speculative-eagle-topk: 8", "warning")
     editor.go_to(8, 5)
     editor.press("Control+.")
-    expect(editor.actions().first).to_contain_text("Set `--speculative-eagle-topk` to `1`")
+    expect(editor.actions().first).to_contain_text("Set `speculative-eagle-topk` to `1`")
     editor.press("Enter")
     expect(editor.squiggle("warning")).to_have_count(0)
     editor.save()
