@@ -84,7 +84,7 @@ def _unknown(files: Iterator[Looked], waiting: deque[FileReport | None]) -> Iter
 
 
 def _known_first(waiting: deque[FileReport | None]) -> Iterator[FileReport]:
-    """The known reports that come before the next one that is not, which goes too."""
+    """Take the known reports at the head of the queue, and drop the mark of the unknown one behind them."""
     while waiting and (known := waiting.popleft()) is not None:
         yield known
 

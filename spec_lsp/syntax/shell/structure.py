@@ -181,7 +181,7 @@ class Structure:
         return ast.If(start, end, tuple(arms), otherwise, self.redirects(end))
 
     def arm(self, children: Sequence[Node], behind: Node) -> tuple[ast.Script, ast.Script]:
-        """`if …; then …`, before `behind`."""
+        """The condition and the body of an `if` or `elif`; `behind` is the node after the body (`elif`, `else` or `fi`)."""
         then = next(i for i, child in enumerate(children) if child.type == "then")
         return self.part(children[1:then], children[then]), self.part(children[then + 1 :], behind)
 

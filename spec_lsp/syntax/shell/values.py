@@ -169,8 +169,8 @@ class Holds(Protocol):
 
 @dataclass(slots=True, eq=False)
 class PathCondition:
-    """The ways taken at some points. `split_defaults`: soft forks split too; `blurred` points have no way, and give what all ways have in
-    common.
+    """Which way is taken at each of some points where a script forks. `split_defaults`: forks at defaults (`${X:-4}`) count as well. At a
+    `blurred` point no way is taken: it gives what all its ways have in common.
 
     With a `row`, ways that are not pinned are chosen by it. `eager`: a value that has too many ways ends the evaluation.
     """

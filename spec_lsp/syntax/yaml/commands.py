@@ -292,7 +292,8 @@ class Reader:
     # --- commands
 
     def begun(self, node: Node, frame: Frame) -> Frame:
-        """A command that is continued by arguments further inside, each in a configuration of its own (llmaz' `recommendedConfigs`)."""
+        """The frame of a node whose command gets its last arguments from nodes inside it, such as llmaz' `recommendedConfigs`: each ends
+        the command in a way of its own."""
         entries = self.part.entries(node)
         if "image" in entries or "command" in entries:
             frame = replace(frame, begun=())
