@@ -283,45 +283,6 @@ validation.check_server_args
 """
 """0.5.7: as 0.5.8, with the hierarchical cache before the attention backend."""
 
-ORDER_0_5_6 = """
-serving.handle_deprecated_args
-platform.find_device
-serving.handle_missing_default_values
-model.build_model_config
-memory.handle_gpu_memory_settings
-platform.handle_hpu_backends
-platform.handle_cpu_backends
-platform.handle_npu_backends since 0.5.6.post1
-cuda_graph.handle_compilation_cfg since 0.5.6.post2
-model.handle_model_specific_adjustments
-hicache.handle_hicache
-attention.sampling_backend_default
-attention.handle_attention_backend_compatibility
-attention.page_size_default
-platform.handle_amd_specifics
-serving.handle_grammar_backend
-parallel.handle_data_parallelism
-moe.handle_moe_kernel_config
-expert_exchange.handle_a2a_moe
-expert_parallel.handle_eplb_and_dispatch
-expert_parallel.handle_expert_distribution_metrics
-parallel.pipeline_parallel_overlap_disable
-speculative.handle_speculative_decoding
-model_path.handle_load_format
-disaggregation.handle_pd_disaggregation
-serving.handle_tokenizer_batching
-serving.handle_environment_variables
-kv_cache.handle_cache_compatibility
-serving.handle_metrics_labels
-attention.handle_deterministic_inference
-serving.handle_request_metrics_exporters
-serving.handle_dllm_inference
-early_validation.handle_other_validations
-expert_parallel.handle_elastic_ep
-validation.check_server_args
-"""
-"""0.5.6: memory settings come before the device's own, elastic EP comes last."""
-
 ORDER_0_5_3 = """
 serving.handle_deprecated_args
 platform.find_device
@@ -331,7 +292,10 @@ memory.handle_gpu_memory_settings
 early.graph_sizes until 0.5.4
 platform.handle_hpu_backends
 platform.handle_cpu_backends
-early.model_specific_adjustments
+platform.handle_npu_backends since 0.5.6.post1
+cuda_graph.handle_compilation_cfg since 0.5.6.post2
+early.model_specific_adjustments until 0.5.6
+model.handle_model_specific_adjustments since 0.5.6
 hicache.handle_hicache since 0.5.4
 attention.sampling_backend_default
 attention.handle_attention_backend_compatibility
@@ -351,13 +315,16 @@ disaggregation.handle_pd_disaggregation
 serving.handle_tokenizer_batching
 serving.handle_environment_variables
 kv_cache.handle_cache_compatibility
+serving.handle_metrics_labels since 0.5.6
 attention.handle_deterministic_inference
+serving.handle_request_metrics_exporters since 0.5.6
+serving.handle_dllm_inference since 0.5.6
 early_validation.handle_other_validations
 expert_parallel.handle_elastic_ep since 0.5.4
 validation.check_server_args
-late.speculative_workers since 0.5.4
+late.speculative_workers since 0.5.4 until 0.5.6
 """
-"""0.5.3 to 0.5.5: as 0.5.6, but for what early.py says of them."""
+"""0.5.3 to 0.5.6: memory settings come before the device's own, elastic EP comes last; before 0.5.6 see also early.py."""
 
 ORDER_0_5_1 = """
 early.unfollowed
@@ -413,7 +380,6 @@ ORDERS: tuple[tuple[str, str], ...] = (
     ("0.5.11", ORDER_0_5_11),
     ("0.5.8", ORDER_0_5_8),
     ("0.5.7", ORDER_0_5_7),
-    ("0.5.6", ORDER_0_5_6),
     ("0.5.3", ORDER_0_5_3),
     ("0.5.1", ORDER_0_5_1),
 )
