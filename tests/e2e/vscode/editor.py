@@ -135,8 +135,11 @@ class Editor:
 
     def hover(self, text: str) -> None:
         """Point at some characters of a launch, once its lens is there: it moves the lines below."""
-        self.page.locator(".codelens-decoration a").first.wait_for()
+        self.await_lens()
         self.page.mouse.move(*self.text_box(text).centre)
+
+    def await_lens(self) -> None:
+        self.page.locator(".codelens-decoration a").first.wait_for()
 
     def save(self) -> None:
         self.press("Control+s")

@@ -43,6 +43,7 @@ def stands_under(editor: Editor, text: str, severity: str) -> bool:
 def test_a_script_from_the_squiggle_to_the_file_on_disk(editor: Editor) -> None:
     script = editor.put(SCRIPT, "run.sh")
     squiggles(editor, "--speculative-eagle-topk $TOPK")
+    editor.await_lens()  # VS Code has been seen to draw none when a panel opens just then
 
     editor.command("Problems: Focus on Problems View")
     expect(editor.problem("is refused with")).to_be_visible()
