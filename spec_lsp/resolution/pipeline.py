@@ -345,6 +345,9 @@ late.block_drafts
 late.quantization_methods
 late.quantization_platforms
 late.expert_runners
+late.amd_experts
+late.activations
+late.expert_widths
 late.expert_stores
 late.small_floats
 late.loaders

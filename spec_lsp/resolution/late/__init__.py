@@ -3,10 +3,12 @@
 The rules are marked `late`; they read the resolved configuration. A launch that argument resolution refuses never gets here.
 """
 
+from spec_lsp.resolution.late.activations import activations
 from spec_lsp.resolution.late.adapters import lora
 from spec_lsp.resolution.late.attention import attention_backends
 from spec_lsp.resolution.late.block_drafts import block_drafts
 from spec_lsp.resolution.late.caches import caches
+from spec_lsp.resolution.late.expert_widths import expert_widths
 from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.groups import process_groups
 from spec_lsp.resolution.late.kernels import kernels
@@ -17,7 +19,7 @@ from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods, quantization_platforms
 from spec_lsp.resolution.late.options import model_options
 from spec_lsp.resolution.late.pools import encoders, narrow_caches, v4_pools
-from spec_lsp.resolution.late.runners import expert_runners, expert_stores
+from spec_lsp.resolution.late.runners import amd_experts, expert_runners, expert_stores
 from spec_lsp.resolution.late.scheduling import cpu_graphs, scheduler
 from spec_lsp.resolution.late.small_floats import small_floats
 from spec_lsp.resolution.late.sparse_attention import sparse_attention
@@ -30,6 +32,8 @@ from spec_lsp.resolution.late.web import templates, web_server
 from spec_lsp.resolution.late.weights import quantization
 
 __all__ = [
+    "activations",
+    "amd_experts",
     "attention_backends",
     "block_drafts",
     "cache_storage",
@@ -40,6 +44,7 @@ __all__ = [
     "encoders",
     "expert_runners",
     "expert_stores",
+    "expert_widths",
     "gpu_memory",
     "kernels",
     "linear_attention_backends",

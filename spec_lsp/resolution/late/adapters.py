@@ -10,7 +10,9 @@ from collections.abc import Mapping
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution.engine import NO_FIX, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution import cuda_graph
+from spec_lsp.resolution.engine import NO_FIX, Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.activations import SQUARED, activation
 from spec_lsp.resolution.late.methods import compressed_scheme
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 from spec_lsp.resolution.late.runners import on_marlin
@@ -351,6 +353,9 @@ def _whole_blocks(c: Config) -> bool:
     return list((c.model.quantization_config or {}).get("weight_block_size") or ()) == [128, 128]
 
 
+WEIGHED_INPUTS = ("Llama4ForCausalLM", "Llama4ForConditionalGeneration")
+"""Classes that put the router's weights on the inputs of their experts."""
+
 OWN_RUNNERS = (
     Barred(
         "moe_runner_backend",
@@ -384,6 +389,20 @@ OWN_RUNNERS = (
         "",
         lambda _: (setting(moe_runner_backend="triton", lora_backend="triton"),),
     ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: activation(c) not in (None, SQUARED) or c.model.architecture in WEIGHED_INPUTS,
+        "it computes SiLU and squared ReLU, with the router's weights on the outputs",
+        "",
+        lambda _: (setting(moe_runner_backend="triton", lora_backend="triton"),),
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: served_quantization(c).method == "fp8" and c.model.hidden_size % 128 != 0,
+        "a model in FP8 has to be a multiple of 128 wide",
+        "",
+        lambda _: (setting(moe_runner_backend="triton", lora_backend="triton"),),
+    ),
 )
 
 
@@ -410,6 +429,172 @@ def lora_runner_of_other_experts(c: Config) -> Refusal | None:
         "moe_runner_backend",
         "model_path",
     )
+
+
+def _triton(_: Config) -> tuple[Change, ...]:
+    return (setting(moe_runner_backend="triton"), dropping("moe_runner_backend"))
+
+
+EXPERIMENTAL = (
+    Barred(
+        "moe_runner_backend",
+        lambda c: c.moe_runner_backend == "experimental_sgl_marlin" and c.gpu.major < 9,
+        "it needs Hopper or newer",
+        "0.5.16",
+        _triton,
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: c.moe_runner_backend == "experimental_sgl_marlin" and activation(c) is not None,
+        "it computes plain SiLU with a gate",
+        "0.5.16",
+        _triton,
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: c.moe_runner_backend == "experimental_sgl_trtllm" and activation(c) not in (None, "a bounded SwiGLU"),
+        "it computes SiLU with a gate",
+        "",
+        _triton,
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: (
+            c.moe_runner_backend == "experimental_sgl_trtllm"
+            and served_quantization(c).method in ("fp8", "mxfp8", "modelopt_fp8", "compressed-tensors")
+            and not (
+                served_quantization(c).method == "fp8" and (c.model.quantization_config or {}).get("weight_block_size")
+            )
+        ),
+        "of FP8 experts it knows those with a scale for each block, other than MXFP8",
+        "",
+        _triton,
+    ),
+)
+
+
+@lora.refuses(
+    "SPC1043", "experimental-runner-of-other-adapted-experts", raises="AssertionError", late=True, since="0.5.13",
+    sglang="lora/trtllm_lora_temp/lora_layer.py:init_experimental_sgl_trtllm_lora",
+    bad=(
+        f"gpu=b200 model=qwen3-30b-a3b -- {EXPERTS} --moe-runner-backend experimental_sgl_trtllm --quantization fp8",
+        f"gpu=a100 model=qwen3-30b-a3b -- {EXPERTS} --moe-runner-backend experimental_sgl_marlin --lora-backend triton "
+        "--lora-use-virtual-experts",
+    ),
+    good=f"gpu=b200 model=qwen3-30b-a3b -- {EXPERTS} --moe-runner-backend experimental_sgl_trtllm",
+)  # fmt: skip
+def experimental_runner_of_other_adapted_experts(c: Config) -> Refusal | None:
+    """The experimental MoE runners adapt few kinds of experts.
+
+    They compute SiLU with a gate; `experimental_sgl_trtllm` knows bfloat16, block-wise FP8 and NVFP4, `experimental_sgl_marlin` needs
+    Hopper or newer. Take triton.
+    """
+    if not c.moe_runner_backend.startswith("experimental_") or not _adapts_experts(c):
+        return None
+    return first_barred(
+        c, EXPERIMENTAL, "for adapted experts when the adapters are set up", "lora_target_modules", "model_path"
+    )
+
+
+def _scatters_inputs(c: Config) -> bool:
+    """Whether the first layers get their inputs scattered over the ranks (AttnTpContext.init_context)."""
+    if not c.enable_attn_tp_input_scattered or c.tp_size <= 1 or attention_dp(c) or c.moe_a2a_backend != "none":
+        return False
+    if c.model.text_hf("q_lora_rank") is None or not c.model.uses_mla or c.model.is_deepseek_dsa:
+        return False
+    whole = c.moe_dense_tp_size == 1 or cuda_graph.backend_of(c, "prefill") == "tc_piecewise"
+    return not whole and c.speculative_algorithm != "EAGLE3"
+
+
+WITHOUT_QUANT_INFO = ("bitsandbytes", "gguf", "modelopt_fp8", "w4afp8")
+"""Methods whose experts do not tell adapters how their weights are stored (get_triton_quant_info)."""
+
+
+def _attention_only(_: Config) -> tuple[Change, ...]:
+    return (
+        setting(lora_target_modules=["q_proj", "k_proj", "v_proj", "o_proj"]),
+        dropping("enable_lora", "lora_paths"),
+    )
+
+
+UNFIT = (
+    Barred(
+        "enable_lora_overlap_loading",
+        lambda c: bool(c.enable_lora_overlap_loading) and attention_dp(c),
+        "with attention data parallelism the ranks cannot agree on an adapter's place while others run",
+        "0.5.21",
+    ),
+    Barred(
+        "lora_target_modules",
+        lambda c: bool((_targets(c) or set()) & {"embed_tokens", "lm_head"}) and _scatters_inputs(c),
+        "`--enable-attn-tp-input-scattered` leaves each rank a part of the embeddings only",
+        "",
+        lambda _: (dropping("enable_attn_tp_input_scattered"),),
+    ),
+    Barred(
+        "lora_target_modules",
+        lambda c: (
+            c.model.architecture == "InternS2MobiusForCausalLM" and (_targets(c) or set()).issuperset(EXPERT_MODULES)
+        ),
+        "this model's banks of experts take no adapters",
+        "0.5.18",
+        _attention_only,
+    ),
+    Barred(
+        "lora_target_modules",
+        lambda c: (
+            served_quantization(c).method in WITHOUT_QUANT_INFO and _adapts_experts(c) and c.moe_a2a_backend == "none"
+        ),
+        "experts of this quantization take no adapters",
+        "0.5.11",
+        _attention_only,
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: (
+            c.moe_runner_backend in ("lora_triton", "lora_cutedsl")
+            and served_quantization(c).method == "modelopt_fp4"
+            and _has_experts(c)
+        ),
+        "only `lora_marlin` adapts experts in NVFP4",
+        "0.5.23",
+        lambda _: (setting(moe_runner_backend="lora_marlin"),),
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: (
+            c.moe_runner_backend in ("flashinfer_cutlass", "flashinfer_cutedsl")
+            and c.ep_size > 1
+            and c.moe_a2a_backend == "none"
+            and served_quantization(c).method == "fp8"
+            and bool(c.model.num_experts)
+        ),
+        "FP8 experts run on Triton instead, which numbers the experts of a rank otherwise, and adapters rely on it",
+        "0.5.23",
+        _triton,
+    ),
+)
+
+
+@lora.refuses(
+    "SPC1042", "adapters-unfit-for-launch", raises="ValueError", late=True, since="0.5.10",
+    bad=(
+        "model=deepseek-v3 -- --tp-size 8 --enable-attn-tp-input-scattered --enable-lora --max-lora-rank 16 "
+        "--lora-target-modules q_proj lm_head",
+        f"model=qwen3-30b-a3b -- {EXPERTS} --quantization modelopt_fp8 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "FP8"}}'""",
+        "model=qwen3-235b-fp8 -- --tp-size 4 --ep-size 4 --enable-lora --max-lora-rank 16 --lora-target-modules q_proj "
+        "--moe-runner-backend flashinfer_cutlass",
+    ),
+    good="model=deepseek-v3 -- --tp-size 8 --enable-lora --max-lora-rank 16 --lora-target-modules q_proj lm_head",
+)  # fmt: skip
+def adapters_unfit_for_launch(c: Config) -> Refusal | None:
+    """The adapters cannot be set up beside this option.
+
+    Some options leave a rank a part of the embeddings, some quantization methods do not tell how they store their experts, and NVFP4
+    experts have one of LoRA's own runners only.
+    """
+    return first_barred(c, UNFIT, "when the adapters are set up", "model_path", "enable_lora")
 
 
 @lora.refuses(

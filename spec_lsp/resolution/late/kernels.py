@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.methods import compressed_scheme
 from spec_lsp.resolution.late.refused import value_refused
 from spec_lsp.resolution.model.config import served_quantization
@@ -143,28 +143,42 @@ def fp8_kernels_off_their_hardware(c: Config) -> Refusal | None:
     )
 
 
+def _is_weight_only_nvfp4(c: Config) -> bool:
+    """Whether a checkpoint of compressed-tensors has weights in NVFP4 and activations of sixteen bits."""
+    scheme = (
+        compressed_scheme(c) if c.since("0.5.22") and served_quantization(c).method == "compressed-tensors" else None
+    )
+    return scheme is not None and not scheme[1] and (scheme[0].get("num_bits"), scheme[0].get("type")) == (4, "float")
+
+
 @kernels.refuses(
     "SPC687",
     "fp4-kernels-before-blackwell",
     raises="ValueError",
     late=True,
     hardware_only=True,
-    since="0.5.22",
+    since="0.5.13",
     sglang="layers/quantization/compressed_tensors/schemes/compressed_tensors_w4a16_nvfp4.py:_use_flashinfer_bf16_fp4",
-    bad=f"gpu=h100 -- --fp4-gemm-backend flashinfer_cutedsl {WEIGHT_ONLY_NVFP4}",
+    earlier=(Earlier("0.5.22", "layers/quantization/modelopt_quant.py:process_weights_after_loading"),),
+    bad=(
+        f"gpu=h100 -- --fp4-gemm-backend flashinfer_cutedsl {WEIGHT_ONLY_NVFP4}",
+        "gpu=h100 -- --fp4-gemm-backend flashinfer_cutlass --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "modelopt_fp4", "quant_algo": "NVFP4", "group_size": 16}}'""",
+    ),
     good=f"gpu=h100 -- --fp4-gemm-backend marlin {WEIGHT_ONLY_NVFP4}",
 )
 def fp4_kernels_before_blackwell(c: Config) -> Refusal | None:
-    """Before Blackwell only Marlin multiplies NVFP4 weights with BF16.
+    """Before Blackwell only Marlin multiplies NVFP4 weights.
 
-    `--fp4-gemm-backend flashinfer_cutedsl` and `flashinfer_cudnn` need SM100 for a checkpoint whose weights alone are NVFP4. Left out,
-    SGLang chooses Marlin's kernels.
+    The other values of `--fp4-gemm-backend` need Blackwell for a checkpoint of ModelOpt, `flashinfer_cutedsl` and `flashinfer_cudnn` also
+    for one of compressed-tensors whose weights alone are NVFP4. Left out, SGLang chooses Marlin's kernels.
     """
     backend = c.fp4_gemm_runner_backend
-    if backend not in ("flashinfer_cutedsl", "flashinfer_cudnn") or c.gpu.major not in (8, 9):
+    if backend in ("auto", "marlin") or c.gpu.major not in (8, 9):
         return None
-    scheme = compressed_scheme(c) if served_quantization(c).method == "compressed-tensors" else None
-    if scheme is None or scheme[1] or (scheme[0].get("num_bits"), scheme[0].get("type")) != (4, "float"):
+    algorithm = (c.model.quantization_config or {}).get("quant_algo")
+    native = served_quantization(c).method == "modelopt_fp4" and algorithm in ("NVFP4", "NVFP4_AWQ")
+    if not native and not (backend in ("flashinfer_cutedsl", "flashinfer_cudnn") and _is_weight_only_nvfp4(c)):
         return None
     return value_refused(
         c,

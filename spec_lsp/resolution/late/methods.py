@@ -349,6 +349,14 @@ def low_latency_exchange_without_deepgemm(c: Config) -> Refusal | None:
     )
 
 
+def fuses_shared_experts(c: Config) -> bool:
+    """Whether DeepSeek-V3's shared expert is one of the routed ones (shared_experts_fusion_disable_reason of its class)."""
+    if c.model.architecture != "DeepseekV3ForCausalLM" or c.disable_shared_experts_fusion or c.ep_size > 1:
+        return False
+    apart = c.moe_a2a_backend != "none" or c.enable_two_batch_overlap or c.enable_single_batch_overlap
+    return not apart and c.model.text_hf("n_routed_experts") == 256 and c.model.text_hf("n_shared_experts") == 1
+
+
 FROM_FILES = ("awq", "awq_marlin", "gptq", "gptq_marlin")
 
 
@@ -458,19 +466,31 @@ def compressed_tensors_scheme_above_gpu(c: Config) -> Refusal | None:
     bad=(
         "model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend hpc_ops",
         "gpu=b200 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend hpc_ops",
+        "model=qwen3-30b-a3b -- --tp-size 2 --quantization fp8 --moe-runner-backend hpc_ops",
     ),
     good="model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend hpc_ops",
 )  # fmt: skip
 def hpc_ops_without_fp8_experts(c: Config) -> Refusal | None:
     """The HPC-Ops runner is for FP8 experts on Hopper.
 
-    Its kernels are built for SM90 and support FP8 weights only. Leave the runner to SGLang elsewhere.
+    Its kernels are built for SM90 and support FP8 weights only, with a scale for each block or with fixed scales of the activations, and
+    with shared experts apart. Leave the runner to SGLang elsewhere.
     """
     if c.moe_runner_backend != "hpc_ops" or not c.model.num_experts:
         return None
-    if c.gpu.sm90 and method(c) == "fp8":
+    config = c.model.quantization_config or {}
+    fits = c.gpu.sm90 and method(c) == "fp8"
+    if fits and fuses_shared_experts(c):
+        said = _runner(
+            c,
+            f"{c.shown('moe_runner_backend')} has no place for fused shared experts, and SGLang stops when it builds the MoE layers.",
+        )
+        return said._replace(fixes=(*said.candidates, setting(disable_shared_experts_fusion=True)))
+    if fits and (config.get("weight_block_size") or config.get("activation_scheme") == "static"):
         return None
     why = f"does not run on {c.gpu.title}" if not c.gpu.sm90 else "runs FP8 experts only"
+    if fits:
+        why = "needs FP8 experts with a scale for each block, or fixed scales of their activations"
     return _runner(
         c, f"{c.shown('moe_runner_backend')} {why}, and SGLang stops when it builds the MoE layers. Remove it."
     )
@@ -500,6 +520,108 @@ def awq_of_other_bits(c: Config) -> Refusal | None:
         related_fields=("model_path",),
         message=f"{_what(c, 'awq')} has weights of {bits} bits, and AWQ's kernels support 4 only, so SGLang stops before it loads them.",
         fixes=NO_FIX,
+    )
+
+
+def _unserved(c: Config, weights: Mapping[str, Any], activations: Mapping[str, Any]) -> str | None:
+    """Why SGLang serves no experts of this compressed-tensors scheme on NVIDIA GPUs; None if it does."""
+    if weights.get("type") != "int" or not weights.get("symmetric", True):
+        return None
+    bits, packed = weights.get("num_bits"), (c.model.quantization_config or {}).get("format") == "pack-quantized"
+    in_eight = (
+        activations.get("num_bits") == 8 and activations.get("strategy") == "token" and activations.get("dynamic")
+    )
+    strategy = weights.get("strategy")
+    if in_eight and bits == 8 and strategy in ("tensor", "channel"):
+        return "experts in INT8 with INT8 activations run on Ascend NPUs only"
+    if in_eight and bits == 4 and strategy in ("group", "channel") and not packed:
+        return "experts in INT4 with INT8 activations run on Ascend NPUs only"
+    return None
+
+
+def _unserved_by_triton(c: Config, weights: Mapping[str, Any], activations: Mapping[str, Any]) -> bool:
+    """Whether integer weights without activations have a form that Triton's kernels lack, where Triton was named."""
+    if c.moe_runner_backend != "triton" or c.before("0.5.19") or activations or weights.get("type") != "int":
+        return False
+    known = (
+        weights.get("num_bits") == 4 and weights.get("strategy") == "group" and weights.get("group_size") in (32, 128)
+    )
+    return not known or not weights.get("symmetric", True) or bool(weights.get("actorder"))
+
+
+@quantization_methods.refuses(
+    "SPC1044", "experts-of-compressed-tensors-scheme", raises="NotImplementedError", late=True, since="0.5.9",
+    sglang="layers/quantization/compressed_tensors/compressed_tensors.py:get_moe_scheme",
+    bad=(
+        "model=qwen3-30b-a3b -- --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "compressed-tensors", "format": "int-quantized", "config_groups": {"group_0": """
+        """{"targets": ["Linear"], "weights": {"num_bits": 8, "type": "int", "strategy": "channel", "symmetric": true}, """
+        """"input_activations": {"num_bits": 8, "type": "int", "strategy": "token", "dynamic": true}}}}}'""",
+        "model=qwen3-30b-a3b -- --moe-runner-backend triton --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": """
+        """{"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 64, "symmetric": true}, """
+        """"input_activations": null}}}}'""",
+    ),
+    good="model=qwen3-30b-a3b -- --json-model-override-args "
+    """'{"quantization_config": {"quant_method": "compressed-tensors", "format": "pack-quantized", "config_groups": {"group_0": """
+    """{"targets": ["Linear"], "weights": {"num_bits": 4, "type": "int", "strategy": "group", "group_size": 64, "symmetric": true}, """
+    """"input_activations": null}}}}'""",
+)  # fmt: skip
+def experts_of_compressed_tensors_scheme(c: Config) -> Refusal | None:
+    """Experts of this compressed-tensors scheme have no kernels here.
+
+    INT8 activations are for Ascend NPUs. Under `--moe-runner-backend triton` weights of four bits have to be symmetric, in groups of 32
+    or 128; Marlin, which SGLang takes by itself, knows more.
+    """
+    scheme = compressed_scheme(c) if _quantized_experts(c, "compressed-tensors") else None
+    if scheme is None:
+        return None
+    if _unserved_by_triton(c, *scheme):
+        return _runner(
+            c,
+            f"{c.shown('moe_runner_backend')} has no kernels for experts of this checkpoint's scheme, and SGLang stops when it builds the "
+            "MoE layers. Remove it.",
+        )
+    why = _unserved(c, *scheme)
+    if why is None:
+        return None
+    return value_refused(c, "model_path", f"is refused when its MoE layers are built: {why}.", fixes=NO_FIX)
+
+
+ONLINE_RUNNERS = ("auto", "flashinfer_trtllm", "flashinfer_trtllm_routed", "flashinfer_cutedsl", "flashinfer_megamoe")
+
+
+@quantization_methods.refuses(
+    "SPC1045", "draft-experts-in-online-nvfp4", raises="ValueError", late=True, since="0.5.17",
+    sglang="layers/quantization/nvfp4_online.py:__init__",
+    bad="gpu=b200 model=deepseek-v3 -- --tp-size 8 --speculative-algorithm EAGLE --speculative-draft-model-quantization nvfp4_online "
+    "--speculative-moe-runner-backend triton",
+    good="gpu=b200 model=deepseek-v3 -- --tp-size 8 --speculative-algorithm EAGLE --speculative-draft-model-quantization nvfp4_online "
+    "--speculative-moe-runner-backend flashinfer_trtllm",
+)  # fmt: skip
+def draft_experts_in_online_nvfp4(c: Config) -> Refusal | None:
+    """A draft's experts that are quantized to NVFP4 while loading run on few runners.
+
+    They are FlashInfer's `flashinfer_trtllm`, `flashinfer_trtllm_routed` and `flashinfer_cutedsl`.
+    """
+    runner = c.speculative_moe_runner_backend
+    if c.speculative_algorithm is None or runner in (None, *ONLINE_RUNNERS) or not c.model.num_experts:
+        return None
+    if c.speculative_draft_model_quantization != "nvfp4_online" or c.speculative_draft_model_path not in (
+        None,
+        c.model_path,
+    ):
+        return None
+    return value_refused(
+        c,
+        "speculative_moe_runner_backend",
+        "cannot compute the draft's experts, which are quantized to NVFP4 while loading, and SGLang stops when it builds the draft.",
+        "speculative_draft_model_quantization",
+        fixes=(
+            dropping("speculative_moe_runner_backend"),
+            setting(speculative_moe_runner_backend="flashinfer_trtllm"),
+            dropping("speculative_draft_model_quantization"),
+        ),
     )
 
 

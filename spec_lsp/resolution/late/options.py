@@ -110,7 +110,29 @@ _XLLM = (
     ),
     *_experts_stay(""),
 )
+
+
+def _scales_in_routing(c: Config) -> bool:
+    """Whether the routed experts' factor is part of the routing weights (_fuses_routed_scaling_factor_in_topk)."""
+    if method(c) == "modelopt_fp4":
+        return c.moe_runner_backend not in ("marlin", "lora_marlin")
+    return bool(method(c) == "fp8" and c.moe_runner_backend == "cutlass")
+
+
 _V4 = (
+    Barred(
+        "enforce_shared_experts_fusion",
+        lambda c: (
+            bool(c.enforce_shared_experts_fusion)
+            and not c.disable_shared_experts_fusion
+            and c.ep_size == 1
+            and (c.model.hf("num_hash_layers") or 0) > 0
+            and c.model.hf("n_shared_experts") == 1
+            and _scales_in_routing(c)
+        ),
+        "its hash layers do not scale a shared expert that is fused with the routed ones",
+        "0.5.19",
+    ),
     Barred(
         "moe_a2a_backend",
         lambda c: c.moe_a2a_backend not in ("none", "megamoe") and _sees(c),

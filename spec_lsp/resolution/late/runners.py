@@ -244,6 +244,93 @@ def marlin_for_fp4_experts_off_its_hardware(c: Config) -> Refusal | None:
     )
 
 
+amd_experts = Handler(
+    "layers/quantization/unquant.py:create_moe_runner", since="0.5.14",
+    when=lambda c: bool(c.gpu.is_hip) and bool(c.model.num_experts),
+)  # fmt: skip
+AITER = "SGLANG_USE_AITER"
+FED_BY = ("none", "deepep", "mooncake", "nixl", "mori")
+"""All-to-all backends whose tokens AITER's runner takes (MoeA2ABackend.supports_aiter)."""
+
+
+def _odd_for_aiter(c: Config) -> bool:
+    width = expert_width(c)
+    return width is not None and width // moe_tp_size(c) % 128 != 0
+
+
+def _stored_by_quark(c: Config, *types: str) -> bool:
+    """Whether Quark stored the weights and activations of all layers in these types."""
+    config = (c.model.quantization_config or {}).get("global_quant_config") or {}
+    parts = [config.get(name) for name in ("weight", "input_tensors")]
+    return method(c) == "quark" and [part.get("dtype") for part in parts if isinstance(part, Mapping)] == [*types]
+
+
+def _without_aiter(c: Config) -> bool:
+    """Whether AITER's runner is not chosen for weights of four bits and activations of eight."""
+    off = c.env.is_set(AITER) and not c.env.flag(AITER)
+    return c.moe_runner_backend != "aiter" and (off or c.moe_a2a_backend not in FED_BY)
+
+
+SCALED = ("GptOssForCausalLM", "MiniMaxM3SparseForCausalLM", "MiniMaxM3SparseForConditionalGeneration")
+"""Classes whose SwiGLU has factors and bounds (gemm1_alpha)."""
+
+ON_AMD = (
+    Barred(
+        "moe_runner_backend",
+        lambda c: (
+            c.moe_runner_backend == "aiter"
+            and method(c) is None
+            and c.env.flag(AITER)
+            and c.moe_a2a_backend in FED_BY
+            and (_odd_for_aiter(c) or bool(c.gpu.gfx95 and c.model.architecture in SCALED))
+        ),
+        "its kernels need shares of experts that are multiples of 128 wide, and on MI350X and MI355X a plain SwiGLU",
+        "",
+        lambda _: (setting(moe_runner_backend="triton"), dropping("moe_runner_backend")),
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: _stored_by_quark(c, "fp4", "fp4") and c.moe_runner_backend not in ("auto", "aiter"),
+        "experts that Quark stored in MXFP4 run on AITER",
+        "0.5.21",
+    ),
+    Barred(
+        "moe_a2a_backend",
+        lambda c: (
+            _stored_by_quark(c, "fp4", "fp4") and c.moe_runner_backend == "auto" and c.moe_a2a_backend not in FED_BY
+        ),
+        "AITER's runner, which experts in MXFP4 need, takes no tokens from it",
+        "0.5.21",
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: _stored_by_quark(c, "fp4", "fp8_e4m3") and _without_aiter(c),
+        "experts that Quark stored in MXFP4 with FP8 activations run on AITER",
+        "0.5.15",
+        lambda _: (setting(moe_runner_backend="aiter"), dropping_env(AITER), dropping("moe_a2a_backend")),
+    ),
+)
+
+
+@amd_experts.refuses(
+    "SPC1048", "experts-unfit-for-aiter", raises="ValueError", late=True,
+    bad=(
+        f"gpu=mi300x model=qwen3-30b-a3b {AITER}=1 -- --tp-size 4 --moe-runner-backend aiter",
+        "gpu=mi355x model=qwen3-30b-a3b -- --moe-runner-backend triton --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}, """
+        """"input_tensors": {"dtype": "fp4"}}}}'""",
+    ),
+    good=f"gpu=mi300x model=qwen3-30b-a3b {AITER}=1 -- --tp-size 2 --moe-runner-backend aiter",
+)  # fmt: skip
+def experts_unfit_for_aiter(c: Config) -> Refusal | None:
+    """AITER's MoE kernels do not fit these experts, or are the only ones that do.
+
+    Experts that are not quantized need shares of a multiple of 128 under `--moe-runner-backend aiter`; experts that Quark stored in MXFP4
+    have no other runner.
+    """
+    return first_barred(c, ON_AMD, "when the MoE layers are built", "tp_size", "model_path")
+
+
 expert_stores = Handler(
     "layers/moe/paged_experts/method.py:check_paged_experts_compat", since="0.5.18",
     when=lambda c: bool(c.gpu.is_cuda) and (bool(c.enable_paged_experts) or (c.dwdp_size or 1) > 1),
@@ -290,6 +377,14 @@ PAGED = (
         "a token needs more experts at once",
         "",
         lambda c: (setting(paged_experts_num_resident=c.model.text_hf("num_experts_per_tok")),),
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: (
+            method(c) is None
+            and c.moe_runner_backend in ("triton_kernel", "deep_gemm", "flashinfer_cutlass", "flashinfer_trtllm")
+        ),
+        "experts are paged for triton and marlin",
     ),
     Barred(
         "enable_fused_moe_sum_all_reduce",
@@ -375,39 +470,97 @@ def type_of_exchanged_tokens(c: Config) -> Refusal | None:
     return first_barred(c, EXCHANGED, "when the MoE layers are built", "moe_a2a_backend")
 
 
-GELU = ("Gemma4ForCausalLM", "Gemma4ForConditionalGeneration", "Grok1ForCausalLM", "Grok1ModelForCausalLM")
-SQUARED = ("NemotronHForCausalLM", "NemotronHPuzzleForCausalLM")
-NOT_COMPUTED: Mapping[str, tuple[str, ...]] = {
-    "deep_gemm": (*GELU, *SQUARED),
-    "triton_kernel": SQUARED,
-    "hpc_ops": (*GELU, *SQUARED),
-}
-"""The classes whose experts have an activation that a runner lacks: GELU, or a squared ReLU without a gate."""
+# --- routing -------------------------------------------------------------------------------------------------------------
+
+RENORMALIZED = ("Qwen2MoeForCausalLM", "Qwen3MoeForCausalLM")
+BIASED = ("DeepseekV2ForCausalLM", "DeepseekV3ForCausalLM", "DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM")
+"""Classes that hand their way of routing to TensorRT-LLM's kernels: by a softmax of the chosen, or by groups with a bias."""
+
+
+def _routes_itself(c: Config) -> bool:
+    """Whether the runner chooses the experts from the router's logits (TopK.bind_runner_backend)."""
+    name, runner = method(c), c.moe_runner_backend
+    if runner == "triton_kernel":
+        return name in (None, "mxfp4")
+    if runner == "flashinfer_mxfp4":
+        return name == "mxfp4"
+    return bool(
+        runner == "flashinfer_trtllm"
+        and name is None
+        and c.model.architecture == "Qwen3MoeForCausalLM"
+        and _renormalizes(c)
+    )
+
+
+def _renormalizes(c: Config) -> bool:
+    return c.model.text_hf("norm_topk_prob") is True
+
+
+def _moves_experts(c: Config) -> str | None:
+    """The field that lets experts change places; None if they stay where the checkpoint has them."""
+    fields = ("enable_eplb", "init_expert_location", "ep_num_redundant_experts")
+    moved = (bool(c.enable_eplb), c.init_expert_location != "trivial", (c.ep_num_redundant_experts or 0) > 0)
+    return next((field for field, is_so in zip(fields, moved, strict=True) if is_so), None)
 
 
 @expert_runners.refuses(
-    "SPC1018", "runner-without-activation", raises="AssertionError", late=True, since="0.5.19",
-    sglang="layers/moe/moe_runner/deep_gemm.py:__init__",
-    bad="""model=qwen3-30b-a3b -- --moe-runner-backend deep_gemm --json-model-override-args '{"architectures": ["Grok1ForCausalLM"]}'""",
-    good="""model=qwen3-30b-a3b -- --moe-runner-backend triton --json-model-override-args '{"architectures": ["Grok1ForCausalLM"]}'""",
+    "SPC1046", "experts-moved-under-own-routing", raises="NotImplementedError", late=True, since="0.5.23",
+    sglang="layers/moe/topk.py:forward_cuda",
+    bad="model=qwen3-30b-a3b -- --tp-size 2 --ep-size 2 --enable-eplb --moe-runner-backend triton_kernel",
+    good="model=qwen3-30b-a3b -- --tp-size 2 --ep-size 2 --enable-eplb --moe-runner-backend triton",
 )  # fmt: skip
-def runner_without_activation(c: Config) -> Refusal | None:
-    """This runner does not compute the activation of this model's experts.
+def experts_moved_under_own_routing(c: Config) -> Refusal | None:
+    """This runner chooses the experts itself, and does not know that they have moved.
 
-    DeepGEMM and HPC-Ops know gated SiLU; Gemma 4 and Grok have GELU, Nemotron-H a squared ReLU. Leave `--moe-runner-backend` out.
+    `--enable-eplb`, `--init-expert-location` and redundant experts put experts in other places than the checkpoint; `triton_kernel`,
+    `flashinfer_mxfp4` and `flashinfer_trtllm` route by the router's logits. Take `triton`, or leave experts where they are.
     """
-    runner = c.moe_runner_backend
-    if (
-        not c.model.num_experts
-        or c.model.architecture not in NOT_COMPUTED.get(runner, ())
-        or method(c) not in (None, "fp8")
-    ):
+    field = (
+        _moves_experts(c)
+        if c.model.num_experts and c.ep_dispatch_algorithm is not None and c.moe_a2a_backend == "none"
+        else None
+    )
+    if field is None or not _routes_itself(c):
         return None
     return value_refused(
         c,
         "moe_runner_backend",
-        f"does not compute the activation of {c.model.architecture}'s experts, and SGLang stops when it builds the MoE layers. Remove it.",
+        f"routes by the places that experts have in the checkpoint, which {c.shown(field)} changes, so SGLang stops in its first forward "
+        "pass.",
+        field,
         "model_path",
+        fixes=(setting(moe_runner_backend="triton"), dropping(field)),
+    )
+
+
+@expert_runners.refuses(
+    "SPC1047", "routing-of-per-tensor-fp8-runner", raises="NotImplementedError", late=True, since="0.5.23",
+    sglang="layers/moe/topk.py:_can_bypass_trtllm_routing",
+    bad="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend flashinfer_trtllm --json-model-override-args "
+    """'{"architectures": ["Qwen2MoeForCausalLM"], "norm_topk_prob": false, "quantization_config": {"quant_method": "modelopt", """
+    """"quant_algo": "FP8"}}'""",
+    good="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend flashinfer_trtllm --json-model-override-args "
+    """'{"architectures": ["Qwen2MoeForCausalLM"], "norm_topk_prob": true, "quantization_config": {"quant_method": "modelopt", """
+    """"quant_algo": "FP8"}}'""",
+)  # fmt: skip
+def routing_of_per_tensor_fp8_runner(c: Config) -> Refusal | None:
+    """TensorRT-LLM's kernels for ModelOpt's FP8 experts do not route as this model does.
+
+    They choose the experts themselves, by weights that are normalized again (`norm_topk_prob`) and, for DeepSeek's classes, with a bias
+    (`topk_method` "noaux_tc"). Take triton.
+    """
+    if c.moe_runner_backend != "flashinfer_trtllm" or method(c) != "modelopt_fp8":
+        return None
+    name = c.model.architecture
+    plain = name in BIASED and c.model.text_hf("topk_method") not in (None, "noaux_tc")
+    if not plain and not (name in (*RENORMALIZED, *BIASED) and c.model.text_hf("norm_topk_prob") is False):
+        return None
+    return value_refused(
+        c,
+        "moe_runner_backend",
+        f"does not route as {name} with this config.json does, and SGLang stops in its first forward pass. Take triton.",
+        "model_path",
+        fixes=(setting(moe_runner_backend="triton"), dropping("moe_runner_backend")),
     )
 
 

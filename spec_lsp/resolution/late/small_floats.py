@@ -41,11 +41,14 @@ def _runs_on_triton(c: Config) -> bool:
 def fp8_experts_on_other_runner(c: Config) -> Refusal | None:
     """This runner has no FP8 experts.
 
-    `triton_kernel`, `flashinfer_mxfp4` and `marlin` are for other weights, up to 0.5.19 `flashinfer_cutlass` and `flashinfer_cutedsl` too.
+    `triton_kernel`, `flashinfer_mxfp4` and `marlin` are for other weights, `aiter` is for AMD; up to 0.5.19 `flashinfer_cutlass` and
+    `flashinfer_cutedsl` have none either.
     SGLang starts, and stops in the first forward pass. Leave `--moe-runner-backend` out, or take `triton` or `cutlass`.
     """
     runner = c.moe_runner_backend
-    other = runner in ("triton_kernel", "flashinfer_mxfp4", "marlin") or (_runs_on_triton(c) and c.before("0.5.20"))
+    other = runner in ("aiter", "triton_kernel", "flashinfer_mxfp4", "marlin") or (
+        _runs_on_triton(c) and c.before("0.5.20")
+    )
     if not other or c.moe_a2a_backend != "none" or not _fp8_experts(c):
         return None
     return value_refused(

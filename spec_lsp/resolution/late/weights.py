@@ -23,7 +23,7 @@ from spec_lsp.resolution.late.methods import compressed_scheme
 from spec_lsp.resolution.model.config import served_quantization
 
 SPLIT = frozenset({
-    "fp8", "blockwise_int8", "compressed-tensors", "awq", "awq_marlin", "gptq", "gptq_marlin", "modelopt_fp4",
+    "fp8", "blockwise_int8", "compressed-tensors", "awq", "awq_marlin", "gptq", "gptq_marlin", "modelopt_fp4", "petit_nvfp4",
 })  # fmt: skip
 """The methods whose shapes are modelled here."""
 
@@ -320,7 +320,7 @@ Cuts = Callable[[int, int], bool]
 def _grouped(c: Config) -> tuple[str, int, Cuts] | None:
     """The kind of quantization, how many weights share a scale along the width, and when ranks cut through them; None without groups."""
     config, method = c.model.quantization_config or {}, served_quantization(c).method
-    if method == "modelopt_fp4":
+    if method in ("modelopt_fp4", "petit_nvfp4"):
         return "NVFP4", 16, _cuts
     if method == "compressed-tensors":
         weights, activations = compressed_scheme(c) or ({}, {"of": "several groups"})
