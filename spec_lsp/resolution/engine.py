@@ -344,16 +344,31 @@ class UnknownField:
 _unknown_field = cache(UnknownField)
 """One object for each reason, as hundreds of them are compared."""
 
+
+class _AsGiven(dict[str, str]):
+    """Names of reads of what was typed for a field, which may differ from what the field is now."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = f"{name}, as given"
+        return self[name]
+
+
+as_given = _AsGiven().__getitem__
+"""The name of a read of what was typed for a field."""
+
 _UNHEARD: set[str] = set()
 """Receives the reads that nobody asks about."""
 
 OVERRIDES = "json_model_override_args"
+DRAFT_PATH = "speculative_draft_model_path"
 EVERYTHING = "*"
 """A read of all fields at once."""
 GPU, MODEL = "@gpu", "@model"
 """A read of whether the hardware is known, and one of the model."""
 WHOLE_GPU = f"{GPU}.*"
 """A read of everything about the hardware."""
+DRAFT, ADAPTERS = "@draft", "@adapters"
+"""A read of the facts of the draft model, and one of those of adapters: both are looked up by their paths."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -420,8 +435,8 @@ class Config:
     set), `c.env`. Reading an unknown fact raises NotKnown too.
 
     A known field is in the object's `__dict__`, so reading it costs no more than reading any attribute. A `watched` Config keeps fields
-    elsewhere and collects in `reads` everything that is asked for: fields, facts, variables ("$NAME"). `log` has the decisions in order,
-    `touched` the fields that were set or forgotten; replay.py depends on both.
+    elsewhere and collects in `reads` everything that is asked for: fields, what was typed for them, facts, variables ("$NAME"). `log` has
+    the decisions in order, `touched` the fields that were set or forgotten; replay.py depends on both.
     """
 
     __slots__ = (
@@ -540,18 +555,23 @@ class Config:
     @property
     def draft(self) -> ModelFacts | None:
         """The draft model's facts; None if no draft path is set. Raises NotKnown if its config.json cannot be read."""
-        self.reads.add(OVERRIDES)
+        self.reads.update(_OF_DRAFT)
         path = self.speculative_draft_model_path
         if path is None:
             return None
-        facts = self._draft(path) if self._draft else None
+        facts = self.facts_at(path)
         if facts is None:
             raise NotGiven("draft model", "its config.json is not at hand")
         return self._as_overridden(facts)
 
+    def facts_at(self, path: str) -> ModelFacts | None:
+        """What is known of a model by its path, without recording the read."""
+        return self._draft(path) if self._draft else None
+
     def adapter(self, path: str) -> ModelFacts:
         """What the adapter_config.json of an adapter states. Raises NotKnown if it cannot be read."""
-        facts = self._draft(f"{path.rstrip('/')}/{ADAPTER}") if self._draft else None
+        self.reads.add(ADAPTERS)
+        facts = self.facts_at(f"{path.rstrip('/')}/{ADAPTER}")
         if facts is None:
             raise NotGiven("adapter", "its adapter_config.json is not at hand")
         return facts
@@ -568,7 +588,7 @@ class Config:
 
     def given(self, name: str) -> bool:
         """Whether the field was typed (by flag or in a --config file), whatever it is now."""
-        self.reads.add(name)
+        self.reads.add(as_given(name))
         return name in self._typed
 
     def first_given(self, *names: str) -> str:
@@ -577,12 +597,12 @@ class Config:
 
     def typed(self, name: str) -> Any:
         """The value as typed, or None if the field was not given: SGLang's raw input, for handlers that look back at it."""
-        self.reads.add(name)
+        self.reads.add(as_given(name))
         return self._typed.get(name)
 
     def gives_any(self, names: Collection[str]) -> bool:
         """Whether any of the fields was typed with a value other than 0 or ""."""
-        self.reads.update(names)
+        self.reads.update(map(as_given, names))
         return not self._typed.keys().isdisjoint(names) and any(self._typed.get(name) for name in names)
 
     def known(self, name: str) -> bool:
@@ -638,7 +658,7 @@ class Config:
 
     def flag_as_typed(self, name: str) -> str:
         """A typed field as it was typed: "`--page-size 16`"; a switch without its value."""
-        self.reads.update((name, spelling_of(name)))
+        self.reads.update((as_given(name), spelling_of(name)))
         value = self._typed[name]
         plain = self.flag(name) if value is True else f"{self.flag(name)} {_plain(value)}"
         return f"`{self._spelled.get(name, plain)}`"
@@ -650,6 +670,7 @@ class Config:
     def shown(self, name: str) -> str:
         """The field as a message names it: "`--page-size 16`" if it is as typed, "`--page-size 64` (SGLang's choice)" if SGLang set it."""
         state = self.state(name)
+        self.reads.add(name)
         value = None if state is ABSENT or type(state) is UnknownField else state
         if self.given(name) and self._typed[name] == value:
             return self.flag_as_typed(name)
@@ -663,7 +684,8 @@ class Config:
 
 
 _SLOTS = frozenset(Config.__slots__)
-_OF_MODEL = (MODEL, OVERRIDES)
+_OF_MODEL = (MODEL, OVERRIDES, as_given(OVERRIDES))
+_OF_DRAFT = (DRAFT, OVERRIDES, as_given(OVERRIDES))
 
 
 def spelling_of(name: str) -> str:

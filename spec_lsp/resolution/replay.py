@@ -25,6 +25,9 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.records import dataclass
 from spec_lsp.resolution.engine import (
     ABSENT,
+    ADAPTERS,
+    DRAFT,
+    DRAFT_PATH,
     EVERYTHING,
     MODEL,
     NO_FIELDS,
@@ -36,6 +39,7 @@ from spec_lsp.resolution.engine import (
     Resolution,
     Step,
     UnknownField,
+    as_given,
     goes,
     hardware_apart,
     mark_undecided,
@@ -63,6 +67,13 @@ class Given(NamedTuple):
 
     typed: Mapping[str, Any]
     spelled: Mapping[str, str]
+
+    def apart(self, other: Given) -> set[str]:
+        """The fields that are not given alike."""
+        typed, others = self.typed, other.typed
+        names = {name for name, value in typed.items() if not same_state(value, others.get(name, ABSENT))}
+        names.update(others.keys() - typed.keys())
+        return names
 
 
 # --- parts and what comes of them --------------------------------------------------------------------------------------
@@ -155,12 +166,14 @@ class Known(NamedTuple):
 
     gpu: Hardware | None
     model: ModelFacts | None
+    draft: ModelFacts | None
+    """The draft model that is given."""
     env: Mapping[str, str | None]
     given: Given
 
     def apart(self, other: Known) -> set[str]:
-        """What a part may read that differs between the two: facts, variables, given fields and how they are written."""
-        names: set[str] = set()
+        """The facts that a part may read that differ between the two, with the variables, and what is given and how it is written."""
+        names = {ADAPTERS}  # looked up by path: in another folder they may be others
         if self.env != other.env:
             variables = self.env.keys() | other.env.keys()
             names.update(f"${name}" for name in variables if self.env.get(name, ...) != other.env.get(name, ...))
@@ -168,16 +181,20 @@ class Known(NamedTuple):
             names.update(hardware_apart(self.gpu, other.gpu))
         if self.model is not other.model:
             names.add(MODEL)
-        (typed, spelled), (others, others_spelled) = self.given, other.given
-        names.update(name for name, value in typed.items() if not same_state(value, others.get(name, ABSENT)))
-        names.update(others.keys() - typed.keys())
+        if self.draft is not other.draft:
+            names.add(DRAFT)
+        names.update(map(as_given, self.given.apart(other.given)))
+        spelled, others_spelled = self.given.spelled, other.given.spelled
         if spelled != others_spelled:
-            names.update(spelling_of(n) for n in typed if n not in names and spelled.get(n) != others_spelled.get(n))
+            both = spelled.keys() | others_spelled.keys()
+            names.update(spelling_of(name) for name in both if spelled.get(name) != others_spelled.get(name))
         return names
 
     def distance(self, other: Known) -> int:
-        """The number of differing names, counting the hardware as one."""
-        return len(self._replace(gpu=other.gpu).apart(other)) + (self.gpu != other.gpu)
+        """In how much the two differ, counting the hardware as one."""
+        given, world = self.given.apart(other.given), (self.gpu != other.gpu) + (self.model is not other.model)
+        variables = {n for n in self.env.keys() | other.env.keys() if self.env.get(n, ...) != other.env.get(n, ...)}
+        return len(given) + len(variables) + world
 
 
 class Baseline:
@@ -248,13 +265,12 @@ def _with(fields: Fields, *changes: Mapping[str, Any]) -> Fields:
 
 
 class Difference:
-    """A launch that is resolved by its differences. `differing` names everything that currently differs from the other launch. A field that
-    is `given` differently always counts as differing, as a step may ask how it was given. `others` are the parts that had another result,
-    in order."""
+    """A launch that is resolved by its differences. `differing` names everything that currently differs from the other launch. `others` are
+    the parts that had another result, in order."""
 
-    def __init__(self, baseline: Baseline, c: Config, given: set[str]) -> None:
-        self.baseline, self.c, self.given = baseline, c, given
-        self.differing = {EVERYTHING, *given}
+    def __init__(self, baseline: Baseline, known: Known, c: Config) -> None:
+        self.baseline, self.c = baseline, c
+        self.differing = {EVERYTHING, *apart(baseline, known, c)}
         self.others: dict[int, Outcome] = {}
         self._result = Resolution(c)
         self._behind = 0
@@ -309,8 +325,6 @@ class Difference:
 
     def _compare(self, name: str, state: Any, number: int) -> None:
         """Compare a field's state after a part: whether it differs from now on."""
-        if name in self.given:
-            return
         if same_state(self.baseline.state(name, number), state):
             self.differing.discard(name)
         else:
@@ -336,8 +350,8 @@ class Difference:
 class Tracing(Difference):
     """A bare launch that is resolved by its differences from another (its `c` is watched), to become a known one."""
 
-    def __init__(self, baseline: Baseline, c: Config, given: set[str]) -> None:
-        super().__init__(baseline, c, given)
+    def __init__(self, baseline: Baseline, known: Known, c: Config) -> None:
+        super().__init__(baseline, known, c)
         self.parts = list(baseline.parts)
         self._ran: list[int] = []
 
@@ -362,7 +376,7 @@ class Tracing(Difference):
 def trace(near: Baseline, known: Known, c: Config) -> Baseline:
     """The known launch for `c` (fresh and watched), resolved by its differences from another known one."""
     start = c.snapshot()
-    tracing = Tracing(near, c, apart(near, known, c))
+    tracing = Tracing(near, known, c)
     tracing.run()
     return Baseline(known, tuple(tracing.parts), start, tracing.readers())
 
@@ -370,6 +384,8 @@ def trace(near: Baseline, known: Known, c: Config) -> Baseline:
 def apart(near: Baseline, known: Known, c: Config) -> set[str]:
     """Fields and facts whose initial state differs in the launch of `c`."""
     names, lacking = known.apart(near.known), c._lacking
+    given = known.given.apart(near.known.given)
+    names.update(name for name in given if not same_state(c.state(name), near.start.state(name)))
     names.update(name for name, state in lacking.items() if near.start.state(name) is not state)
     names.update(name for name in near.start.lacking if name not in lacking)
     return names
@@ -393,7 +409,7 @@ class Kind:
         """A launch without any results, so that everything has to be run."""
         parts = tuple(parts_of(self.handlers, self.release))
         readers = {EVERYTHING: (1 << len(parts)) - 1}
-        return Baseline(Known(None, None, {}, Given({}, {})), parts, NO_FIELDS, readers)
+        return Baseline(Known(None, None, None, {}, Given({}, {})), parts, NO_FIELDS, readers)
 
 
 Key = tuple[Any, ...]
@@ -405,8 +421,7 @@ number counts how often such launches were met."""
 
 
 def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config]) -> Baseline:
-    """The bare launch of a world that was met often, else the nearest known one; `fresh` makes its Config, watched, if it must be
-    resolved."""
+    """The bare launch of a world that was met often, else the nearest known one; `fresh` makes its Config if it must be resolved."""
     found = _BARE.get(key, 0)
     if isinstance(found, Baseline) and found.known.model is known.model:
         _BARE.move_to_end(key)
@@ -474,7 +489,7 @@ def near_launch(
     if last is not None and close and last.baseline is not None:
         return last.baseline
     given = {name: value for name, value in known.given.typed.items() if name == MODEL_PATH}
-    baseline = bare_launch(kind, world, known._replace(given=Given(given, {})), bare)
+    baseline = bare_launch(kind, world, known._replace(draft=None, given=Given(given, {})), bare)
     if close:
         baseline = trace(baseline, known, fresh())
     _lasts[kind] = Last(known, baseline if close else None)
@@ -522,7 +537,8 @@ def resolve_by_difference(
         lacking = {n: unknown.get(n, why) for n in kind.defaults if n not in path} if kind.open_ else {}
         return make(path, unknown=lacking, untold=frozenset(lacking), watched=True)
 
-    known = Known(gpu, model, env.values, given)
+    path_of_draft = typed.get(DRAFT_PATH)
+    known = Known(gpu, model, draft(path_of_draft) if isinstance(path_of_draft, str) else None, env.values, given)
     world = (
         kind,
         gpu,
@@ -538,7 +554,6 @@ def resolve_by_difference(
 
     shape = (world, frozenset(typed), frozenset(() if kind.open_ else unknown))
     baseline = alike_launch(shape, known, fresh, near) or near()
-    c = config(watched=False)
-    difference = Difference(baseline, c, apart(baseline, known, c))
+    difference = Difference(baseline, known, config(watched=False))
     difference.run()
     return difference.resolution()

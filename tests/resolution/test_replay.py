@@ -143,6 +143,40 @@ def test_launches_that_hardly_differ_are_told_from_one_another(known: bool, monk
             same(ask, monkeypatch)
 
 
+@pytest.mark.parametrize("field", ["--speculative-draft-model-path", "--lora-paths"])
+def test_what_a_path_leads_to_may_change(field: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same words in another folder, or after an edit there, may name another draft model or adapter."""
+    argv = [
+        "--model-path",
+        "target",
+        "--speculative-algorithm",
+        "EAGLE3",
+        "--tp-size",
+        "2",
+        "--enable-lora",
+        field,
+        "own",
+    ]
+    target = ModelFacts(json.loads((Path(MODELS) / "llama-3.1-8b" / "config.json").read_text()))
+    drafts = [ModelFacts({"architectures": [name], "vocab_size": size}) for name, size in (("A", 8), ("B", 9))]
+    adapters = [ModelFacts({"r": rank, "target_modules": ["q_proj"]}) for rank in (8, 512)]
+    for _ in range(5):
+        for draft, adapter in zip((*drafts, None), (*adapters, None), strict=True):
+
+            def models(path: str, draft: Any = draft, adapter: Any = adapter) -> ModelFacts | None:
+                return target if path == "target" else adapter if path.endswith("json") else draft
+
+            def ask(models: Any = models) -> list[dict[str, Any]]:
+                answer = resolve_argv(
+                    argv, {}, Release.parse("0.5.23"), find("h100"), models=models, files=lambda path: None
+                )
+                assert answer.main is not None
+                assert answer.main.resolution is not None
+                return [told(answer.main.resolution)]
+
+            same(ask, monkeypatch)
+
+
 def test_no_field_is_hidden() -> None:
     """Steps read fields as attributes: none may have the name of one that every Config has."""
     fields = {name for release in releases() for name in load(release).defaults} | set(INTERNAL)
