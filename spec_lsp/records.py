@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from dataclasses import replace as replace
 
 else:
+    import functools
     import operator
     import types
     from collections.abc import Callable
@@ -171,33 +172,47 @@ else:
         setattr(cls, name, first)
 
     def _initialiser(cls: type) -> Any:
+        """Classes with fields of the same kinds, in the same order, share one compiled `__init__`, in which the names are replaced."""
         known: dict[str, Any] = {"_NONE": _NONE, "_set": object.__setattr__}
-        parameters, body = [], []
+        names = {f"a{n}": f.name for n, f in enumerate(cls.__fields__)}
+        parameters, defaults, body = ["self"], [], []
         frozen = cls.__setattr__ is _frozen
         for n, f in enumerate(cls.__fields__):
-            value = f.name
-            if f.default is not _NONE:
-                known[f"_default{n}"] = f.default
-                parameters += [f"{f.name}=_default{n}"] if f.init else []
-                value = f.name if f.init else f"_default{n}"
-            elif f.default_factory is not _NONE:
-                known[f"_make{n}"] = f.default_factory
-                parameters += [f"{f.name}=_NONE"] if f.init else []
-                value = f"_make{n}() if {f.name} is _NONE else {f.name}" if f.init else f"_make{n}()"
-            elif f.init:
-                parameters.append(f.name)
-            else:
+            optional = f.default is not _NONE or f.default_factory is not _NONE
+            if f.init:
+                parameters.append(f"a{n}=_NONE" if optional else f"a{n}")
+                defaults += [f.default] if optional else []
+            elif not optional:
                 continue
+            if f.default_factory is not _NONE:
+                known[f"_make{n}"] = f.default_factory
+                value = f"_make{n}() if a{n} is _NONE else a{n}" if f.init else f"_make{n}()"
+            else:
+                known[f"_default{n}"] = f.default
+                value = f"a{n}" if f.init else f"_default{n}"
             if not frozen:
-                body.append(f"self.{f.name} = {value}")
+                body.append(f"self.a{n} = {value}")
             elif isinstance(slot := getattr(cls, f.name, None), types.MemberDescriptorType):
                 known[f"_set{n}"] = slot.__set__
                 body.append(f"_set{n}(self, {value})")
             else:
-                body.append(f"_set(self, {f.name!r}, {value})")
+                known[f"_name{n}"] = f.name
+                body.append(f"_set(self, _name{n}, {value})")
         if hasattr(cls, "__post_init__"):
             body.append("self.__post_init__()")
-        return _written("__init__", ", ".join(("self", *parameters)), body or ["pass"], known)
+        code = _shape(", ".join(parameters), "\n ".join(body) or "pass")
+        code = code.replace(
+            co_varnames=tuple(names.get(name, name) for name in code.co_varnames),
+            co_names=tuple(names.get(name, name) for name in code.co_names),
+        )
+        return types.FunctionType(code, known, "__init__", tuple(defaults))
+
+    @functools.cache
+    def _shape(parameters: str, body: str) -> types.CodeType:
+        """The code of an `__init__` whose fields are `a0`, `a1`, …"""
+        known: dict[str, Any] = {"_NONE": _NONE}
+        exec(f"def made({parameters}):\n {body}", known)
+        return known["made"].__code__
 
     def _equality(cls: type) -> Any:
         names = [f.name for f in cls.__fields__ if f.compare]

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from spec_lsp.analysis.worlds import is_path
-from spec_lsp.catalog.builds import NoBuildError, release_at
 from spec_lsp.catalog.installed import names_in, no_sglang, package_at, package_in, sglang_in, uv_cache
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
@@ -276,6 +275,8 @@ class DiskWorkspace:
 
     def _build(self, package: Path) -> tuple[Release | None, str]:
         """What is installed there, read once as long as nothing of it is heard to change; or why it cannot be read."""
+        from spec_lsp.catalog.builds import NoBuildError, release_at  # reads Python's sources, and few files name any
+
         if package not in self._builds:
             try:
                 self._builds[package] = release_at(package), ""

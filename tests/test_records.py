@@ -194,6 +194,28 @@ def test_methods_are_written_when_they_are_called() -> None:
     assert point.__init__.__code__.co_varnames[:3] == ("self", "x", "y")
 
 
+def test_what_is_alike_is_compiled_once() -> None:
+    """Two classes with fields of the same kinds: only the names differ, even if one has those that stand for the others'."""
+
+    @records.dataclass(frozen=True, slots=True)
+    class Swapped:
+        a1: int
+        a0: int = 2
+
+    @records.dataclass(frozen=True, slots=True)
+    class Plain:
+        size: int
+        place: int = 3
+
+    before = records._shape.cache_info().misses  # type: ignore[attr-defined]
+    assert repr(Swapped(1)).endswith("Swapped(a1=1, a0=2)")
+    assert repr(Plain(1)).endswith("Plain(size=1, place=3)")
+    assert repr(Plain(place=5, size=4)).endswith("Plain(size=4, place=5)")
+    assert records._shape.cache_info().misses <= before + 1  # type: ignore[attr-defined]
+    with pytest.raises(TypeError, match="size"):
+        Plain()  # type: ignore[call-arg]
+
+
 def test_our_modules_use_it() -> None:
     """All but the module that runs in another interpreter by itself."""
     root = Path(spec_lsp.__file__).parent

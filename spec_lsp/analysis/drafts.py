@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from difflib import SequenceMatcher
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
@@ -45,5 +44,7 @@ def _is_head(draft: ModelFacts) -> bool:
 
 
 def _likeness(draft: str, target: str) -> float:
+    from difflib import SequenceMatcher  # takes a while to import
+
     own, other = (name.rstrip("/").rpartition("/")[2].lower() for name in (draft, target))
     return SequenceMatcher(None, own, other).ratio()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import traceback
 from pathlib import Path
 
 import spec_lsp
@@ -27,11 +26,15 @@ def fault_of(error: Exception, launch: Launch, index: int) -> Diagnostic:
 
 def told(error: Exception) -> str:
     """The traceback, for a report."""
+    import traceback
+
     return "".join(traceback.format_exception(type(error), error, error.__traceback__))
 
 
 def _where(error: Exception) -> str:
     """The kind of the fault and the innermost line of our code that it passed through: `KeyError in analysis/judge.py:123`."""
+    import traceback
+
     ours = Path(spec_lsp.__file__).parent
     frames = [f for f in traceback.extract_tb(error.__traceback__) if ours in Path(f.filename).parents]
     kind = type(error).__name__

@@ -10,7 +10,7 @@ from functools import cache, partial
 from importlib import import_module
 
 from spec_lsp.catalog.binding import BindError
-from spec_lsp.resolution.engine import RULES, Rule, Severity, as_examples, declare, documented
+from spec_lsp.resolution.engine import RULES, Rule, Severity, as_examples, declare
 
 
 def rule(
@@ -21,9 +21,7 @@ def rule(
 
     def enter(text: str) -> Rule:
         examples = as_examples(bad), as_examples(good)
-        return declare(
-            Rule(code, name, *documented(text), topic, sglang, raises, False, severity, False, "", "", *examples)
-        )
+        return declare(Rule(code, name, text, topic, sglang, raises, False, severity, False, "", "", *examples))
 
     return enter
 

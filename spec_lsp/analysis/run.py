@@ -11,7 +11,6 @@ from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.rules import rule_of
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED
 from spec_lsp.catalog.binding import Binding, ReadConfig, Setting, Unknown, bind, rebound
-from spec_lsp.catalog.keywords import bind_keywords
 from spec_lsp.catalog.meant import fields_meant
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import catalog_of, fields_of_any, load
@@ -108,6 +107,8 @@ def bind_variant(launch: Launch, index: int, release: Release, configs: ConfigSo
     variant = launch.variants[index]
     catalog = catalog_of(release)
     if launch.program == "engine":
+        from spec_lsp.catalog.keywords import bind_keywords  # imports ast, and few launches are calls
+
         return bind_keywords(catalog, variant.words)
     return bind(catalog, variant.words, program=launch.program, read_config=_configs(variant, configs))
 

@@ -6,7 +6,6 @@ be read.
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import sys
@@ -14,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from spec_lsp.catalog.evaluate import FAILS
 from spec_lsp.expressions import expression
 from spec_lsp.files import MAX_SETTINGS, Area, UnreadableError
 
@@ -60,6 +58,8 @@ def package_in(environment: str, area: Area, beyond: Area | None = None) -> Path
 
 def _checkouts(site: Path, area: Area) -> Iterator[str]:
     """The folders that an editable install in a site-packages may name, in the formats of pip, uv and build backends."""
+    from spec_lsp.catalog.evaluate import FAILS
+
     names = names_in(str(site), area)
     naming = [n for n in names if n.startswith("sglang") and n.endswith((".dist-info", ".egg-link"))]
     naming += [n for n in names if n.endswith(".pth") or ("sglang" in n and n.endswith("_finder.py"))]
@@ -89,6 +89,8 @@ def _from_url(text: str) -> list[str]:
 def _from_lines(text: str, *, mapped: bool) -> list[str]:
     """The folders in a file of paths, or in the module of a finder."""
     if mapped:
+        import ast
+
         return [ast.literal_eval(m[1]) for m in _MAPPED.finditer(text)]
     lines = (line.strip() for line in text.split("\n"))
     return [line for line in lines if line and not line.startswith(("#", "import ", "import\t"))]

@@ -20,8 +20,9 @@ class _Parser(argparse.ArgumentParser):
         super().error(harmless(message))
 
 
-def parser() -> argparse.ArgumentParser:
-    """The parser of the whole command line. The chosen command's module name is left in `command`."""
+def parser(first: str = "") -> argparse.ArgumentParser:
+    """The parser of a command line whose first word is `first`: of one command only where that names it, as making all takes a while. The
+    chosen command's module name is left in `command`."""
     top = _Parser(
         prog="spec-lsp",
         description="Tells you whether SGLang will accept a launch, before a GPU is paid for.",
@@ -30,20 +31,7 @@ def parser() -> argparse.ArgumentParser:
     )
     top.add_argument("--version", action="store_true", help="print the version and exit")
     commands = top.add_subparsers(dest="command", metavar="COMMAND", title="commands")
-    for add in (
-        _check,
-        _launches,
-        _verify,
-        _resolve,
-        _explain,
-        _rules,
-        _settings,
-        _schema,
-        _server,
-        _playground,
-        _batch,
-        _catalog,
-    ):
+    for add in (COMMANDS[first],) if first in COMMANDS else COMMANDS.values():
         add(commands)
     return top
 
@@ -416,3 +404,20 @@ def _positive(text: str) -> int:
     if value < 1:
         raise argparse.ArgumentTypeError("must be 1 or more")
     return value
+
+
+COMMANDS = {
+    "check": _check,
+    "launches": _launches,
+    "verify": _verify,
+    "resolve": _resolve,
+    "explain": _explain,
+    "rules": _rules,
+    "settings": _settings,
+    "schema": _schema,
+    "server": _server,
+    "playground": _playground,
+    "batch": _batch,
+    "catalog": _catalog,
+}
+"""What adds each command, in the order of the help."""

@@ -20,7 +20,6 @@ from typing import Any
 from spec_lsp.analysis.argv import Answer, Said, resolve_argv
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
-from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.facts.hardware import Hardware, find
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.workspace import DiskWorkspace
@@ -31,7 +30,6 @@ CHUNK = 64
 """How many lines a worker takes at once."""
 
 
-@collected_seldom()
 def run(arguments: argparse.Namespace) -> int:
     """Answer every line. Exits with 0 whatever the verdicts are."""
     lines = iter(sys.stdin.buffer.readline, b"")

@@ -19,7 +19,6 @@ from spec_lsp.cli.errors import CLEAN, FAILED, FINDINGS, UsageError
 from spec_lsp.cli.files import write_text
 from spec_lsp.cli.formats import Run, writer
 from spec_lsp.cli.formats.text import plural
-from spec_lsp.cli.garbage import collected_seldom
 from spec_lsp.cli.pool import check_all
 from spec_lsp.cli.printed import harmless, in_utf_8, unguarded
 from spec_lsp.cli.progress import Progress
@@ -41,7 +40,6 @@ NO_CACHE = "SPEC_LSP_NO_CACHE"
 """The variable that does what `--no-cache` does."""
 
 
-@collected_seldom()
 def run(arguments: argparse.Namespace) -> int:
     """Run the command; see `arguments._check` for its options."""
     task = _task(arguments)

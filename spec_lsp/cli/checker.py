@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import re
-import traceback
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.faults import told
-from spec_lsp.analysis.fixes import Applied, apply, fixes_for, repair
 from spec_lsp.analysis.reading import read_document
 from spec_lsp.analysis.report import Analysis, Diagnostic, Fix
 from spec_lsp.catalog.release import Release
@@ -30,6 +28,9 @@ from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.launch import Edit
 from spec_lsp.workspace import decode
+
+if TYPE_CHECKING:
+    from spec_lsp.analysis.fixes import Applied
 
 T = TypeVar("T")
 
@@ -141,6 +142,8 @@ class Checker:
         except UnreadableError as error:
             return FileReport(name, problem=str(error))
         except Exception:
+            import traceback
+
             return FileReport(name, failure=traceback.format_exc())
 
     def bytes(self, path: str) -> bytes:
@@ -180,6 +183,7 @@ class Checker:
 
     def _upgrade(self, path: str, text: str, workspace: Recording, surroundings: Surroundings) -> FileReport:
         """What another release refuses or changes, compared with the present one."""
+        from spec_lsp.analysis.fixes import fixes_for
         from spec_lsp.analysis.upgrade import upgrade
 
         document = read_document(path, text, workspace)
@@ -216,6 +220,8 @@ class Checker:
                 fixes: Sequence[Fix] = ()
                 try:
                     if wanted:
+                        from spec_lsp.analysis.fixes import fixes_for  # many files have no finding
+
                         fixes = fixes_for(analysis, diagnostic, surroundings.options, workspace, self._cache)
                 except Exhausted:
                     wanted = False
@@ -245,6 +251,8 @@ class Checker:
         self, report: FileReport, before: Analysis, workspace: Recording, surroundings: Surroundings, on_disk: bool
     ) -> FileReport:
         """The report after fix-all with the findings that remain; failures to write are reported."""
+        from spec_lsp.analysis.fixes import repair
+
         path, text = before.document.name, before.document.text
         unsafe = self.task.unsafe or surroundings.settings.unsafe_fixes
         refused: set[str] = set()
@@ -333,6 +341,8 @@ def _offered(fix: Fix, sources: Sources) -> OfferedFix:
 
 def _changed(edits: Sequence[Edit], texts: Mapping[str, str]) -> dict[str, str]:
     """The new texts of the documents that the edits change."""
+    from spec_lsp.analysis.fixes import apply
+
     new = {}
     for document in dict.fromkeys(e.place.document for e in edits):
         old = texts[document]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from spec_lsp import __version__
 from spec_lsp.cli.errors import BROKEN_PIPE, FAILED, INTERRUPTED, UsageError
+from spec_lsp.cli.garbage import COLLECT_EVERY
 
 VERSION = (["--version"], ["-V"])
 """Options that are answered with hardly anything imported."""
@@ -97,7 +98,7 @@ def _run(words: list[str]) -> int:
 
     from spec_lsp.cli.arguments import parser
 
-    top = parser()
+    top = parser(words[0] if words else "")
     try:
         arguments, rest = top.parse_known_args(words)
         if arguments.command == "explain" and arguments.topic is None and rest:
@@ -123,8 +124,9 @@ def _run(words: list[str]) -> int:
             f"{'it' if len(lacking) == 1 else 'them'}: run `{sys.executable} -m pip install {' '.join(lacking)}`"
         )
     command = import_module(f"spec_lsp.cli.{arguments.command}")
-    if not gc.isenabled():
+    if not gc.isenabled():  # the process is ours, and ends with the command
         gc.freeze()
+        gc.set_threshold(COLLECT_EVERY)
         gc.enable()
     code: int = command.run(arguments)
     return code

@@ -122,14 +122,14 @@ class Earlier(NamedTuple):
 class Rule:
     """One rule: name, code, documentation, examples, versions. `since` and `until` are releases; `until` is the first without it.
 
+    `text` is the documentation as it stands in the source: the summary in its first line, and the explanation. Few runs show any.
     `hardware_only`: the typed value cannot run on this hardware at all, so the writer has other hardware (see Handler.refuses). `sglang`
     and `raises` say where the newest release raises what; `earlier` where older releases do, oldest first.
     """
 
     code: str
     name: str
-    summary: str
-    explanation: str
+    text: str
     topic: str
     sglang: str
     raises: str = ""
@@ -141,6 +141,14 @@ class Rule:
     bad: tuple[str, ...] = ()
     good: tuple[str, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        return self.text.strip().partition("\n")[0]
+
+    @property
+    def explanation(self) -> str:
+        return _dedent(self.text.strip().partition("\n")[2])
 
     def place(self, release: Release) -> tuple[str, str]:
         """Where this release refuses, and the exception: ("file.py:function", "ValueError")."""
@@ -255,9 +263,9 @@ class Handler:
 
         def enter(run: Callable[[Config], Refusal | None]) -> Callable[[Config], Refusal | None]:
             rule = Rule(
-                code, name, *_documentation(run), sglang or self.sglang, raises, late, hardware_only=hardware_only,
-                since=since or self.since, until=until or self.until, bad=as_examples(bad), good=as_examples(good),
-                earlier=earlier or (() if sglang else self.earlier),
+                code, name, run.__doc__ or "", _topic(run.__module__), sglang or self.sglang, raises, late,
+                hardware_only=hardware_only, since=since or self.since, until=until or self.until,
+                bad=as_examples(bad), good=as_examples(good), earlier=earlier or (() if sglang else self.earlier),
             )  # fmt: skip
             return self._enter(run, rule)
 
@@ -279,7 +287,7 @@ class Handler:
 
         def enter(run: Callable[[Config], Note | None]) -> Callable[[Config], Note | None]:
             rule = Rule(
-                code, name, *_documentation(run), sglang or self.sglang, severity=severity,
+                code, name, run.__doc__ or "", _topic(run.__module__), sglang or self.sglang, severity=severity,
                 since=since or self.since, until=until or self.until, bad=as_examples(bad), good=as_examples(good),
                 earlier=() if sglang else self.earlier,
             )  # fmt: skip
@@ -290,17 +298,6 @@ class Handler:
     def _enter(self, run: Callable[[Config], Refusal | None], rule: Rule) -> Callable[[Config], Refusal | None]:
         self.steps.append(Step(rule.name, run, self, (), declare(rule), rule.since, rule.until))
         return run
-
-
-def _documentation(run: Callable[..., Any]) -> tuple[str, str, str]:
-    """The summary, the explanation and the topic of a rule."""
-    return *documented(run.__doc__ or ""), _topic(run.__module__)
-
-
-def documented(text: str) -> tuple[str, str]:
-    """The summary and the explanation in a docstring: its first line, and the rest."""
-    summary, _, explanation = text.strip().partition("\n")
-    return summary, _dedent(explanation)
 
 
 def as_examples(given: str | Sequence[str]) -> tuple[str, ...]:

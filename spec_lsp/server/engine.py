@@ -110,14 +110,14 @@ class RealEngine:
     def fixes(
         self, analysis: Analysis, diagnostic: Diagnostic, options: Options, workspace: Workspace, cache: Any
     ) -> tuple[Fix, ...]:
-        from spec_lsp.analysis import fixes_for
+        from spec_lsp.analysis.fixes import fixes_for
 
         return fixes_for(analysis, diagnostic, options, workspace, cache)
 
     def fix_all(
         self, name: str, text: str, language: str, options: Options, workspace: Workspace, unsafe: bool
     ) -> tuple[Edit, ...]:
-        from spec_lsp.analysis import fix_all
+        from spec_lsp.analysis.fixes import fix_all
 
         return fix_all(name, text, options, workspace, unsafe=unsafe, language=language)
 

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from spec_lsp.analysis import analyse, fix_all, fixes_for, read_document
-from spec_lsp.analysis.fixes import apply
+from spec_lsp.analysis import analyse, read_document
+from spec_lsp.analysis.fixes import apply, fix_all, fixes_for
 from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.report import Analysis, Diagnostic
 from spec_lsp.catalog.release import Release

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from spec_lsp.analysis import fix_all
+from spec_lsp.analysis.fixes import fix_all
 from spec_lsp.analysis.inputs import Options, Target
 from spec_lsp.facts.hardware import find
 from tests.analysis.support import NOTHING, after, check, seen

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis import fix_all
+from spec_lsp.analysis.fixes import fix_all
 from spec_lsp.analysis.inputs import Options
 from tests.analysis.support import NOTHING, after, only, said
 from tests.analysis.test_completion import at_caret as completed
@@ -80,7 +80,8 @@ DRAFTING = """
 
 @pytest.mark.parametrize("quote", ['"', "'"])
 def test_a_new_text_keeps_the_quotes(quote: str) -> None:
-    from spec_lsp.analysis import analyse, fixes_for, read_document
+    from spec_lsp.analysis import analyse, read_document
+    from spec_lsp.analysis.fixes import fixes_for
 
     text = engine(DRAFTING.format(backend=f"{quote}fa4{quote}"))
     analysis = analyse(read_document(NAME, text, NOTHING), Options(), NOTHING)

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from spec_lsp.analysis import fix_all, fixes_for
-from spec_lsp.analysis.fixes import apply, repair, title_of
+from spec_lsp.analysis.fixes import apply, fix_all, fixes_for, repair, title_of
 from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.run import bind_variant
 from spec_lsp.catalog.release import Release

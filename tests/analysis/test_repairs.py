@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from spec_lsp.analysis import fix_all, fixes_for
-from spec_lsp.analysis.fixes import apply
+from spec_lsp.analysis.fixes import apply, fix_all, fixes_for
 from spec_lsp.analysis.inputs import Options
 from tests.analysis.support import NAME, NOTHING, PINNED, SERVER, Memory, check
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from spec_lsp.analysis import fixes_for, read_document
+from spec_lsp.analysis import read_document
+from spec_lsp.analysis.fixes import fixes_for
 from spec_lsp.analysis.inputs import Options
 from spec_lsp.analysis.upgrade import Upgrade, upgrade
 from spec_lsp.catalog.release import Release

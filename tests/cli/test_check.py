@@ -181,9 +181,9 @@ def test_an_error_of_ours_in_one_file_does_not_hide_the_others(run: Run, monkeyp
 def test_a_fault_costs_its_launch(broken: str, run: Run, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The others are judged, the run ends with 2, and what is to be reported is told."""
     from spec_lsp.analysis import check as checking
-    from spec_lsp.cli import checker
+    from spec_lsp.analysis import fixes
 
-    module = checking if broken == "judge" else checker
+    module = checking if broken == "judge" else fixes
     real = getattr(module, broken)
     calls = []
 

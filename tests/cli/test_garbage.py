@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import gc
+import subprocess
+import sys
+from pathlib import Path
 
-import pytest
+LOOKS = """
+import gc, sys
+from spec_lsp.cli.main import process
+gc.callbacks.append(lambda when, _: print("looked", file=sys.stderr))
+process()
+"""
 
-from spec_lsp.cli.garbage import COLLECT_EVERY, collected_seldom
 
-
-def test_python_looks_as_often_as_before_afterwards() -> None:
-    before = gc.get_threshold()
-
-    @collected_seldom()
-    def seen() -> int:
-        return gc.get_threshold()[0]
-
-    @collected_seldom()
-    def failing() -> None:
-        raise LookupError
-
-    assert seen() == seen() == COLLECT_EVERY
-    with pytest.raises(LookupError):
-        failing()
-    assert gc.get_threshold() == before
+def test_it_does_not_while_one_file_is_checked(tmp_path: Path) -> None:
+    (tmp_path / "launch.sh").write_text(
+        "python3 -m sglang.launch_server --model-path acme/dense --attention-backend nope\n", "utf-8"
+    )
+    command = [sys.executable, "-c", LOOKS, "check", "--no-cache", "launch.sh"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == ""

@@ -21,9 +21,9 @@ from spec_lsp.syntax.launch import Document, Edit, Launch, Variant
 from spec_lsp.syntax.word import Place
 
 RULES = {
-    "BAD": Rule("TST001", "bad-word", "Bad words are refused.", "", "test", ""),
-    "DEAD": Rule("TST002", "dead-word", "Dead words do nothing.", "", "test", "", severity="hint"),
-    "OLD": Rule("TST003", "old-word", "Old words go away.", "", "test", "", severity="warning"),
+    "BAD": Rule("TST001", "bad-word", "Bad words are refused.", "test", ""),
+    "DEAD": Rule("TST002", "dead-word", "Dead words do nothing.", "test", "", severity="hint"),
+    "OLD": Rule("TST003", "old-word", "Old words go away.", "test", "", severity="warning"),
 }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from difflib import get_close_matches
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
@@ -92,6 +91,8 @@ def loader_option_of_another_format(c: Config) -> Refusal | None:
     wrong = next((name for name in options if name not in known), None)
     if wrong is None:
         return None
+    from difflib import get_close_matches  # takes a while to import
+
     takes = " and ".join(f"`{name}`" for name in known) if known else "no options"
     near = get_close_matches(wrong, known, 1)
     return value_refused(
