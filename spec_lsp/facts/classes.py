@@ -21,12 +21,15 @@ class ClassFacts(NamedTuple):
 
     `heads`: the ranks over which it requires query heads to be divided evenly (all TP ranks, or those of attention TP; empty: no
     requirement), `kv_heads`: the same for its KV heads. `mlp`: every MLP is split over all TP ranks. `stages`: it supports pipeline
-    parallelism. `captures`: the kinds of drafts ("eagle3", "dflash", "dspark") for which it collects hidden states. `expert_width`: the key
-    of config.json with the width of its routed experts (empty: not read). `expert_each`: it refuses more TP ranks than experts.
-    `expert_copies`: it supports redundant experts. `vision`: it builds VisionAttention.
+    parallelism. `captures`: the kinds of drafts ("eagle3", "dflash", "dspark") for which it collects hidden states. `loads`: what its
+    loaders support that others do not ("kv_scales": scales of the KV cache from a file; "bitsandbytes", "layered" and "flash_rl", the load
+    formats; "cuda_vmm", the transport of media features). `expert_width`: the key of config.json with the width of its routed experts
+    (empty: not read). `expert_each`: it refuses more TP ranks than experts. `expert_copies`: it supports redundant experts. `vision`: it
+    builds VisionAttention.
     """
 
     captures: tuple[str, ...] = ()
+    loads: tuple[str, ...] = ()
     stages: bool | None = None
     heads: Literal["", "tp", "attn"] = ""
     kv_heads: bool = False
@@ -44,7 +47,10 @@ def class_facts(name: str, release: Release) -> ClassFacts | None:
     for since, facts in _table().get(name, {}).items():
         if release >= Release.parse(since):
             found = facts
-    return None if found is None else ClassFacts(**{**found, "captures": tuple(found["captures"])})
+    if found is None:
+        return None
+    values: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in found.items()}
+    return ClassFacts(**values)
 
 
 _NO_TARGET = expression(

@@ -370,6 +370,7 @@ late.lora
 late.disaggregation
 late.transfer_engines
 late.encoder_receivers
+late.tokenizers
 late.templates
 late.web_server
 """

@@ -55,3 +55,23 @@ def test_requirements(method: str, release: str, capability: int | None) -> None
 def test_data_types() -> None:
     assert requirements("awq", Release.parse("0.5.23")).dtypes == ("float16",)
     assert needed(89) == "SM89 (Ada or Hopper)"
+
+
+@pytest.mark.parametrize(
+    ("name", "release", "loads"),
+    [
+        ("LlamaForCausalLM", "0.5.6", ("bitsandbytes", "kv_scales")),
+        ("SolarForCausalLM", "0.5.23", ("bitsandbytes",)),
+        ("Qwen2ForCausalLM", "0.5.19", ("bitsandbytes", "kv_scales")),
+        ("Qwen2ForCausalLM", "0.5.23", ("bitsandbytes", "flash_rl", "kv_scales")),
+        ("MiniCPMV", "0.5.23", ("bitsandbytes",)),
+        ("TorchNativeLlamaForCausalLM", "0.5.12", ("layered",)),
+        ("Qwen3VLForConditionalGeneration", "0.5.23", ("cuda_vmm",)),
+        ("Qwen3VLForConditionalGeneration", "0.5.17", ()),
+        ("Qwen3MoeForCausalLM", "0.5.23", ()),
+    ],
+)
+def test_ways_of_loading(name: str, release: str, loads: tuple[str, ...]) -> None:
+    facts = class_facts(name, Release.parse(release))
+    assert facts is not None
+    assert facts.loads == loads

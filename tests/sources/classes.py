@@ -28,6 +28,12 @@ CAPTURES = {
     "dflash": "set_dflash_layers_to_capture",
     "dspark": "set_dspark_layers_to_capture",
 }
+LOADS = {
+    "kv_scales": "load_kv_cache_scales",
+    "bitsandbytes": "bitsandbytes_stacked_params_mapping",
+    "layered": "load_weights_to_module",
+    "cuda_vmm": "supports_cuda_vmm_feature_transport",
+}
 ONE_STAGE = r"(pp_group\.world_size|\bpp_size) == 1$|is_first_rank and .*is_last_rank$"
 MORE_STAGES = r"^\S*(pp_group\.world_size|\bpp_size) != 1$"
 NO_COPIES = r"ep_num_redundant_experts == 0$"
@@ -39,6 +45,8 @@ def facts_of(models: Models, entry: ModelClass) -> dict[str, Any]:
     line = models.line(entry)
     names = {n for c in line for n in (*c.methods, *c.attributes)}
     facts["captures"] = sorted(kind for kind, method in CAPTURES.items() if method in names)
+    reloaded = {"flash_rl"} if _reloads(line) else set()
+    facts["loads"] = sorted(reloaded | {kind for kind, name in LOADS.items() if name in names | _passed_on(line)})
     forward = next((c.methods["forward"] for c in line if "forward" in c.methods), None)
     if forward is not None:
         facts["stages"] = "pp_proxy_tensors" in {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
@@ -59,6 +67,18 @@ def facts_of(models: Models, entry: ModelClass) -> dict[str, Any]:
     if any(_vision_heads(models, c) for c in built):
         facts["vision"] = True
     return facts
+
+
+def _reloads(line: list[ModelClass]) -> bool:
+    """Whether the class's own `load_weights` is marked as one that can be called again on quantized weights."""
+    load = next((c.methods["load_weights"] for c in line if "load_weights" in c.methods), None)
+    return load is not None and any(_last(d) == "supports_quantized_rl_reload" for d in load.decorator_list)
+
+
+def _passed_on(line: list[ModelClass]) -> set[str]:
+    """What a class asks of another by `__getattr__`: anything that a class of its module has."""
+    modules = [c.module for c in line if "__getattr__" in c.methods]
+    return {n for module in modules for c in module.classes.values() for n in (*c.methods, *c.attributes)}
 
 
 # --- attention heads --------------------------------------------------------------------------------------------------

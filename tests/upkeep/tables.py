@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from spec_lsp.catalog.release import Release
-from tests.sources import classes, methods, own
+from tests.sources import classes, methods, own, registers
 from tests.upkeep.report import Part
 
 
@@ -15,6 +15,7 @@ def part(root: Path, release: Release, gone_through: bool = False) -> Part:
     for title, table, places in (
         ("model classes", classes.TABLE, "spec_lsp/facts/architectures.py, tests/oracle/models.py"),
         ("quantization methods", methods.TABLE, "spec_lsp/facts/quantization.py"),
+        ("registers", registers.TABLE, "spec_lsp/facts/registers.py"),
         ("flags of benches", own.TABLE, ""),
     ):
         changes = table.add(release, root)

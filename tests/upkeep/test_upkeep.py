@@ -12,7 +12,7 @@ import pytest
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load, releases
-from tests.sources import classes, methods, own
+from tests.sources import classes, methods, own, registers
 from tests.sources.table import Table
 from tests.upkeep import sites, tables
 from tests.upkeep.forget import NEVER, forget
@@ -219,7 +219,7 @@ def test_what_a_table_gained_is_done_once_somebody_has_gone_through_it(
 ) -> None:
     data = tmp_path / "table.json"
     data.write_text("{}")
-    for module in (classes, methods, own):
+    for module in (classes, methods, own, registers):
         monkeypatch.setattr(module, "TABLE", Table(data, lambda root: {"A": {"x": 1}}))
     part = tables.part(tmp_path, BEFORE, gone_through)
     assert "- `A`: none → `{'x': 1}`" in part.found

@@ -14,7 +14,7 @@ from spec_lsp.resolution.late.groups import process_groups
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
-from spec_lsp.resolution.late.loading import loaders
+from spec_lsp.resolution.late.loading import loaders, tokenizers
 from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods, quantization_platforms
 from spec_lsp.resolution.late.options import model_options
@@ -65,6 +65,7 @@ __all__ = [
     "sparse_attention",
     "speculative_workers",
     "templates",
+    "tokenizers",
     "transfer_engines",
     "v4_pools",
     "web_server",

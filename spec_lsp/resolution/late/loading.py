@@ -11,7 +11,9 @@ import json
 from collections.abc import Mapping
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.late.layout import served_class
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+from spec_lsp.resolution.model.config import served_quantization
 
 loaders = Handler("model_loader/loader.py:__init__")
 
@@ -137,13 +139,34 @@ def _one_rank(c: Config) -> tuple[Change, ...]:
     return (*stages, setting(tp_size=1), dropping("tp_size"))
 
 
-RELOADED = ("Qwen2ForCausalLM", "Qwen3ForCausalLM")
+def _class_cannot(c: Config, *formats: str) -> bool:
+    """Whether it is one of these load formats, and the model's class does not support it."""
+    facts = served_class(c, c.model) if c.load_format in formats and not _own_loader(c) else None
+    return facts is not None and c.load_format not in facts.loads
+
+
+def _own_loader(c: Config) -> bool:
+    """Whether the quantization has a loader of its own, which takes no notice of the load format."""
+    name = str(served_quantization(c).method)
+    return name.startswith("modelopt") or name == "auto-round-int8"
+
+
 READ_AGAIN = ("auto", "safetensors", "fastsafetensors", "instanttensor", "mistral", "pt", "npcache")
 OF_FORMATS = (
     Barred(
         "load_format",
-        lambda c: c.load_format == "bitsandbytes" and _stored(c) not in (None, "bitsandbytes"),
+        lambda c: c.load_format == "bitsandbytes" and _stored(c) not in (None, "bitsandbytes") and not _own_loader(c),
         "this checkpoint is quantized by another method",
+    ),
+    Barred(
+        "load_format",
+        lambda c: _class_cannot(c, "bitsandbytes"),
+        "this model's class does not say which of its layers bitsandbytes quantizes",
+    ),
+    Barred(
+        "load_format",
+        lambda c: _class_cannot(c, "layered"),
+        "this model's class cannot load one layer after the other",
     ),
     Barred(
         "tp_size",
@@ -153,8 +176,8 @@ OF_FORMATS = (
     ),
     Barred(
         "load_format",
-        lambda c: c.load_format == "flash_rl" and c.model.architecture not in RELOADED,
-        f"it reloads the weights of {' and '.join(RELOADED)} only",
+        lambda c: _class_cannot(c, "flash_rl"),
+        "this model's class cannot reload its weights",
         "0.5.23",
     ),
     Barred(
@@ -181,14 +204,48 @@ OF_FORMATS = (
         "--tp-size 2 --load-format bitsandbytes --json-model-override-args "
         """'{"quantization_config": {"quant_method": "bitsandbytes", "load_in_4bit": true}}'""",
         "model=gemma-2-9b -- --load-format flash_rl",
+        "model=qwen3-30b-a3b -- --load-format bitsandbytes",
+        "--load-format layered",
     ),
     good=("--load-format bitsandbytes", "model=qwen3-8b -- --load-format flash_rl"),
 )  # fmt: skip
 def load_format_of_other_weights(c: Config) -> Refusal | None:
     """The loader of this format cannot load these weights in this launch.
 
-    `bitsandbytes` loads unquantized weights or those that bitsandbytes quantized, the latter on one TP rank; `flash_rl` reloads Qwen2 and
-    Qwen3; Run:ai's streamer does not quantize by ModelOpt; and a draft behind pipeline stages needs a format whose files can be read
-    again.
+    `bitsandbytes` loads unquantized weights or those that bitsandbytes quantized, the latter on one TP rank, of the classes that name
+    their layers to it (Llama, Qwen2, Qwen3, Gemma and others); `layered` and `flash_rl` support very few classes; Run:ai's streamer does
+    not quantize by ModelOpt; and a draft behind pipeline stages needs a format whose files can be read again.
     """
     return first_barred(c, OF_FORMATS, "when SGLang loads the weights", "model_path")
+
+
+# --- media features ------------------------------------------------------------------------------------------------------
+
+tokenizers = Handler(
+    "managers/tokenizer_manager.py:_validate_cuda_vmm_feature_transport_support", since="0.5.18", rare=True,
+    when=lambda c: bool(c.mm_feature_transport == "cuda_vmm"),
+)  # fmt: skip
+
+
+@tokenizers.refuses(
+    "SPC1120", "media-transport-of-other-class", raises="ValueError", late=True,
+    bad="--model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-feature-transport cuda_vmm",
+    good="--model-path Qwen/Qwen3-VL-8B-Instruct --mm-feature-transport cuda_vmm",
+)  # fmt: skip
+def media_transport_of_other_class(c: Config) -> Refusal | None:
+    """This model's class does not receive media features through shared GPU memory.
+
+    Few classes do: Qwen3-VL, Qwen3.5, Kimi K2.5 and newer ones. SGLang looks when its tokenizer starts, beside the model. Use
+    `--mm-feature-transport cpu`, the default, or `cuda_ipc` on one node.
+    """
+    facts = served_class(c, c.model)
+    if facts is None or "cuda_vmm" in facts.loads:
+        return None
+    return value_refused(
+        c,
+        "mm_feature_transport",
+        f"is refused for {c.model.architecture} when the tokenizer starts: its class does not take features from shared GPU memory. Use "
+        "`cpu`.",
+        "model_path",
+        fixes=(setting(mm_feature_transport="cpu"), dropping("mm_feature_transport")),
+    )

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from spec_lsp.facts.methods import needed, requirements
+from spec_lsp.facts.registers import register
 from spec_lsp.resolution.engine import (
     NO_FIX,
     Config,
@@ -229,9 +230,6 @@ def cutlass_for_fp8_experts(c: Config) -> Refusal | None:
     )
 
 
-MXFP4_RUNNERS = frozenset({"auto", "triton", "triton_kernel", "marlin", "deep_gemm", "aiter", "flashinfer_mxfp4"})
-
-
 @quantization_methods.refuses(
     "SPC949", "runner-without-mxfp4-experts", raises="NotImplementedError", late=True, since="0.5.12",
     sglang="layers/quantization/mxfp4.py:create_moe_runner",
@@ -256,7 +254,8 @@ def runner_without_mxfp4_experts(c: Config) -> Refusal | None:
     if runner == "flashinfer_mxfp4":
         fits = c.gpu.sm90 or c.gpu.sm100 or c.gpu.sm120
     else:
-        fits = runner in MXFP4_RUNNERS or c.before("0.5.20")
+        known = register("mxfp4_runners", c.release)
+        fits = known is None or runner in known
     if fits:
         return None
     return _runner(
@@ -267,12 +266,11 @@ def runner_without_mxfp4_experts(c: Config) -> Refusal | None:
     )
 
 
-FUSED_ONLY = {
-    "flashinfer_trtllm": {"none": "", "flashinfer": "0.5.19"},
-    "flashinfer_trtllm_routed": {"none": "", "flashinfer": "0.5.15"},
-    "flashinfer_cutlass": {"none": "", "flashinfer": ""},
-}
-"""Runners that do dispatch and experts in one function: the exchanges for which they have one, and since when."""
+UNQUANTIZED_AND_FP8 = ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashinfer_cutlass")
+"""Runners that the methods for unquantized and for FP8 experts hand on as they are."""
+
+WITHOUT_A_RUNNER = ("deepep", "mooncake", "nixl")
+"""Exchanges that leave the experts to the runner."""
 
 
 @quantization_methods.refuses(
@@ -287,8 +285,10 @@ def runner_without_exchange(c: Config) -> Refusal | None:
     A runner that fuses the exchange into its kernel needs a kernel for the exchange in use. FlashInfer's runners have
     one for no exchange and for FlashInfer's own, not for DeepEP's and similar ones. With DeepEP, `deep_gemm` runs the experts.
     """
-    known = FUSED_ONLY.get(c.moe_runner_backend)
-    if known is None or c.moe_a2a_backend not in ("deepep", "mooncake", "nixl") or c.enable_lora:
+    runner, exchange = str(c.moe_runner_backend), str(c.moe_a2a_backend)
+    if runner not in UNQUANTIZED_AND_FP8 or runner not in (register("fused_runners", c.release) or ()) or c.enable_lora:
+        return None
+    if exchange not in WITHOUT_A_RUNNER or exchange in (register(f"exchanges_of_{runner}", c.release) or ()):
         return None
     if not c.model.num_experts or method(c) not in (None, "fp8") or leaves_experts_out(c):
         return None
@@ -628,22 +628,6 @@ def draft_experts_in_online_nvfp4(c: Config) -> Refusal | None:
 quantization_platforms = Handler("layers/quantization/quark/schemes/quark_w4a4_mxfp4.py:__init__", since="0.5.9")
 
 
-_ON_CPU = ("fp8", "w8a8_int8", "compressed-tensors", "awq", "gptq", "mxfp4", "auto-round")
-_ELSEWHERE = (
-    "gguf",
-    "gptq_marlin",
-    "awq_marlin",
-    "marlin",
-    "bitsandbytes",
-    "moe_wna16",
-    "w8a8_fp8",
-    "modelopt_fp8",
-    "modelopt_fp4",
-    "w4afp8",
-)
-"""CPU_QUANTIZATION_METHODS of every release (layers/quantization/__init__.py), and the methods outside of it that GPUs have."""
-
-
 def _served_only_elsewhere(c: Config, name: str) -> str | None:
     """The only hardware with kernels for a method; None if this hardware has them."""
     if name == "quark_mxfp4" and c.since("0.5.15") and not c.gpu.gfx95 and c.model.quantization_config is None:
@@ -652,7 +636,8 @@ def _served_only_elsewhere(c: Config, name: str) -> str | None:
         return "AMD GPUs"
     if name in ("mxfp_w4a8", "mxfp4_w4a4") and c.since("0.5.15") and c.gpu.platform != "npu":
         return "Ascend NPUs"
-    if c.gpu.platform == "cpu" and c.since("0.5.12") and name not in _ON_CPU and name in _ELSEWHERE:
+    on_cpu = register("cpu_methods", c.release)
+    if c.gpu.platform == "cpu" and on_cpu is not None and name not in on_cpu and requirements(name, c.release).dtypes:
         return "GPUs"
     return None
 

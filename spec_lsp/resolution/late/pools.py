@@ -8,8 +8,8 @@ Left out: sizes that the memory found at start decides, layouts of AMD's own ker
 
 from __future__ import annotations
 
-from spec_lsp.facts.classes import class_facts, is_target
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.late.layout import served_class
 
 v4_pools = Handler(
     "mem_cache/deepseek_v4_memory_pool.py:select_dsv4_kv_layout", since="0.5.12", rare=True,
@@ -160,16 +160,6 @@ def hicache_of_fp4_cache(c: Config) -> Refusal | None:
     )
 
 
-SCALED = frozenset((
-    "ApertusForCausalLM", "ArceeForCausalLM", "Cosmos3EdgeForConditionalGeneration", "Exaone4ForCausalLM", "Glm4ForCausalLM",
-    "Glm5NextForConditionalGeneration", "HunYuanDenseV1ForCausalLM", "HunYuanMoEV1ForCausalLM", "IQuestCoderForCausalLM",
-    "InternLM3ForCausalLM", "Llama4ForCausalLM", "LlamaForCausalLM", "MiMoForCausalLM", "MiMoV2ASRForCausalLM", "MiMoV2FlashForCausalLM",
-    "MiMoV2ForCausalLM", "Ministral3ForCausalLM", "MistralForCausalLM", "MistralForCausalLMMistralFormat", "OPTForCausalLM",
-    "Phi3ForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM", "SolarForCausalLM", "TeleFLMForCausalLM",
-))  # fmt: skip
-"""Classes that have, or inherit, `load_kv_cache_scales` in some release."""
-
-
 @narrow_caches.refuses(
     "SPC455", "cache-scales-of-other-class", raises="RuntimeError", late=True,
     sglang="model_executor/model_runner_components/load_model_utils.py:load_kv_cache_scales",
@@ -188,8 +178,8 @@ def cache_scales_of_other_class(c: Config) -> Refusal | None:
     """
     if c.quantization_param_path is None or c.kv_cache_dtype != "fp8_e4m3":
         return None
-    name = c.model.architecture
-    if name in SCALED or not is_target(name) or class_facts(name, c.release) is None or c.model.is_multimodal():
+    facts, name = served_class(c, c.model), c.model.architecture
+    if facts is None or "kv_scales" in facts.loads:
         return None
     return Refusal(
         at="quantization_param_path",

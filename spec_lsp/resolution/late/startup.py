@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from spec_lsp.facts.registers import register
 from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
@@ -20,13 +21,12 @@ model_runner = Handler(
     "model_executor/model_runner_components/startup_weight_load.py:create", when=lambda c: bool(c.device == "cuda")
 )
 
-OVERLAPPING_MODELS = ("LlamaForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM")
-
 
 def _keeps_from_overlapping(c: Config) -> Iterator[tuple[str, str]]:
     """The settings that startup-weight overlap does not support: each a field, and why, the most common first."""
-    if c.model.architecture not in OVERLAPPING_MODELS:
-        yield "model_path", f"{c.model.architecture} is not one of {', '.join(OVERLAPPING_MODELS)}"
+    classes = register("overlapping_classes", c.release) or ()
+    if c.model.architecture not in classes:
+        yield "model_path", f"{c.model.architecture} is not one of {', '.join(sorted(classes))}"
     elif served_quantization(c).method is not None:
         yield (
             c.first_given("quantization", "model_path"),
