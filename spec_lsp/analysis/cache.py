@@ -58,11 +58,15 @@ class Judged:
 
 @dataclass(slots=True)
 class PreviousAnalysis:
-    """The last analysis of a document: its launches by identity, and everything else that decided their results."""
+    """The last analysis of a document: its launches with their results, and everything else that decided these."""
 
     decided_by: tuple[object, ...]
     directives: Sequence[Directive]
-    judged: dict[int, Judged]
+    launches: Sequence[Launch]
+    judged: Sequence[Judged | None]
+    """None for a launch that could not be judged."""
+    said: Sequence[list[Diagnostic]]
+    """All that is said of each."""
 
 
 MAX_DOCUMENTS = 64

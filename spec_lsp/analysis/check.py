@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain
 
 from spec_lsp.analysis.builds import own_build
 from spec_lsp.analysis.cache import Cache, Entry, Judged, MemoizedWorkspace, PreviousAnalysis, launch_key
@@ -40,6 +41,7 @@ from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import Exhausted, checkpoint
 from spec_lsp.records import replace
 from spec_lsp.resolution.engine import RULES
+from spec_lsp.syntax.edited import same_ends
 from spec_lsp.syntax.launch import Clue, Document, Launch, Problem
 from spec_lsp.syntax.standing import Launches
 
@@ -78,13 +80,15 @@ def analyse(
         return apply_ignores(document, diagnostics, in_text, honour=options.honour_ignores)
 
     left = heeded(looked_at.diagnostics)
-    off = [d for d in looked_at.diagnostics if options.severities.get(d.rule.name) == "off"]
+    off = (
+        [d for d in looked_at.diagnostics if options.severities.get(d.rule.name) == "off"] if options.severities else []
+    )
     if condoned := condoned_refusals(left.silenced, left.kept, off):
         left = heeded(looked_at.condoning(condoned))
     kept = [*left.kept, *map(anchor, left.of_comments)]
     return Analysis(
         document,
-        PlacedDiagnostics(deprecations_once(in_order(deduplicated(kept))), looked_at.standing),
+        PlacedDiagnostics(deprecations_once(deduplicated(in_order(kept))), looked_at.standing),
         reports,
         len(left.silenced),
         frozenset(depends_on),
@@ -121,48 +125,57 @@ class _Looked:
         self.directives = launches.directives if isinstance(launches, Launches) and anchored else document.directives
         self.judged: list[Judged | None] = []
         """None for a launch that could not be judged."""
+        self.each: list[list[Diagnostic]] = []
+        """The diagnostics of each launch."""
         self.diagnostics: list[Diagnostic] = []
         self.faults: list[str] = []
-        self.unknown: dict[Release, Diagnostic] = {}
 
     def named_by(self) -> set[str]:
         """What the releases of all launches are named by."""
         return {w.release_from for one in self.judged if one is not None for w in one.assumed.worlds}
 
     @property
-    def names(self) -> Iterator[frozenset[NamedFile]]:
-        return (one.names for one in self.judged if one is not None)
+    def names(self) -> set[frozenset[NamedFile]]:
+        return {one.names for one in self.judged if one is not None}
 
     def at_all(self) -> None:
         decided_by = (self.options, sglang_at_hand(self.document, self.options, self.workspace))
         before = self.cache.kept.get(self.document.name)
-        last = before.judged if before is not None and before.decided_by == decided_by else {}
-        directed = before is not None and before.directives == self.directives
-        for index, launch in enumerate(self.launches):
-            checkpoint(STEPS_OF_A_LAUNCH)
-            known = last.get(id(launch)) if directed else None
-            if known is not None and known.launch is launch and known.index == index and known.settled:
-                self.judged.append(known)
-                self.diagnostics += known.diagnostics
-                for release, unknown in known.unknown:
-                    self.unknown.setdefault(release, unknown)
-                continue
-            try:
-                one = self.at(launch, index, last.get(id(launch)), directed=directed)
-                self.diagnostics += self.said(one, index)
-            except Exhausted:
-                raise
-            except Exception as error:  # a fault of ours must not affect other launches
-                self.faults.append(told(error))
-                self.diagnostics.append(fault_of(error, launch, index))
-                self.judged.append(None)
-                continue
-            self.judged.append(one)
-            for release, unknown in one.unknown:
-                self.unknown.setdefault(release, unknown)
-        self.diagnostics += self.unknown.values()
-        kept = {id(one.launch): one for one in self.judged if one is not None}
-        self.cache.keep(self.document.name, PreviousAnalysis(decided_by, self.directives, kept))
+        if before is None or before.decided_by != decided_by:
+            before = PreviousAnalysis(decided_by, (), (), (), ())
+        directed = before.directives == self.directives
+        count = len(self.launches)
+        as_many = directed and len(before.launches) == count
+        first, end = same_ends(before.launches, self.launches) if as_many else (0, 0)
+        other, behind = count - first - end, len(before.launches) - end
+        self.judged = [*before.judged[:first], *[None] * other, *before.judged[behind:]]
+        self.each = [*before.said[:first], *[[]] * other, *before.said[behind:]]
+        last = {id(one.launch): one for one in before.judged[first:behind] if one is not None}
+        for index, one in enumerate(self.judged):
+            if one is None or not one.settled:
+                self.look(index, one or last.get(id(self.launches[index])), directed=directed)
+        unknown: dict[Release, Diagnostic] = {}
+        for one in self.judged:
+            for release, diagnostic in one.unknown if one is not None else ():
+                unknown.setdefault(release, diagnostic)
+        self.diagnostics = [*chain.from_iterable(self.each), *unknown.values()]
+        self.cache.keep(
+            self.document.name, PreviousAnalysis(decided_by, self.directives, self.launches, self.judged, self.each)
+        )
+
+    def look(self, index: int, last: Judged | None, *, directed: bool) -> None:
+        """Judge a launch, as far as that was not done, and say all of it. A fault of ours must not affect other launches."""
+        checkpoint(STEPS_OF_A_LAUNCH)
+        launch = self.launches[index]
+        try:
+            one = self.judged[index] = self.at(launch, index, last, directed=directed)
+            self.each[index] = self.said(one, index)
+        except Exhausted:
+            raise
+        except Exception as error:
+            self.judged[index] = None
+            self.faults.append(told(error))
+            self.each[index] = [fault_of(error, launch, index)]
 
     def at(self, launch: Launch, index: int, last: Judged | None, *, directed: bool) -> Judged:
         """The result for a launch: that of the last analysis if nothing that decides it has changed. `directed`: the directives are the
@@ -249,7 +262,7 @@ class _Looked:
     @property
     def may_belong_together(self) -> bool:
         """Whether launches say that they are of several."""
-        return sum(one is not None and one.tells_role for one in self.judged) > 1
+        return len([one for one in self.judged if one is not None and one.tells_role]) > 1
 
     def report(self, index: int) -> LaunchReport:
         """The report of a launch, with places in the text."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby, islice
+from operator import attrgetter, eq
 
 from spec_lsp.analysis.merge import MergedFinding, Verdict
 from spec_lsp.analysis.messages import message_of
@@ -161,16 +163,31 @@ def _origins(setting: Setting) -> Iterable[Related]:
                 yield Related(fragment.place, f"the value {fragment.text!r} is written here")
 
 
-def deduplicated(diagnostics: Sequence[Diagnostic]) -> list[Diagnostic]:
+PLACE = attrgetter("place")
+
+
+def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
+    found = sorted(diagnostics, key=PLACE)
+    if not _apart(found):
+        found.sort(key=lambda d: (d.place, len(d.rule.code), d.rule.code))
+    return tuple(found)
+
+
+def deduplicated(ordered: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
     """One diagnostic, the most severe, for a finding that several launches have at the same place, such as an array or a sourced file that
     they share."""
-    by_place: dict[Place, list[Diagnostic]] = {}
-    for diagnostic in diagnostics:
-        by_place.setdefault(diagnostic.place, []).append(diagnostic)
-    return [d for here in by_place.values() for d in (here if len(here) == 1 else _merged(here))]
+    if _apart(ordered):
+        return ordered
+    return [d for _, here in groupby(ordered, PLACE) for d in _merged(here)]
 
 
-def _merged(diagnostics: Sequence[Diagnostic]) -> Iterable[Diagnostic]:
+def _apart(ordered: Sequence[Diagnostic]) -> bool:
+    """Whether each of many diagnostics has a place of its own, as nearly always. This is asked at every key."""
+    places = list(map(PLACE, ordered))
+    return not any(map(eq, places, islice(places, 1, None)))
+
+
+def _merged(diagnostics: Iterable[Diagnostic]) -> Iterable[Diagnostic]:
     """One diagnostic for each finding at one place."""
     found: dict[tuple[str, str | None], Diagnostic] = {}
     for diagnostic in diagnostics:
@@ -187,7 +204,7 @@ def _merged(diagnostics: Sequence[Diagnostic]) -> Iterable[Diagnostic]:
 
 def deprecations_once(diagnostics: Sequence[Diagnostic]) -> Sequence[Diagnostic]:
     """Each deprecation is reported once for a file, at its first place, with the others as related places."""
-    if not any(d.deprecated for d in diagnostics):
+    if not any(map(attrgetter("deprecated"), diagnostics)):
         return diagnostics
     kept: list[Diagnostic] = []
     first: dict[tuple[str, str, str], int] = {}
@@ -218,7 +235,3 @@ def _deprecated(diagnostic: Diagnostic) -> tuple[str, str, str]:
 
 SEVERITIES = ("error", "warning", "information", "hint")
 """The most severe first."""
-
-
-def in_order(diagnostics: Sequence[Diagnostic]) -> tuple[Diagnostic, ...]:
-    return tuple(sorted(diagnostics, key=lambda d: (d.place, len(d.rule.code), d.rule.code)))

@@ -53,9 +53,9 @@ def apply_ignores(
     honour: bool,
 ) -> Heeded:
     """What comments make of diagnostics. `in_text` gives one with its places in the text, as those about comments have theirs."""
-    if not document.directives:
-        return Heeded(list(diagnostics), [], [])
     ignores = [i for d in document.directives for i in _ignores(d, document)]
+    if not ignores:
+        return Heeded(list(diagnostics), _unknown_ones(document), [])
     kept: list[Diagnostic] = []
     silenced: list[Diagnostic] = []
     used: set[Ignore] = set()
@@ -65,8 +65,7 @@ def apply_ignores(
         used.update(silencing)
         (silenced if silencing else kept).append(diagnostic)
     of_comments = [_unused(i) for i in ignores if i not in used and i.rule in _names()] if honour else []
-    of_comments += [d for directive in document.directives if (d := _unknown(directive)) is not None]
-    return Heeded(kept, of_comments, silenced)
+    return Heeded(kept, of_comments + _unknown_ones(document), silenced)
 
 
 def condoned_refusals(
@@ -74,6 +73,8 @@ def condoned_refusals(
 ) -> dict[int, Condoned]:
     """By launch, the refusals that its writer answers for, because comments silence all of them there or settings switch their rule off
     (`off`): what else is said of the launch is said as if they refused nothing."""
+    if not silenced and not off:
+        return {}
     left = {(d.launch, _refusal(d)) for d in kept}
     found: dict[int, set[tuple[str, str]]] = {}
     for diagnostic in silenced:
@@ -142,6 +143,10 @@ def _unused(ignore: Ignore) -> Diagnostic:
         UNUSED_IGNORE, UNUSED_IGNORE.severity, message, ignore.directive.place, f"unused-ignore:{ignore.rule}",
         unnecessary=True, source=ignore,
     )  # fmt: skip
+
+
+def _unknown_ones(document: Document) -> list[Diagnostic]:
+    return [d for directive in document.directives if (d := _unknown(directive)) is not None]
 
 
 def _unknown(directive: Directive) -> Diagnostic | None:

@@ -349,9 +349,10 @@ class Protocol(LanguageServerProtocol):
         error = {"code": code, "message": message}
         self._send_body(self.encode({"jsonrpc": self.VERSION, "id": id_, "error": error}))
 
-    def notify_written(self, method: str, params: str) -> None:
-        """Send a notification whose parameters are already JSON."""
-        self._send_body(f'{{"jsonrpc":"{self.VERSION}","method":"{method}","params":{params}}}'.encode())
+    def notify_written(self, method: str, *params: str) -> None:
+        """Send a notification whose parameters are already JSON, in pieces: they may be long, and each copy takes its time."""
+        start = f'{{"jsonrpc":"{self.VERSION}","method":"{method}","params":'
+        self._send_body("".join((start, *params, "}")).encode())
 
     def notify_plain(self, method: str, params: dict[str, Any]) -> None:
         """Send a notification made of plain dictionaries, without conversion: for code that runs at every key."""

@@ -10,6 +10,7 @@ from functools import partial
 
 from spec_lsp.interruption import Exhausted, bounded
 from spec_lsp.syntax.carriers import BY_KIND, reader_of
+from spec_lsp.syntax.edited import holds
 from spec_lsp.syntax.kinds import kind_of, may_hold_launches, may_launch
 from spec_lsp.syntax.launch import TOO_DEEP, TOO_MUCH, Document, not_read_whole
 from spec_lsp.syntax.source import FileSource
@@ -67,7 +68,7 @@ def _read(
         )
 
         return read_yaml(name, text, looks_like_config, read, nested)
-    if not kind or "sglang" not in text:
+    if not kind or not holds(name, text, "sglang"):
         return Document(name, text)
     if kind != "notebook" and has_huge_line(text):  # embedded pictures are long lines
         why = f"has a line of more than {MAX_LINE:,} characters"

@@ -6,10 +6,10 @@ count from 0. Built once for a text; each conversion is a binary search.
 
 from __future__ import annotations
 
-from bisect import bisect_right
 from typing import Literal
 
 from spec_lsp.expressions import expression
+from spec_lsp.syntax.offsets import Offsets
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 
@@ -23,14 +23,15 @@ class LineIndex:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.starts: list[int] = [0]
+        starts = [0]
         if "\r" in text:
-            self.starts.extend(m.end() for m in LINE_END.finditer(text))
+            starts.extend(m.end() for m in LINE_END.finditer(text))
         else:
             position = text.find("\n")
             while position >= 0:
-                self.starts.append(position + 1)
+                starts.append(position + 1)
                 position = text.find("\n", position + 1)
+        self.starts = Offsets(starts)
         self.ascii = text.isascii()
 
     def after(self, start: int, end: int, new: str) -> LineIndex:
@@ -41,11 +42,9 @@ class LineIndex:
         made = LineIndex.__new__(LineIndex)
         made.text = text
         made.ascii = text.isascii()
-        first, behind = bisect_right(self.starts, start), bisect_right(self.starts, end)
-        shift = len(new) - (end - start)
         own = [start + i + 1 for i, character in enumerate(new) if character == "\n"]
-        rest = self.starts[behind:]
-        made.starts = [*self.starts[:first], *own, *([at + shift for at in rest] if shift else rest)]
+        starts = self.starts
+        made.starts = starts.edited(starts.up_to(start), starts.up_to(end), own, len(new) - (end - start))
         return made
 
     def __len__(self) -> int:
@@ -68,7 +67,7 @@ class LineIndex:
     def position(self, offset: int, encoding: Encoding = "utf-32") -> tuple[int, int]:
         """Line and column of an offset, which is cut to the text; the column in the encoding's units."""
         offset = min(max(offset, 0), len(self.text))
-        line = bisect_right(self.starts, offset) - 1
+        line = self.starts.up_to(offset) - 1
         start = self.starts[line]
         if self.ascii or encoding == "utf-32":
             return line, offset - start
@@ -78,11 +77,11 @@ class LineIndex:
         """Line and column of two offsets of a text in ASCII, in any units."""
         starts = self.starts
         start, end = min(start, len(self.text)), min(end, len(self.text))
-        one = bisect_right(starts, start) - 1
+        one = starts.up_to(start) - 1
         first = starts[one]
         if one + 1 == len(starts) or end < starts[one + 1]:
             return one, start - first, one, end - first
-        other = bisect_right(starts, end) - 1
+        other = starts.up_to(end) - 1
         return one, start - first, other, end - starts[other]
 
     def offset(self, line: int, column: int, encoding: Encoding = "utf-32") -> int:

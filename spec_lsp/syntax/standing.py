@@ -17,8 +17,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import TypeVar, overload
 
+from spec_lsp.syntax.edited import left_alone
 from spec_lsp.syntax.launch import Clue, Directive, Launch
 from spec_lsp.syntax.mapped import Mapped
+from spec_lsp.syntax.offsets import Offsets
 from spec_lsp.syntax.word import Place
 
 T = TypeVar("T")
@@ -62,9 +64,7 @@ class Standing:
 
     __slots__ = ("_high", "_low", "_shift", "bases", "document", "size", "starts", "texts")
 
-    def __init__(
-        self, document: str, bases: Sequence[int], texts: Sequence[str], starts: Sequence[int], size: int
-    ) -> None:
+    def __init__(self, document: str, bases: Sequence[int], texts: Sequence[str], starts: Offsets, size: int) -> None:
         """`size` is the length of the whole text."""
         self.document = document
         self.bases = bases
@@ -94,17 +94,17 @@ class Standing:
         self._high = end
         self._shift = bases[at] - self.starts[at]
 
-    def parts(self, places: Iterable[Place]) -> tuple[int, ...] | None:
+    def parts(self, places: Iterable[Place]) -> frozenset[int] | None:
         """The bases of the parts that contain anchored places of the document; None for a place between parts."""
-        found: dict[int, None] = {}
+        found: set[int] = set()
         for place in places:
             for at in place[1:] if place.document == self.document else ():
                 if not self._low <= at <= self._high:
                     self._turn_to(at)
                 if not self._low <= at <= self._high:
                     return None
-                found[self._low] = None
-        return tuple(found)
+                found.add(self._low)
+        return frozenset(found)
 
     def part(self, base: int) -> tuple[int, str] | None:
         """Where the part with this base begins, and its text; None if it no longer exists."""
@@ -117,7 +117,7 @@ class Standing:
         """The anchored form of an offset of the text: relative to its part, or between two parts to the one below."""
         if not self.bases:
             return offset
-        at = max(bisect_right(self.starts, offset) - 1, 0)
+        at = max(self.starts.up_to(offset) - 1, 0)
         if offset - self.starts[at] >= len(self.texts[at]) and at + 1 < len(self.starts):
             at += 1
         return self.bases[at] + offset - self.starts[at]
@@ -145,20 +145,38 @@ class Standing:
 def stand_again(document: str, texts: Sequence[str], last: Standing | None) -> Standing:
     """Where parts stand that follow each other without a gap: those that read as they did before and behind an edit keep their bases,
     and are the very same texts."""
-    starts = list(accumulate(map(len, texts), initial=0))
-    size = starts.pop() if texts else 0
-    if last is None:
-        return Standing(document, first_bases(len(texts)), texts, starts, size)
-    old = last.texts
+    nothing = Standing(document, (), (), Offsets([]), 0)
+    return _instead(nothing if last is None else last, 0, len(last.texts) if last is not None else 0, texts)
+
+
+def stand_after_edit(last: Standing, old: str, text: str, cut: Cut, mark: int) -> Standing:
+    """The same for a text that was `old`, without a look at all of it. `cut` gives the stretches of a text; whether one begins at a
+    character is decided by the one in front of it and by `mark` from it on."""
+    start, end = left_alone(old, text)
+    starts = last.starts
+    first, same = max(starts.up_to(start - mark) - 1, 0), starts.up_to(len(old) - end)
+    begin = starts[first] if len(starts) else 0
+    piece = text[begin : starts[same] + len(text) - len(old) if same < len(starts) else len(text)]
+    return _instead(last, first, same, [piece[a:b] for a, b in cut(piece)])
+
+
+def _instead(last: Standing, first: int, same: int, texts: Sequence[str]) -> Standing:
+    """Where parts stand with others in place of [first, same), as far as these read otherwise."""
+    old = last.texts[first:same]
     most = min(len(old), len(texts))
-    first = next((i for i in range(most) if old[i] != texts[i]), most)
-    end = next((i for i in range(most - first) if old[-1 - i] != texts[-1 - i]), most - first)
-    behind, same = len(texts) - end, len(old) - end
-    bases = bases_instead(last.bases, first, same, behind - first)
-    if bases is None:
-        return Standing(document, first_bases(len(texts)), texts, starts, size)
-    texts = [*old[:first], *texts[first:behind], *old[same:]]
-    return Standing(document, [*last.bases[:first], *bases, *last.bases[same:]], texts, starts, size)
+    above = next((i for i in range(most) if old[i] != texts[i]), most)
+    below = next((i for i in range(most - above) if old[-1 - i] != texts[-1 - i]), most - above)
+    at = list(accumulate(map(len, texts), initial=last.starts[first] if old else 0))
+    first, same, new = first + above, same - below, texts[above : len(texts) - below]
+    whole = [*last.texts[:first], *new, *last.texts[same:]]
+    bases = bases_instead(last.bases, first, same, len(new))
+    all_ = [*last.bases[:first], *bases, *last.bases[same:]] if bases is not None else first_bases(len(whole))
+    shift = sum(map(len, texts)) - sum(map(len, old))
+    starts = last.starts.edited(first, same, at[above : above + len(new)], shift)
+    return Standing(last.document, all_, whole, starts, last.size + shift)
+
+
+Cut = Callable[[str], Iterable[tuple[int, int]]]
 
 
 class Launches(Sequence[Launch]):

@@ -13,6 +13,7 @@ from typing import Protocol
 from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import BY_KIND
+from spec_lsp.syntax.edited import holds
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.mapped import Mapped
@@ -52,7 +53,7 @@ class Written:
 
 def with_written_files(document: Document, source: Source, nested: Nested) -> Document:
     """The document together with the launches of files that its script writes but does not run; `source` is the script's text."""
-    if "<<" not in source.text:
+    if not holds(document.name, source.text, "<<"):
         return document
     launches = document.launches
     standing = launches.standing if isinstance(launches, Launches) else None

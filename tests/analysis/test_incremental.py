@@ -90,12 +90,12 @@ def test_lines_above_leave_all_as_it_was(above: str, text: str, monkeypatch: pyt
     cache = Cache()
     text = f"{RUN} --tp 2\n{text}"
     before = analyse(read_document("/w/a.sh", text, NOTHING), Options(), NOTHING, cache)
-    judged = list(cache.kept["/w/a.sh"].judged.values())
+    judged = list(cache.kept["/w/a.sh"].judged)
     with monkeypatch.context() as patch:
         for name in ("judge", "diagnostics_of") if RUN not in above else ():
             patch.setattr(checking, name, None)
         after = analyse(read_document("/w/a.sh", above + text, NOTHING), Options(), NOTHING, cache)
-    now = list(cache.kept["/w/a.sh"].judged.values())[-len(judged) :]
+    now = list(cache.kept["/w/a.sh"].judged)[-len(judged) :]
     assert all(one.launch is was.launch and one.verdict is was.verdict for one, was in zip(now, judged, strict=True))
     shifted = [
         (d.rule, d.message, d.place.start - len(above)) for d in after.diagnostics if d.launch != 0 or above[0] in "#X"

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import json
 import random
+import sys
 from typing import Any
 
 import pytest
@@ -122,3 +123,39 @@ async def afresh(name: str, text: str) -> list[Any]:
     folder = f"elsewhere{next(FOLDERS)}"
     uri = f"file:///{folder}/{name}"
     return [one.replace(f"/{folder}/", "/nowhere/") for one in await told(await opened(uri, text), uri)]
+
+
+REPEATED = {
+    "run.sh": f'LOG_@=log@\necho "@" > "$LOG_@"\n{START} --model-path x --bogus 7 --page-size $P --port @ > "$LOG_@" &\n\n',
+    "pods.yaml": POD.replace("bogus=7", "bogus=@"),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+async def test_a_key_takes_no_more_steps_in_a_long_file(name: str) -> None:
+    """Counted are calls of functions: less than one for each further launch, in all that happens from the edit to what is told of it."""
+    few, many = [await steps_of_a_key(name, launches) for launches in (100, 400)]
+    assert many - few < 300
+
+
+async def steps_of_a_key(name: str, launches: int) -> int:
+    uri, text = f"file:///nowhere/{launches}/{name}", f"{GIVEN}P=16\n" if name == "run.sh" else GIVEN
+    text += "".join(REPEATED[name].replace("@", str(number)) for number in range(1000, 1000 + launches))
+    client = await opened(uri, text)
+    at = text.index(str(1000 + launches // 2), text.index("bogus", len(text) // 2))
+    steps = []
+    for version in range(2, 6):
+        client.messages.clear()
+        client.change(uri, version, (*place(text, at), *place(text, at), "1"))
+        counted = 0
+
+        def count(_: object, event: str, __: object) -> None:
+            nonlocal counted
+            counted += event == "call"
+
+        sys.setprofile(count)
+        while not any(message.get("method") == "textDocument/publishDiagnostics" for message in client.messages):
+            await asyncio.sleep(0)
+        sys.setprofile(None)
+        steps.append(counted)
+    return min(steps)

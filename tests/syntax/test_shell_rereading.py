@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.launch import Document, Launch
 from spec_lsp.syntax.shell import interpreter as interpreter_module
-from spec_lsp.syntax.shell.statements import common_end, common_start, restate, stated, statements
+from spec_lsp.syntax.shell.statements import restate, stated, statements
 from spec_lsp.syntax.standing import Launches
 from tests.draws import draws
 from tests.syntax.support import START, check_maps, forget
@@ -57,15 +57,6 @@ def test_reading_after_edits_is_reading_afresh(first: str, second: str, seed: in
         forget()
         assert document == parse("x.sh", document.text)
         check_maps(document)
-
-
-@given(st.text(alphabet="ab\n", max_size=12), st.text(alphabet="ab\n", max_size=12))
-def test_what_two_texts_have_in_common(a: str, b: str) -> None:
-    start = common_start(a, b)
-    assert a[:start] == b[:start]
-    assert a[start : start + 1] != b[start : start + 1] or start == min(len(a), len(b))
-    end = common_end(a, b, min(len(a), len(b)) - start)
-    assert a[len(a) - end :] == b[len(b) - end :]
 
 
 @given(st.sampled_from(TEXTS), st.integers(0, 1 << 30))

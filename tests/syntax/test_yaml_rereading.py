@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from spec_lsp.syntax import parse
 from spec_lsp.syntax.launch import Document, Launch
-from spec_lsp.syntax.standing import Launches
+from spec_lsp.syntax.standing import Launches, stand_after_edit, stand_again
 from spec_lsp.syntax.yaml import reader
+from spec_lsp.syntax.yaml.nodes import documents
 from tests.draws import draws
 from tests.syntax.support import check_maps
 from tests.syntax.test_shell_rereading import edited
@@ -111,3 +112,20 @@ def test_what_a_pod_mounts_is_read_again_where_that_changed() -> None:
     assert [argv for argv in words if argv[-1] == "8"] == [["--model-path", "x", "--tp", "8"]]
     assert document == cold(document.text)
     assert len(before) == len(document.launches)
+
+
+@given(st.lists(st.text(alphabet="-.\n a", max_size=8), min_size=1), st.data())
+def test_documents_after_edits_are_those_of_the_text(pieces: list[str], data: st.DataObject) -> None:
+    text = "\n---\n".join(pieces)
+    standing = stand_again("x.yaml", [text[a:b] for a, b in documents(text)], None)
+    for _ in range(4):
+        start = data.draw(st.integers(0, len(text)))
+        end = data.draw(st.integers(start, min(start + 6, len(text))))
+        old, text = (
+            text,
+            text[:start] + data.draw(st.sampled_from(["", "-", "\n", "---\n", "\n--- a\n..."])) + text[end:],
+        )
+        standing = stand_after_edit(standing, old, text, documents, len("--- "))
+        assert [*zip(standing.starts, standing.texts, strict=True)] == [(a, text[a:b]) for a, b in documents(text)]
+        assert [*standing.bases] == sorted(set(standing.bases))
+        assert standing.size == len(text)

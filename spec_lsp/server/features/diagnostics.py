@@ -10,11 +10,11 @@ import asyncio
 import hashlib
 import json
 import logging
-import math
 import time
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from lsprotocol import types
@@ -42,6 +42,7 @@ Item = dict[str, Any]
 """A diagnostic as the protocol writes it. Plain dictionaries: this code runs at every key, and lsprotocol's objects cost more than the
 analysis."""
 
+DOCUMENT = attrgetter("place.document")
 SEVERITY = {"error": 1, "warning": 2, "information": 3, "hint": 4}
 UNNECESSARY, DEPRECATED = 1, 2
 
@@ -90,7 +91,7 @@ class Finding:
         return (place if self.standing is None else self.standing.place(place))[1:]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class WrittenFinding:
     """What was written of a finding last."""
 
@@ -98,33 +99,28 @@ class WrittenFinding:
     place: Place
     pieces: list[str]
     related: Sequence[tuple[Place, str]]
-    parts: tuple[int, ...] | None
+    parts: frozenset[int] | None
     """The bases of the parts of the document that it lies in; None where it lies in none, or not in this document alone."""
-    report: int = 0
-    """The report that it was written for, or found to be the same."""
-    json: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The text that a document was reported for last."""
+    """What was reported of a document last: of its own findings, what each is as JSON and the parts that it lies in."""
 
-    report: int
     text: OpenText
     changes: int
     lines: int
+    findings: Sequence[Diagnostic]
+    told: Sequence[tuple[str, frozenset[int] | None]]
 
-    def steady(self, text: OpenText, standing: Standing) -> tuple[float, float]:
-        """Parts with bases below the first number, and from the second on, read the same since and stand in the same lines."""
-        if text is not self.text:
-            return 0, math.inf
-        start, end = text.as_after(self.changes)
-        first = max(bisect_right(standing.starts, start) - 1, 0)
-        stands = len(text.lines) == self.lines
-        below = text.lines.below(len(text.text) - end)
-        behind = bisect_left(standing.starts, below) if stands else len(standing.starts)
-        bases = standing.bases
-        return bases[first] if bases else 0, bases[behind] if behind < len(bases) else math.inf
+    def touched(self, standing: Standing) -> frozenset[int]:
+        """The bases of the parts that may read otherwise since, or stand in other lines."""
+        start, end = self.text.as_after(self.changes)
+        lines, starts = self.text.lines, standing.starts
+        first = max(bisect_right(starts, start) - 1, 0)
+        as_many = len(lines) == self.lines
+        behind = bisect_left(starts, lines.below(len(self.text.text) - end)) if as_many else len(starts)
+        return frozenset(standing.bases[first:behind])
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
@@ -134,16 +130,15 @@ class Reporter:
     """Makes reports of a session's documents."""
 
     def __init__(
-        self, session: Session, withholds: Callable[[Diagnostic, str, Standing | None], bool] | None = None
+        self, session: Session, withheld: Callable[[Sequence[Diagnostic], str, Standing | None], set[int]] | None = None
     ) -> None:
-        """`withholds` says which findings in a document are not shown yet."""
+        """`withheld` says which findings in a document, by their indices, are not shown yet."""
         self._session = session
-        self._withholds = withholds or (lambda diagnostic, document, standing: False)
+        self._withheld = withheld or (lambda diagnostics, document, standing: set())
         self._pieces: dict[tuple[object, ...], list[str]] = {}
         """The JSON of findings without their ranges: the pieces between the ranges."""
         self._same: dict[int, WrittenFinding] = {}
         """What was written, by the very diagnostic."""
-        self._reports = 0
         self._last: dict[str, Reported] = {}
         """By document."""
 
@@ -153,7 +148,10 @@ class Reporter:
         items = [written(_fault(fault))] if fault is not None else []
         items += map(self._written, self._of_settings(name))
         lines = self._session.lines(name)
-        items += self._all_written(list(self._found(name)), name, lines) if lines is not None else ()
+        own = self._session.tried(name)
+        if lines is not None:
+            items += self._own_written(own, name, lines) if own is not None else ()
+            items += [self._written(self._told(*found, name, lines)) for found in self._of_others(name)]
         items += map(written, self._session.asked.get(name, ()))
         text = self._session.text(name)
         return _report(items, text.text if text else "")
@@ -171,8 +169,8 @@ class Reporter:
             return None
         text, analysis = read
         lines = Lines(text, self._session.client.encoding)
-        told = [(analysis, index) for index in range(len(analysis.diagnostics))]
-        return _report(self._all_written(told, name, lines), text)
+        told = (self._told(analysis, index, name, lines) for index in range(len(analysis.diagnostics)))
+        return _report(map(self._written, told), text)
 
     def found(self, name: str, meets: Callable[[Range], bool]) -> Iterator[tuple[Item, Analysis, Diagnostic]]:
         """The findings shown in some ranges of a document: each as shown, the analysis that it comes from, and its diagnostic there."""
@@ -191,24 +189,33 @@ class Reporter:
         return (Finding(flaw, None, flaw.place, lines) for flaw in flaws if lines is not None)
 
     def _found(self, name: str) -> Iterator[tuple[Analysis, int]]:
-        """Each finding that is shown in a document."""
-        users = self.users(name)
+        """The findings shown in a document: the analysis that each comes from, and its index there."""
         own = self._session.tried(name)
-        if own is not None:
-            standing = own.diagnostics.standing
-            for index, diagnostic in enumerate(own.diagnostics.anchored):
-                alone = users and diagnostic.place.document == name and _of_config_alone(diagnostic, own)
-                if not alone and not self._withholds(diagnostic, name, standing):
-                    yield own, index
+        yield from ((own, index) for index in self._shown(own, name)) if own is not None else ()
+        yield from self._of_others(name)
+
+    def _shown(self, own: Analysis, name: str) -> Sequence[int]:
+        """The indices of a document's own findings that are shown."""
+        anchored = own.diagnostics.anchored
+        hidden = self._withheld(anchored, name, own.diagnostics.standing)
+        if self.users(name):
+            hidden.update(i for i, d in enumerate(anchored) if d.place.document == name and _of_config_alone(d, own))
+        return [i for i in range(len(anchored)) if i not in hidden] if hidden else range(len(anchored))
+
+    def _of_others(self, name: str) -> Iterator[tuple[Analysis, int]]:
+        """The findings of other documents' launches that lie in a document."""
         seen: set[tuple[str, Place]] = set()
-        for user in users:
+        for user in self.users(name):
             analysis = self._session.tried(user)
-            for index, diagnostic in enumerate(analysis.diagnostics.anchored) if analysis is not None else ():
-                if diagnostic.place.document == name and not self._withholds(diagnostic, name, None):
-                    key = (diagnostic.rule.name, diagnostic.place)
-                    if key not in seen and analysis is not None:
-                        seen.add(key)
-                        yield analysis, index
+            if analysis is None:
+                continue
+            diagnostics = analysis.diagnostics.anchored
+            hidden = self._withheld(diagnostics, name, None)
+            for index, diagnostic in enumerate(diagnostics):
+                key = (diagnostic.rule.name, diagnostic.place)
+                if diagnostic.place.document == name and index not in hidden and key not in seen:
+                    seen.add(key)
+                    yield analysis, index
 
     def users(self, name: str) -> list[str]:
         """The other open documents with launches that read this one, in order of their names."""
@@ -226,32 +233,34 @@ class Reporter:
         place = analysis.launches[anchored.launch or 0].launch.place if at_launch else anchored.place
         return Finding(told[index], analysis, place, lines)
 
-    def _all_written(self, told: Sequence[tuple[Analysis, int]], name: str, lines: Lines) -> list[str]:
-        """Findings as JSON. One whose text and lines are as they were is written as it was."""
-        found: list[str] = []
-        diagnostics = [analysis.diagnostics.anchored[index] for analysis, index in told]
-        self._reports += 1
-        last, low, high = self._last_of(name, lines)
-        for (analysis, index), diagnostic in zip(told, diagnostics, strict=True):
-            kept = self._same.get(id(diagnostic))
-            if kept is None or kept.diagnostic is not diagnostic or kept.parts is None:
-                found.append(self._written(self._told(analysis, index, name, lines)))
-                continue
-            if kept.report != last or any(low <= base < high for base in kept.parts):
-                kept.json = self._written(self._told(analysis, index, name, lines))
-            kept.report = self._reports
-            found.append(kept.json)
-        self._forget_but(diagnostics)
-        return found
+    def _own_written(self, own: Analysis, name: str, lines: Lines) -> list[str]:
+        """A document's own findings as JSON. One whose text and lines are as they were is written as it was."""
+        from spec_lsp.syntax.edited import same_ends  # not at the top: the import loads the parsers
 
-    def _last_of(self, name: str, lines: Lines) -> tuple[int, float, float]:
-        """The report of a document before this one, and what is steady since: see `Reported`."""
-        text, own, before = self._session.text(name), self._session.tried(name), self._last.pop(name, None)
-        standing = own.diagnostics.standing if own is not None else None
-        if text is None or standing is None:
-            return 0, 0, math.inf
-        self._last[name] = Reported(self._reports, text, text.changes, len(lines))
-        return (0, 0, math.inf) if before is None else (before.report, *before.steady(text, standing))
+        shown = self._shown(own, name)
+        findings = [own.diagnostics.anchored[index] for index in shown]
+        text, standing, last = self._session.text(name), own.diagnostics.standing, self._last.pop(name, None)
+        told: list[tuple[str, frozenset[int] | None] | None] = [None] * len(findings)
+        touched: frozenset[int] = frozenset()
+        if last is not None and last.text is text and standing is not None:
+            first, end = same_ends(last.findings, findings)
+            told[:first] = last.told[:first]
+            told[len(told) - end :] = last.told[len(last.told) - end :]
+            touched = last.touched(standing)
+        written = [
+            one
+            if one is not None and one[1] is not None and touched.isdisjoint(one[1])
+            else self._written_with_parts(self._told(own, shown[at], name, lines))
+            for at, one in enumerate(told)
+        ]
+        if text is not None:
+            self._last[name] = Reported(text, text.changes, len(lines), findings, written)
+        self._forget_but(findings)
+        return [json for json, _ in written]
+
+    def _written_with_parts(self, finding: Finding) -> tuple[str, frozenset[int] | None]:
+        json, same = self._written(finding), self._same.get(id(finding.diagnostic))
+        return json, same.parts if same is not None and same.diagnostic is finding.diagnostic else None
 
     def _written(self, finding: Finding) -> str:
         """A finding as JSON. Its text is serialized once; only the ranges are written anew each time."""
@@ -405,7 +414,7 @@ class Diagnostics:
         self._session = ls.session
         self.half_typed = HalfTyped(lambda name: self._look_again([name]))
         corrected_later = not ls.client.pull or "diagnostics" in ls.client.refreshes
-        self.reporter = Reporter(ls.session, self.half_typed.withholds if corrected_later else None)
+        self.reporter = Reporter(ls.session, self.half_typed.withheld if corrected_later else None)
         self._edited: dict[str, None] = {}
         self._affected: dict[str, None] = {}
         """Documents to analyse again: those edited, and those whose surroundings changed."""
@@ -486,7 +495,7 @@ class Diagnostics:
         if self._ls.client.pull and not before and not self._others_open():
             return set()  # nothing to push: the analysis waits until it is pulled
         analysis = self._session.tried(name)
-        found = {d.place.document for d in analysis.diagnostics.anchored} - {name} if analysis else set()
+        found = set(map(DOCUMENT, analysis.diagnostics.anchored)) - {name} if analysis else set()
         now = found | set(self._session.reads(name))
         if now:
             self._targets[name] = now
@@ -515,8 +524,8 @@ class Diagnostics:
         if text is None and report.is_empty:
             del self._sent[name]
         version = f',"version":{written(text.version)}' if text is not None and text.version is not None else ""
-        params = f'{{"uri":{written(uri)},"diagnostics":{report.json}{version}}}'
-        self._ls.wire.notify_written(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, params)
+        params = f'{{"uri":{written(uri)},"diagnostics":', report.json, f"{version}}}"
+        self._ls.wire.notify_written(types.TEXT_DOCUMENT_PUBLISH_DIAGNOSTICS, *params)
 
     def _is_target(self, name: str) -> bool:
         return any(name in targets for targets in self._targets.values())

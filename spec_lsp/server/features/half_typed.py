@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from spec_lsp.expressions import expression
@@ -47,8 +47,6 @@ class HalfTyped:
         self._joined = False
         """Whether the word is a flag with its value, as `--page-size=1` is."""
         self._timer: asyncio.TimerHandle | None = None
-        self._anchored: tuple[Standing, int, int] | None = None
-        """Where it stands, as the findings of a text are that count from its parts."""
 
     def edited(self, text: OpenText, changes: list[TextChange]) -> None:
         """A document was edited by these changes, which resulted in this text."""
@@ -65,19 +63,18 @@ class HalfTyped:
             self._joined = "=" in text.text[before.start() : at]
             self._timer = asyncio.get_running_loop().call_later(PATIENCE, self.finish)
 
-    def withholds(self, diagnostic: Diagnostic, document: str, standing: Standing | None = None) -> bool:
-        """Whether a finding in a document is not told yet. With `standing`, its places are anchored to that."""
-        if self._word is None:
-            return False
-        name, start, end = self._word
+    def withheld(self, diagnostics: Sequence[Diagnostic], document: str, standing: Standing | None = None) -> set[int]:
+        """The indices of the findings in a document that are not told yet. With `standing`, their places are anchored to that."""
+        if self._word is None or self._word[0] != document:
+            return set()
+        start, end = self._word[1:] if standing is None else map(standing.anchored, self._word[1:])
+        near = (i for i, d in enumerate(diagnostics) if start < d.place.end <= end)
+        return {i for i in near if self._is_typed(diagnostics[i], document, start)}
+
+    def _is_typed(self, diagnostic: Diagnostic, document: str, start: int) -> bool:
+        """Whether a finding that ends in the word is about that word, which begins at `start`."""
         place = diagnostic.place
-        if not document == name == place.document:
-            return False
-        if standing is not None:
-            if self._anchored is None or self._anchored[0] is not standing:
-                self._anchored = standing, standing.anchored(start), standing.anchored(end)
-            _, start, end = self._anchored
-        if not start < place.end <= end:
+        if place.document != document:
             return False
         if diagnostic.rule.name in SPELLING:
             return start <= place.start
@@ -93,7 +90,7 @@ class HalfTyped:
 
     def forget(self) -> None:
         """Withhold nothing."""
-        self._word = self._anchored = None
+        self._word = None
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Callable, Mapping, Set
 
 from spec_lsp.expressions import expression
 from spec_lsp.syntax.directives import MARK, directives_in
+from spec_lsp.syntax.edited import holds
 from spec_lsp.syntax.launch import Directive, Document, Problem
 from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.shell.builtins import BUILTINS
 from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.continuations import broken_continuations, reach
 from spec_lsp.syntax.shell.interpreter import Interpreter
-from spec_lsp.syntax.shell.launches import Told, tell
+from spec_lsp.syntax.shell.launches import tell_all
 from spec_lsp.syntax.shell.memory import Memory
 from spec_lsp.syntax.shell.rereading import Reading, run_again
 from spec_lsp.syntax.shell.sourced import SourcedFiles
@@ -58,15 +60,11 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     clues = (*anchored_clues(script_clues(name, text), standing), *run.clues)
     memory = last.run.memory_left if last is not None else Memory()
     clues = memory.around if clues == memory.around else clues
-    kept = memory.launches
-    told = {
-        key: one if (one := kept.get(key)) and one.holds(notes, clues) else tell(notes, clues, one)
-        for key, notes in run.launches().items()
-    }
+    told = tell_all(run.all_notes, clues, last.run.all_notes if last is not None else (), memory.launches)
     run.memory_left.launches, run.memory_left.around = told, clues
     broken = _broken(reading, memory.unbroken, {**files.texts, name: text}, standing)
+    directives = reading.directives = _directives(name, text, found, last)
     _keep(name, reading)
-    directives = _directives(name, text, found)
     in_text = Mapped(standing.place)
     return Document(
         name,
@@ -79,40 +77,45 @@ def read_shell(name: str, text: str, read: Callable[[str], str | None]) -> Docum
     )
 
 
-def _broken(
-    reading: Reading, unbroken: Mapping[int, Told], texts: Mapping[str, str], standing: Standing
-) -> list[Problem]:
+def _broken(reading: Reading, unbroken: Set[int], texts: Mapping[str, str], standing: Standing) -> list[Problem]:
     """The broken continuations; commands that were found unbroken are checked again if lines below them changed."""
     found: dict[Place, Problem] = {}
     memory, text, stated, name = reading.run.memory_left, reading.text, reading.stated, standing.document
     low = standing.anchored(reach(text, stated.starts[stated.first - 1] if stated.first else 0))
-    high = stated.parts[stated.behind].start if stated.behind < len(stated.parts) else None
+    high = stated.parts[stated.behind].start if stated.behind < len(stated.parts) else math.inf
+    memory.unbroken = set(map(id, memory.launches.values()))
     for one in memory.launches.values():
-        at = one.statement
-        near = at is not None and at.document == name and at.end >= low and (high is None or at.start <= high)
-        if near or id(one) not in unbroken:
-            command = one.command
-            problems = broken_continuations([command], texts, standing) if command is not None else ()
+        document, start, end = one.statement
+        if id(one) in unbroken and not (low <= end and start <= high and document == name):
+            continue
+        problems = broken_continuations([one.command], texts, standing) if one.command is not None else ()
+        if problems:
             found.update((p.place, p) for p in problems if p.place not in found)
-            if problems:
-                continue
-        memory.unbroken[id(one)] = one
+            memory.unbroken.discard(id(one))
     return list(found.values())
 
 
-def _directives(name: str, text: str, found: Restated) -> tuple[Directive, ...]:
-    """The directives in comments, which are between statements or inside them."""
-    if "spec-lsp" not in text:
+def _directives(name: str, text: str, found: Restated, last: Reading | None) -> tuple[Directive, ...]:
+    """The directives in comments, which are between statements or inside them: those of the last reading but for what was read anew."""
+    if not holds(name, text, "spec-lsp"):
         return ()
-    directives: list[Directive] = []
-    position = 0
-    if text.startswith(f"{MARK}#"):  # which a shell does not take as a comment
+    starts, parts = found.starts, found.parts
+    above = position = starts[found.first - 1] + len(parts[found.first - 1].text) if found.first else 0
+    below = starts[found.behind] if found.behind < len(parts) else len(text)
+    moved = len(text) - len(last.text) if last is not None else 0
+    before = last.directives if last is not None else ()
+    directives = [d for d in before if d.place.end <= above]
+    if not position and text.startswith(f"{MARK}#"):  # which a shell does not take as a comment
         directives.extend(directives_in(name, text, 1, text.find("\n") + 1 or len(text)))
-    for part, begin in zip(found.parts, found.starts, strict=True):
+    for index in range(found.first, found.behind):
+        part, begin = parts[index], starts[index]
         if position < begin:
             directives.extend(directives_in(name, text, position, begin))
         for start, end in part.statement.comments:
             directives.extend(directives_in(name, text, begin + start, begin + end))
         position = begin + len(part.text)
-    directives.extend(directives_in(name, text, position, len(text)))
+    directives.extend(directives_in(name, text, position, below))
+    for kept in before:
+        if kept.place.start >= below - moved:
+            directives.extend(directives_in(name, text, kept.place.start + moved, kept.place.end + moved))
     return tuple(directives)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from spec_lsp.expressions import expression
+from spec_lsp.syntax.edited import holds
 from spec_lsp.syntax.launch import Clue
 from spec_lsp.syntax.shell.commands import SLURM_CLUES, slurm_clue
 from spec_lsp.syntax.source import WordSource
@@ -24,7 +25,7 @@ OPTION = expression(r"(?<!\S)--?([A-Za-z][\w-]*)(?:=|[ \t]+)([^\s#]+)")
 def script_clues(document: str, text: str) -> list[Clue]:
     """The clues of a Slurm header, with the places of its values, and of a maker's tool that lists the devices."""
     found = maker_clues(document, text)
-    if "#SBATCH" not in text:
+    if not holds(document, text, "#SBATCH"):
         return found
     header = HEADER.match(text)
     assert header is not None
@@ -38,7 +39,7 @@ def script_clues(document: str, text: str) -> list[Clue]:
 
 def maker_clues(document: str, text: str) -> list[Clue]:
     """The tool of a device maker that a script runs; none if it runs several, or mentions other makers."""
-    if "-smi" not in text:
+    if not holds(document, text, "-smi"):
         return []
     tools = MAKERS_TOOL.finditer(text)
     found = {m["tool"]: Clue("platform", m["tool"], Place(document, *m.span("tool"))) for m in tools}

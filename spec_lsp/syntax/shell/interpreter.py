@@ -379,9 +379,13 @@ class Interpreter(ControlFlow):
         why = TOO_MUCH if self.exhausted else TOO_DEEP if self.too_deep else ""
         return (not_read_whole(self.document, why),) if why else ()
 
+    @property
+    def all_notes(self) -> list[Note]:
+        return [*self.notes, *self.uncalled]
+
     def launches(self) -> dict[Key, list[Note]]:
         """The visits to each launch, in the order in which launches were first reached."""
-        return gather([*self.notes, *self.uncalled])
+        return gather(self.all_notes)
 
     def note_pins(self, node: ast.Simple, source: Source) -> None:
         """`pip install "sglang[all]==0.5.9"`."""

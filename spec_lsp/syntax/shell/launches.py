@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from operator import attrgetter
 
 from spec_lsp.records import dataclass, field
 from spec_lsp.syntax.covering import Ways, fewest
+from spec_lsp.syntax.edited import same_ends
 from spec_lsp.syntax.launch import Choice, Clue, EmbeddedFile, Launch, Program, Variant
 from spec_lsp.syntax.shell import ast, commands
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
@@ -88,6 +91,9 @@ class LaunchSite:
     ways: Ways = "all"
 
 
+NOWHERE = Place("", -1, -1)
+
+
 def gather(notes: Sequence[Note]) -> dict[Key, list[Note]]:
     """The visits of a run to each launch, in order. Arguments of an unknown command only count as a launch if nothing else starts it."""
     if any(note.guessed for note in notes):
@@ -127,14 +133,14 @@ class Told:
     launch: Launch
     command: tuple[ast.Simple, Source] | None = field(init=False)
     """The statement that starts it."""
-    statement: Place | None = field(init=False)
-    """Where that stands, if it is a statement of a document."""
+    statement: Place = field(init=False)
+    """Where that stands, if it is a statement of a document; else in none."""
 
     def __post_init__(self) -> None:
         started = ((n.node, n.source) for n in self.notes if n.node is not None and n.source is not None)
         self.command = next(started, None)
         source = self.command[1] if self.command is not None else None
-        self.statement = source.place(0, len(source.text)) if isinstance(source, FileSource) else None
+        self.statement = source.place(0, len(source.text)) if isinstance(source, FileSource) else NOWHERE
 
     def holds(self, notes: list[Note], around: tuple[Clue, ...]) -> bool:
         """Whether it is what these notes, among these clues of the whole script, come to."""
@@ -155,6 +161,30 @@ def tell(notes: list[Note], around: tuple[Clue, ...], last: Told | None) -> Told
     variants = distinct(found.visits)
     launch = Launch(found.program, found.place, found.extent, variants, "shell", own, ways=found.ways)
     return Told(notes, found.visits, around, own, launch)
+
+
+def tell_all(
+    notes: Sequence[Note], around: tuple[Clue, ...], last: Sequence[Note], known: Mapping[Key, Told]
+) -> dict[Key, Told]:
+    """The launches of a run with these notes, in the order in which they were first reached. `known` are those of the last reading, by the
+    notes `last`: where the notes of a launch are the same, it is not looked at."""
+    start, end = same_ends(last, notes)
+    new, old = notes[start : len(notes) - end], last[start : len(last) - end]
+    came, gone = gather(new), list(dict.fromkeys(note.key for note in old))
+    if (
+        list(came) == gone
+        and not any(map(GUESSED, (*notes, *old)))
+        and all(one.around is around for one in islice(known.values(), 1))
+        and sum(len(known[key].notes) for key in gone) == len(old)  # none of theirs is in front or behind
+    ):
+        return {**known, **{key: tell(visits, around, known[key]) for key, visits in came.items()}}
+    return {
+        key: one if (one := known.get(key)) and one.holds(visits, around) else tell(visits, around, one)
+        for key, visits in gather(notes).items()
+    }
+
+
+GUESSED = attrgetter("guessed")
 
 
 def _same_visits(a: Sequence[Visit], b: Sequence[Visit]) -> bool:

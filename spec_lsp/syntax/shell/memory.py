@@ -55,8 +55,8 @@ class Memory:
     launches: dict[tuple[Place, Place], Told] = field(default_factory=dict)
     around: tuple[Clue, ...] = ()
     """The clues of the whole script."""
-    unbroken: dict[int, Told] = field(default_factory=dict)
-    """The launches whose commands are not broken off, by identity."""
+    unbroken: set[int] = field(default_factory=set)
+    """The identities of the launches whose commands are not broken off."""
 
     def keep(self, key: tuple[int, int, str], entry: Remembered) -> None:
         """Keep a result of a statement, besides its most recent ones."""

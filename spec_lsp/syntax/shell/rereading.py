@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any
 
 from spec_lsp.records import dataclass, field
+from spec_lsp.syntax.launch import Directive
 from spec_lsp.syntax.shell.interpreter import Interpreter
 from spec_lsp.syntax.shell.machine import MAX_EVALUATIONS, MAX_STEPS, Answer
 from spec_lsp.syntax.shell.memory import Memory, same
@@ -58,6 +59,7 @@ class Reading:
     checkpoints: list[Checkpoint] = field(default_factory=list)
     stopped: bool = False
     """Whether some statement ended the script."""
+    directives: tuple[Directive, ...] = ()
     written: Mapping[str, Any] = field(default_factory=dict)
     """The files that the script has written when it ends."""
     writes_later: bool = False
@@ -189,13 +191,18 @@ def agrees(run: Interpreter, old: Checkpoint) -> bool:
     return (
         run.wrote_files == old.wrote_files
         and now.exported == then.exported
-        and now.vars.keys() == then.vars.keys()
-        and all(same_values(value, then.vars[name]) for name, value in now.vars.items())
+        and same_variables(now.vars, then.vars)
         and same(now.constraints, then.constraints)
         and run.turns == old.turns
         and [(k[0], a.point) for k, a in run.answers.items()] == [(k[0], a.point) for k, a in old.answers.items()]
         and same_functions(now.functions, then.functions)
     )
+
+
+def same_variables(now: Mapping[str, Any], then: Mapping[str, Any]) -> bool:
+    if now == then:  # nearly all are the same objects, which this sees fastest
+        return True
+    return now.keys() == then.keys() and all(same_values(value, then[name]) for name, value in now.items())
 
 
 def same_values(now: Any, then: Any) -> bool:

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, replace
+from spec_lsp.syntax.edited import left_alone
+from spec_lsp.syntax.offsets import Offsets
 from spec_lsp.syntax.shell.ast import Script
 from spec_lsp.syntax.shell.questions import assigned_names
 from spec_lsp.syntax.shell.scanner import NestedTooDeep, ShellSyntaxError
@@ -99,7 +101,7 @@ class Restated:
     """
 
     parts: Sequence[Located]
-    starts: Sequence[int]
+    starts: Offsets
     bases: Sequence[int]
     texts: Sequence[str]
     """What the parts read."""
@@ -115,16 +117,16 @@ def stated(text: str) -> Restated:
     located = list(statements(text))
     bases = first_bases(len(located))
     parts = list(map(_based, located, bases))
-    return Restated(parts, [one.start for one in located], bases, [one.text for one in parts], _broken(parts))
+    starts = Offsets([one.start for one in located])
+    return Restated(parts, starts, bases, [one.text for one in parts], _broken(parts))
 
 
 def restate(text: str, old: str, before: Restated) -> Restated | None:
     """The statements of `text` after an edit; unchanged ones are the same objects as in `old`, whose text was `before`. None if there is no
     room left for the bases of new ones."""
     parts, starts = before.parts, before.starts
-    start = common_start(old, text)
+    start, end = left_alone(old, text)
     shift = len(text) - len(old)
-    end = len(old) - common_end(old, text, min(len(old), len(text)) - start)
     broken = before.broken
     first = bisect_right(range(len(parts)), start, key=lambda i: starts[i] + len(parts[i].text))
     first = min([first, *broken[:1]])
@@ -138,7 +140,7 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
         known = (
             first <= at < len(parts)
             and starts[at] == one.start - shift
-            and _goes_on(text, one, old, parts[at], end + shift)
+            and _goes_on(text, one, old, parts[at], len(text) - end)
         )
         if known and (not broken or at > broken[-1]):
             same = at
@@ -150,11 +152,7 @@ def restate(text: str, old: str, before: Restated) -> Restated | None:
     behind = first + len(new)
     return Restated(
         [*parts[:first], *map(_based, new, bases), *parts[same:]],
-        [
-            *starts[:first],
-            *(one.start for one in new),
-            *([at + shift for at in starts[same:]] if shift else starts[same:]),
-        ],
+        starts.edited(first, same, [one.start for one in new], shift),
         [*before.bases[:first], *bases, *before.bases[same:]],
         [*before.texts[:first], *(one.text for one in new), *before.texts[same:]],
         [
@@ -186,30 +184,6 @@ def _based(one: Located, base: int) -> Located:
 def ends_there(unit: str) -> bool:
     """Whether a statement ends where its text ends, whatever follows: its last line is not continued by a backslash."""
     return unit.endswith("\n") and not unit.endswith(("\\\n", "\\\r\n"))
-
-
-def common_start(a: str, b: str) -> int:
-    """How many characters two texts share at their start."""
-    low, high = 0, min(len(a), len(b))
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[low:middle] == b[low:middle]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
-
-
-def common_end(a: str, b: str, most: int) -> int:
-    """How many of their last `most` characters two texts share."""
-    low, high = 0, most
-    while low < high:
-        middle = (low + high + 1) // 2
-        if a[len(a) - middle : len(a) - low] == b[len(b) - middle : len(b) - low]:
-            low = middle
-        else:
-            high = middle - 1
-    return low
 
 
 def statements(text: str, position: int = 0) -> Iterator[Located]:

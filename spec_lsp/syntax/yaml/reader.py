@@ -7,6 +7,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
 from spec_lsp.expressions import expression
@@ -18,10 +19,11 @@ from spec_lsp.syntax.covering import fewest
 from spec_lsp.syntax.directives import directives_of
 from spec_lsp.syntax.launch import Choice, Document, EmbeddedFile, Launch, Problem, Variant, not_read_whole
 from spec_lsp.syntax.mapped import Mapped
+from spec_lsp.syntax.offsets import Offsets
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.standing import Launches, Standing, stand_again
+from spec_lsp.syntax.standing import Launches, Standing, stand_after_edit, stand_again
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.yaml.chart import Chart
 from spec_lsp.syntax.yaml.commands import SCRIPT_NAME, ConfigMapEntry, Reader
@@ -94,6 +96,8 @@ class _Reading:
     """The last reading of a file. The places of `told` are anchored to the file's documents."""
 
     standing: Standing
+    text: str | None
+    """The text that was cut into these documents; None where that was done with what a template's marks hold left out."""
     looks_like: LooksLike | None
     around: Around
     kept: dict[int, Kept]
@@ -120,14 +124,17 @@ def read_yaml(
     directives = directives_of(name, text)
     last = _readings.get(name)
     last = last if last is not None and last.looks_like is looks_like_config else None
-    standing = stand_again(name, _texts(text, documents(text)), last.standing if last is not None else None)
+    if last is not None and last.text is not None:
+        standing = stand_after_edit(last.standing, last.text, text, documents, len("--- "))
+    else:
+        standing = stand_again(name, _texts(text, documents(text)), last.standing if last is not None else None)
     kept = _glanced(standing, last)
-    _keep(name, _Reading(standing, looks_like_config, last.around if last is not None else (), kept))
+    _keep(name, _Reading(standing, text, looks_like_config, last.around if last is not None else (), kept))
     if any(re.match(r"config\b", d.text) for d in directives) or _keys_fit(kept.values(), looks_like_config):
         return Document(name, text, (_config_launch(name, text),), (), directives)
-    if not any(one.glance.launches for one in kept.values()):
+    if not any(map(attrgetter("glance.launches"), kept.values())):
         return Document(name, text, directives=directives)
-    if any(one.glance.template for one in kept.values()):
+    if any(map(attrgetter("glance.template"), kept.values())):
         template = read_template(text)
         standing = stand_again(name, _texts(text, documents(template.masked)), standing)
         kept = _glanced(standing, last)
@@ -137,7 +144,8 @@ def read_yaml(
     try:
         found = file.read_all(kept, last)
     finally:  # what was read of a file before the work was stopped need not be read again
-        _keep(name, _Reading(standing, looks_like_config, file.around, {**kept, **file.kept}))
+        whole = text if template.masked is text else None
+        _keep(name, _Reading(standing, whole, looks_like_config, file.around, {**kept, **file.kept}))
     launches = Launches(together([((), found.launches)]), standing, directives)
     problems = tuple(map(Mapped(standing.place).problem, found.problems))
     return Document(name, text, launches, problems, directives, frozenset(found.depends_on))
@@ -351,7 +359,7 @@ class _File:
         template = read_template(text)
         stretches = list(documents(template.masked))
         starts, texts = [start for start, _ in stretches], _texts(text, stretches)
-        standing = Standing(name, starts, texts, starts, len(text))
+        standing = Standing(name, starts, texts, Offsets(starts), len(text))
         file = _File(name, text, self.looks_like, self.read, standing, template, self.depth + 1)
         return file.read_all(_glanced(standing, None))
 
@@ -435,8 +443,8 @@ def _keys_fit(documents: Collection[Kept], looks_like: LooksLike | None) -> bool
     if looks_like is None:
         return False
     glances = [one.glance for one in documents]
-    keys = frozenset[str]().union(*(g.keys for g in glances))
-    if not keys or sum(g.underscores for g in glances) > sum(g.dashes for g in glances):
+    keys = frozenset[str]().union(*[g.keys for g in glances])
+    if not keys or sum([g.underscores for g in glances]) > sum([g.dashes for g in glances]):
         return False
     return looks_like(frozenset(key.replace("_", "-") for key in keys))
 

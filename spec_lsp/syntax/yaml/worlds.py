@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import attrgetter
 
 from spec_lsp.records import replace
 from spec_lsp.syntax.covering import Ways, fewest
@@ -10,6 +11,7 @@ from spec_lsp.syntax.launch import Choice, Launch, Variant
 from spec_lsp.syntax.shell.values import MAX_VARIANTS
 from spec_lsp.syntax.word import told
 
+IDENTITY, START = attrgetter("program", "place"), attrgetter("place.start")
 Way = tuple[tuple[Choice, ...], Sequence[Launch]]
 
 
@@ -17,23 +19,19 @@ def together(ways: Sequence[Way]) -> list[Launch]:
     """The launches of all ways, in the order of their places."""
     if len(ways) == 1 and not ways[0][0]:
         alone = ways[0][1]
-        if len({_identity(launch) for launch in alone}) == len(alone):
-            return sorted(alone, key=lambda launch: launch.place.start)
+        if len(set(map(IDENTITY, alone))) == len(alone):
+            return sorted(alone, key=START)
     found: dict[object, list[tuple[tuple[Choice, ...], Launch]]] = {}
     for choices, launches in ways:
         for launch in launches:
-            found.setdefault(_identity(launch), []).append((choices, launch))
+            found.setdefault(IDENTITY(launch), []).append((choices, launch))
     merged = [_merged(same) for same in found.values()]
-    return sorted(merged, key=lambda launch: launch.place.start)
+    return sorted(merged, key=START)
 
 
 def looked_at(launches: Sequence[Launch], ways: Ways) -> Sequence[Launch]:
     """Marks launches that were found in a selection of the ways to read a document."""
     return launches if ways == "all" else [replace(one, ways=fewest((one.ways, ways))) for one in launches]
-
-
-def _identity(launch: Launch) -> object:
-    return launch.program, launch.place
 
 
 def _merged(same: Sequence[tuple[tuple[Choice, ...], Launch]]) -> Launch:
