@@ -21,11 +21,20 @@ from spec_lsp.facts.model import ANY_OTHER, ModelFacts
 _CACHE_FOLDER = "models--"
 """The name of a model's folder in the Hugging Face cache: models--<org>--<name>."""
 
+_MODELSCOPE_DOT = "___"
+"""What ModelScope's cache writes for a dot (`Qwen2___5-7B-Instruct`)."""
+
+_NAMED_FIRST = ("meta-", "nvidia-")
+"""Publishers whose models are called with their name in front and without it."""
+
+_BEFORE_NUMBER = expression(r"(?<=[a-z])-(?=\d)")
+
 
 @lru_cache(maxsize=512)
 def find_model(name: str) -> ModelFacts | None:
     """Facts of the model called `name`: its id in any case, or its name under another organisation or in a folder, also with a suffix that
-    says that its weights were quantized (`Qwen3-32B-AWQ`, `GLM-4.7-NVFP4`).
+    says that its weights were quantized (`Qwen3-32B-AWQ`, `GLM-4.7-NVFP4`), or as people retype it (`llama3.1_8b_instruct`,
+    `Qwen_Qwen3-8B`).
 
     Only the id itself determines how the weights are quantized: a copy with the same name may differ. A name that is not in the table gets
     what its siblings share: another training of the same size (`-Base`, `-it`) has the same layers, another size of a series has the
@@ -36,12 +45,16 @@ def find_model(name: str) -> ModelFacts | None:
     if exact is not None:
         return _facts(exact)
     last = _last_part(wanted)
-    named = _by_name().get(last)
+    return _by_part(last) or _by_part(_without_publisher(last))
+
+
+def _by_part(last: str) -> ModelFacts | None:
+    named = _named(last)
     if named is not None:
         return _facts(named, exact=False)
     while (shorter := _QUANTIZED.sub("", last)) != last:
         last = shorter
-        named = _by_name().get(last)
+        named = _named(last)
         if named is not None:
             return _facts(named, exact=False, unsure=QUANTIZING_CHANGES)
     return _sibling(last) or _in_series(last)
@@ -62,15 +75,18 @@ TRAINING_CHANGES = QUANTIZING_CHANGES | QUANTIZATION | {
 """Keys that may differ between a base model and one trained from it: these, the context length, the vocabulary."""
 
 _QUANTIZED = expression(
-    r"[-_.](?:awq|gptq|autoround|nvfp4|mxfp[48](?:[-_.]preview)?|fp(?:4|8|16)|int[2-8]|w-mxfp4-a-fp8|"
-    r"w\d+a\d+(?:fp8|s?c8)?(?:[-_.](?:float)?mtp)?|[2-8]bits?|bnb|bf16|modelopt|marlin|modelslim|quarot|mlx|dwq|qat|ct|q4_0|unquantized|"
-    r"quantized|dynamic|static|pertensor|block|channel|kv|mix(?:ed)?|g(?:32|64|128)|sym|unsloth|ud|uncensored|abliterated|heretic)"
-    r"(?:[-_.]v[12])?$"
+    r"[-_.](?:awq|gptq(?:model)?|autoround|auto-round|(?:nv|mx|nvfp4-)?fp[48](?:a\d+)?(?:[-_.]preview)?|fp16|int[2-8]|nf4|bnb|hqq|aqlm|quark|rtn|qad|"
+    r"w-mxfp4-a-fp8|w\d+a(?:\d+|fp8)(?:fp8|s?c8|kv\d)?(?:[-_.](?:float)?mtp)?|e4m3|ptpc|[2-8]bits?|\d(?:\.\d+)?bpw|exl[23]|bf16|modelopt|"
+    r"compressed-tensors|marlin|modelslim|quarot|mindie|mlx|dwq|qat|ct|inc|q4_0|unquantized|quantized|quant|dynamic|static|pertensor|per-tensor|"
+    r"channel|block|kv|mix(?:ed)?|g(?:32|64|128)|sym|asym|unsloth|ud|uncensored|abliterated|derestricted|heretic)"
+    r"(?:[-_.]v[1-9])?$"
 )
 """Suffixes that say how a copy of a model was quantized or trained on, which does not change its architecture. GGUF is not among them: such
 a file brings its own configuration."""
 
-_TRAINED = expression(r"[-_.](?:instruct|chat|base|it|pt|thinking|reasoning|preview)$")
+_TRAINED = expression(
+    r"[-_.](?:instruct|chat|base|it|pt|sft|dpo|grpo|ppo|rl|ft|finetuned|merged|thinking|reasoning|preview)$"
+)
 """Ends of names that say what a model was trained for."""
 
 _DATED = expression(r"[-_.](?:\d{4}|\d{2}-\d{4}|\d{6,8})$")
@@ -89,7 +105,20 @@ def _last_part(name: str) -> str:
     for part in reversed(name.split("/")):
         if part.startswith(_CACHE_FOLDER):
             return part.rpartition("--")[2]
-    return name.rpartition("/")[2]
+    return name.rpartition("/")[2].replace(_MODELSCOPE_DOT, ".")
+
+
+def _without_publisher(name: str) -> str:
+    """The name in a folder called after the id with its slash replaced (`Qwen_Qwen3-8B`, `Qwen--Qwen3-8B`)."""
+    publisher, mark, rest = name.partition("_")
+    if "--" in publisher:
+        publisher, mark, rest = name.partition("--")
+    return rest.lstrip("_-") if mark and publisher in _publishers() else ""
+
+
+@cache
+def _publishers() -> frozenset[str]:
+    return frozenset(name.partition("/")[0] for name, _ in _lines())
 
 
 @cache
@@ -120,11 +149,31 @@ def _by_name() -> Mapping[str, Mapping[str, Any] | None]:
     return found
 
 
+def _named(last: str) -> Mapping[str, Any] | None:
+    """The model with that name, however its parts are joined; None if several are."""
+    if last in _by_name():
+        return _by_name()[last]
+    alike = list(_called(_retyped).get(_retyped(last), {}).values())
+    return alike[0] if alike and all(entry is alike[0] for entry in alike) else None
+
+
+def _retyped(name: str) -> str:
+    """A name whatever joins its parts and whether a hyphen stands before a number (`llama3.1_8b_instruct`)."""
+    return _BEFORE_NUMBER.sub("", _joined(name))
+
+
+def _joined(name: str) -> str:
+    for publisher in _NAMED_FIRST:
+        name = name.removeprefix(publisher)
+    return name.replace("_", "-")
+
+
 def _stem(name: str) -> str:
     """What a model and its siblings are called: the series with its version, and the size."""
+    name = _joined(name)
     while (shorter := _TRAINED.sub("", _QUANTIZED.sub("", name))) != name:
         name = shorter
-    return name.removeprefix("meta-")
+    return name
 
 
 def _undated(name: str) -> str:

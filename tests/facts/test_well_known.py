@@ -117,6 +117,12 @@ def test_agrees_with_the_folder(name: str, model_id: str) -> None:
         ("unsloth/Llama-3.1-8B-Instruct", "meta-llama/Llama-3.1-8B-Instruct"),
         ("models--Qwen--Qwen3-8B", "Qwen/Qwen3-8B"),
         ("/root/.cache/huggingface/hub/models--openai--gpt-oss-20b/snapshots/0123abc", "openai/gpt-oss-20b"),
+        ("/root/.cache/modelscope/hub/models/Qwen/Qwen2___5-7B-Instruct", "Qwen/Qwen2.5-7B-Instruct"),
+        ("/models/Qwen_Qwen3-8B", "Qwen/Qwen3-8B"),
+        ("/models/openai--gpt-oss-20b", "openai/gpt-oss-20b"),
+        ("/models/llama3.1_8b_instruct", "meta-llama/Llama-3.1-8B-Instruct"),
+        ("Qwen/Qwen-3-8B", "Qwen/Qwen3-8B"),
+        ("meta-llama/Llama-3-8B", "meta-llama/Meta-Llama-3-8B"),
     ],
 )
 def test_finds_what_people_write(written: str, model_id: str) -> None:
@@ -125,7 +131,7 @@ def test_finds_what_people_write(written: str, model_id: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "written", ["", "/", "Qwen/Qwen9-8B", "Qwen3-8B-GGUF", "my/model", "llama", "OpenGVLab/InternVL3-8B-hf"]
+    "written", ["", "/", "Qwen/Qwen9-8B", "Qwen3-8B-GGUF", "my/model", "llama", "OpenGVLab/InternVL2-8B-hf"]
 )
 def test_does_not_guess(written: str) -> None:
     assert find_model(written) is None
@@ -176,6 +182,11 @@ def test_null_takes_an_inherited_key_back() -> None:
         ("google/gemma-3-4b-it-qat-w4a16-ct", "google/gemma-3-4b-it"),
         ("mlx-community/Qwen3-8B-MLX-4bit-DWQ", "Qwen/Qwen3-8B"),
         ("nvidia/DeepSeek-R1-0528-FP4-v2", "deepseek-ai/DeepSeek-R1-0528"),
+        ("novita/Deepseek-V3-0324-W4AFP8", "deepseek-ai/DeepSeek-V3-0324"),
+        ("amd/Llama-3.3-70B-Instruct-MXFP4-Preview", "meta-llama/Llama-3.3-70B-Instruct"),
+        ("RedHatAI/Qwen3-8B-NVFP4A16", "Qwen/Qwen3-8B"),
+        ("ModelCloud/Qwen3-8B-gptqmodel-4bit", "Qwen/Qwen3-8B"),
+        ("turboderp/Qwen3-8B-exl3-4.0bpw", "Qwen/Qwen3-8B"),
     ],
 )
 def test_a_quantized_copy_is_built_like_its_model(copy: str, model: str) -> None:
@@ -193,6 +204,7 @@ SIBLINGS = [
     ("meta-llama/Llama-4-Maverick-17B-128E", "meta-llama/Llama-4-Maverick-17B-128E-Instruct"),
     ("nvidia/NVIDIA-Nemotron-Nano-9B-v2-Base-FP8", "nvidia/NVIDIA-Nemotron-Nano-9B-v2"),
     ("me/Meta-Llama-3.1-8B-Chat", "meta-llama/Llama-3.1-8B"),
+    ("me/qwen3_8b-sft-grpo", "Qwen/Qwen3-8B"),
     ("AEON-7/Gemma-4-26B-A4B-it-Uncensored-NVFP4", "google/gemma-4-26B-A4B"),
 ]
 
@@ -232,6 +244,17 @@ def test_another_size_or_date_of_a_series_has_its_architecture_and_nothing_else_
 def test_a_series_whose_models_differ_says_nothing(name: str) -> None:
     """gemma-3-1b is text alone, larger ones see; of the others one size is known, or none."""
     assert find_model(name) is None
+
+
+@pytest.mark.parametrize("name", ["me_qwen3-8b", "qwen_mine", "/models/llama_3", "nvidia-8b", "Qwen_Qwen9-8B"])
+def test_what_is_no_name_retyped(name: str) -> None:
+    assert find_model(name) is None
+
+
+def test_a_number_is_the_same_only_where_its_parts_are() -> None:
+    """Qwen2-57B and Qwen2.5-7B have the same digits."""
+    assert known("qwen2.5_7b").hidden_size == known("Qwen/Qwen2.5-7B").hidden_size
+    assert find_model("qwen25-7b") is None
 
 
 @pytest.mark.parametrize("name", ["unsloth/Qwen3-8B-GGUF", "Qwen3-8B-draft", "me/AWQ", "-awq", "Qwen9-80B-AWQ"])
