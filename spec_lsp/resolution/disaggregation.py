@@ -101,7 +101,7 @@ def prefill_optimistically(c: Config) -> None:
         c.set(optimistic_prefill_attempts=1)
 
 
-def _receives_on_host(c: Config) -> bool:
+def receives_on_host(c: Config) -> bool:
     threshold = c.disaggregation_decode_host_receive_threshold
     return bool(threshold < 1 if c.since("0.5.22") else threshold > 0)
 
@@ -109,7 +109,7 @@ def _receives_on_host(c: Config) -> bool:
 @handle_pd_disaggregation.refuses(
     "SPC651", "host-receive-threshold-out-of-range", raises="ValueError", since="0.5.21",
     bad="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 2",
-    good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
+    good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 1",
 )  # fmt: skip
 def host_receive_threshold_out_of_range(c: Config) -> Refusal | None:
     """The threshold for receiving into host memory must be between 0 and 1.
@@ -130,14 +130,14 @@ def host_receive_threshold_out_of_range(c: Config) -> Refusal | None:
     "SPC652", "host-receive-conflict", raises="ValueError", since="0.5.21",
     bad="sglang=0.5.23 -- --disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5 "
     "--disaggregation-decode-retraction-backup cpu_tensor",
-    good="sglang=0.5.23 -- --disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
+    good="sglang=0.5.23 -- --disaggregation-mode decode --disaggregation-decode-retraction-backup cpu_tensor",
 )  # fmt: skip
 def host_receive_conflict(c: Config) -> Refusal | None:
     """Receiving into host memory cannot be combined with this setting.
 
     It needs the host pool for retracted requests, and supports neither HiSparse nor role switching.
     """
-    if not _receives_on_host(c):
+    if not receives_on_host(c):
         return None
     if c.enable_hisparse or c.enable_pd_role_switch:
         field = "enable_hisparse" if c.enable_hisparse else "enable_pd_role_switch"
@@ -157,7 +157,7 @@ def host_receive_conflict(c: Config) -> Refusal | None:
 @handle_pd_disaggregation.adjusts("disaggregation_decode_retraction_backup", since="0.5.21")
 def back_up_retracted_requests_in_host_pool(c: Config) -> None:
     """A decode server that receives into host memory keeps retracted requests there too."""
-    if _receives_on_host(c):
+    if receives_on_host(c):
         c.set(disaggregation_decode_retraction_backup="host_pool")
 
 

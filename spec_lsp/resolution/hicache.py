@@ -139,7 +139,8 @@ def _flaw_of_linker_config(config: Any) -> str | None:
 
 @handle_hicache.refuses(
     "SPC303", "linker-dedup-without-mooncake-linker", raises="ValueError", since="0.5.21",
-    bad="--enable-linker-mla-dedup", good="--enable-linker-mla-dedup --enable-unified-cache-external-linker",
+    bad="--enable-linker-mla-dedup",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-linker-mla-dedup --enable-unified-cache-external-linker",
 )  # fmt: skip
 def linker_dedup_without_mooncake_linker(c: Config) -> Refusal | None:
     """Only the Mooncake cache linker can store an MLA KV cache once for all ranks.
@@ -165,7 +166,8 @@ def linker_dedup_without_mooncake_linker(c: Config) -> Refusal | None:
 
 @handle_hicache.refuses(
     "SPC304", "linker-without-standard-radix-cache", raises="ValueError", since="0.5.23",
-    bad="--enable-unified-cache-external-linker --disable-radix-cache", good="--enable-unified-cache-external-linker",
+    bad="--enable-unified-cache-external-linker --disable-radix-cache",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-unified-cache-external-linker",
 )  # fmt: skip
 def linker_without_standard_radix_cache(c: Config) -> Refusal | None:
     """The external cache linker extends SGLang's own radix cache.
@@ -190,7 +192,7 @@ def linker_without_standard_radix_cache(c: Config) -> Refusal | None:
 @handle_hicache.refuses(
     "SPC305", "linker-with-hierarchical-cache", raises="ValueError", since="0.5.20",
     bad="--enable-unified-cache-external-linker --enable-hierarchical-cache",
-    good="--enable-unified-cache-external-linker",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-unified-cache-external-linker",
 )  # fmt: skip
 def linker_with_hierarchical_cache(c: Config) -> Refusal | None:
     """The external cache linker and the hierarchical cache do the same work.
@@ -212,7 +214,7 @@ def linker_with_hierarchical_cache(c: Config) -> Refusal | None:
 @handle_hicache.refuses(
     "SPC306", "linker-with-storage-backend", raises="ValueError", since="0.5.20",
     bad="--enable-unified-cache-external-linker --hicache-storage-backend file",
-    good="--enable-unified-cache-external-linker",
+    good="model=deepseek-v3.2 -- --tp-size 8 --enable-unified-cache-external-linker",
 )  # fmt: skip
 def linker_with_storage_backend(c: Config) -> Refusal | None:
     """The external cache linker has its own store.
@@ -397,7 +399,7 @@ def copy_unified_pool_by_kernel(c: Config) -> None:
     "SPC313", "storage-layout-against-host-receive", raises="ValueError", since="0.5.21",
     bad="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5 --hicache-storage-backend "
     "mooncake --disaggregation-decode-enable-offload-kvcache",
-    good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
+    good="--disaggregation-mode decode --hicache-storage-backend mooncake --disaggregation-decode-enable-offload-kvcache",
 )  # fmt: skip
 def storage_layout_against_host_receive(c: Config) -> Refusal | None:
     """The storage backend needs whole pages in host memory, the KV transfer needs layers.

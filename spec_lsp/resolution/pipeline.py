@@ -358,9 +358,11 @@ late.moe
 late.kernels
 late.gpu_memory
 late.caches
+late.sparse_host_cache
 late.v4_pools
 late.narrow_caches
 late.prefix_caches
+late.cache_linkers
 late.cache_storage
 late.encoders
 late.scheduler

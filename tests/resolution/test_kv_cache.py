@@ -60,7 +60,7 @@ def test_refusals(launch: str, rule: str) -> None:
     "launch",
     [
         "gpu=b200 -- --kv-cache-dtype nvfp4",
-        "gpu=b200 -- --kv-cache-dtype mxfp8",
+        "gpu=b200 -- --model-path thinkingmachines/Inkling --kv-cache-dtype mxfp8",
         NO_KV,
         f"gpu=b200 model=gpt-oss-120b -- --tp-size 2 {POOL}",
         f"sglang=0.5.19 model=gpt-oss-120b -- --tp-size 2 {POOL} --attention-backend triton",

@@ -11,9 +11,11 @@ from spec_lsp.resolution.late.caches import caches
 from spec_lsp.resolution.late.expert_widths import expert_widths
 from spec_lsp.resolution.late.experts import moe
 from spec_lsp.resolution.late.groups import process_groups
+from spec_lsp.resolution.late.hisparse import sparse_host_cache
 from spec_lsp.resolution.late.kernels import kernels
 from spec_lsp.resolution.late.layout import model_parallelism
 from spec_lsp.resolution.late.linear_attention import linear_attention_backends
+from spec_lsp.resolution.late.linkers import cache_linkers
 from spec_lsp.resolution.late.loading import loaders, tokenizers
 from spec_lsp.resolution.late.memory import gpu_memory
 from spec_lsp.resolution.late.methods import quantization_methods, quantization_platforms
@@ -36,6 +38,7 @@ __all__ = [
     "amd_experts",
     "attention_backends",
     "block_drafts",
+    "cache_linkers",
     "cache_storage",
     "caches",
     "cpu_graphs",
@@ -63,6 +66,7 @@ __all__ = [
     "scheduler",
     "small_floats",
     "sparse_attention",
+    "sparse_host_cache",
     "speculative_workers",
     "templates",
     "tokenizers",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.resolution import cuda_graph
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
 from spec_lsp.resolution.ranks import attention_dp, attention_dp_field, attention_tp_size
 from spec_lsp.resolution.speculative.common import DRAFT_SHAPE
@@ -296,4 +296,53 @@ def compact_verify_in_graphs(c: Config) -> Refusal | None:
         message=f"`{RAGGED}=compact` is refused with {c.shown(at)} when graphs are captured: a captured step cannot hold the packed "
         "requests.",
         fixes=(dropping_env(RAGGED), *(() if at == "enable_lora" else (dropping(at),))),
+    )
+
+
+@block_drafts.refuses(
+    "SPC1089", "mask-token-without-tokenizer", raises="RuntimeError", late=True,
+    sglang="speculative/dflash_worker_v2.py:_resolve_mask_token_id",
+    earlier=(Earlier("0.5.14", "speculative/dflash_worker.py:_resolve_mask_token_id"),),
+    bad=f"{DFLASH} --skip-tokenizer-init",
+    good=DFLASH + """ --skip-tokenizer-init --json-model-override-args '{"dflash_config": {"mask_token_id": 128002}}'""",
+)  # fmt: skip
+def mask_token_without_tokenizer(c: Config) -> Refusal | None:
+    """A DFLASH draft finds its mask token with the tokenizer.
+
+    It fills the tokens that are drafted with a mask token. Where the draft's config.json does not give its number (`mask_token_id`), SGLang
+    looks it up in the tokenizer, which `--skip-tokenizer-init` leaves out.
+    """
+    draft = c.draft
+    if c.speculative_algorithm != "DFLASH" or draft is None or not c.skip_tokenizer_init:
+        return None
+    if part_of(draft, "dflash_config").get("mask_token_id", draft.hf("mask_token_id")) is not None:
+        return None
+    return Refusal(
+        at="skip_tokenizer_init",
+        related_fields=("speculative_draft_model_path", "speculative_algorithm"),
+        message=f"{c.shown('skip_tokenizer_init')} is refused with {c.shown('speculative_algorithm')} once the weights are loaded: the "
+        "draft's config.json gives no `mask_token_id`, so the tokenizer has to know it.",
+        fixes=(dropping("skip_tokenizer_init"), *_other_ways()),
+    )
+
+
+@block_drafts.refuses(
+    "SPC1090", "packed-head-over-ranks", raises="RuntimeError", late=True, since="0.5.18",
+    sglang="speculative/dflash_worker_v2.py:_greedy_sample_from_quantized_head",
+    bad=f"--load-format gguf --tp-size 2 {DFLASH}",
+    good=f"--load-format gguf --tp-size 1 {DFLASH}",
+)  # fmt: skip
+def packed_head_over_ranks(c: Config) -> Refusal | None:
+    """DFLASH drafts with the head of a GGUF model on one rank only.
+
+    The draft reads its tokens off the target's head. A head that GGUF packed is not put together from the parts of several ranks.
+    """
+    if c.speculative_algorithm != "DFLASH" or c.load_format != "gguf" or c.tp_size <= 1:
+        return None
+    return Refusal(
+        at=c.first_given("tp_size", "speculative_algorithm"),
+        related_fields=("speculative_algorithm", "model_path"),
+        message=f"{c.shown('tp_size')} is refused with {c.shown('speculative_algorithm')} when the first token is drafted: the head of a "
+        "GGUF model is on one rank then.",
+        fixes=(setting(tp_size=1), *_other_ways()),
     )

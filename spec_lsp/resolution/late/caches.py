@@ -8,11 +8,12 @@ Left out: names of prefix caches that a plugin registers; sizes that the memory 
 
 from __future__ import annotations
 
-import json
-
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting, setting_env
-from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+from spec_lsp.resolution.kv_cache import is_fp4
+from spec_lsp.resolution.late.refused import Barred, first_barred
+from spec_lsp.resolution.late.speculative import packs_draft
+from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
 
 caches = Handler("mem_cache/kv_cache_configurator.py:_init_pools", when=lambda c: bool(c.device == "cuda"))
 
@@ -68,8 +69,10 @@ def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
     unified = bool(c.since("0.5.23") and c.enable_unified_memory)
     if c.model.is_deepseek_v4 or unified:
         kind = "its pages are laid out otherwise" if c.since("0.5.19") else ""
-    elif c.model.is_mambaish or _hybrid_swa(c) or c.model.uses_mla != (layout == "page_head"):
+    elif c.model.uses_mla != (layout == "page_head"):
         kind = ""
+    elif c.model.is_mambaish or _hybrid_swa(c):  # whose ordinary layers have a host cache of heads
+        kind = "only an MLA cache has the two parts it splits" if c.since("0.5.20") and not c.model.uses_mla else ""
     else:
         kind = "MLA has one head" if c.model.uses_mla else "only an MLA cache has the two parts it splits"
     if not kind:
@@ -149,14 +152,18 @@ def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
     """Retracted requests of this model cannot be backed up in the host pool.
 
     `--disaggregation-decode-retraction-backup host_pool` copies the KV pages of ordinary attention to host memory. Recurrent states (Mamba,
-    linear attention) are not pages, and the pages of MLA (DeepSeek, Kimi) have no such copy.
+    linear attention) are not pages, and the pages of MLA (DeepSeek, Kimi) and of models whose layers all have a sliding window have no such
+    copy.
     """
     field = "disaggregation_decode_retraction_backup"
     if c.disaggregation_decode_retraction_backup != "host_pool" or c.disaggregation_mode != "decode":
         return None
-    if not c.model.is_mambaish and not c.model.uses_mla:
+    windows = _hybrid_swa(c) and {*(c.model.text_hf("layer_types") or ())} == {"sliding_attention"}
+    if not c.model.is_mambaish and not c.model.uses_mla and not windows:
         return None
-    what = "its recurrent states" if c.model.is_mambaish else "the pages of MLA"
+    what = (
+        "its recurrent states" if c.model.is_mambaish else "a cache of windows alone" if windows else "the pages of MLA"
+    )
     return Refusal(
         at=field,
         related_fields=("model_path",),
@@ -227,6 +234,22 @@ def _one_head_a_rank(c: Config) -> bool:
     return bool(c.enable_hisparse and c.model.is_minimax_sparse and c.model.get_num_kv_heads(c.tp_size) != 1)
 
 
+INKLING = """--json-model-override-args '{"architectures": ["InklingForConditionalGeneration"]}'"""
+SPLIT = (
+    "--tp-size 8 --attn-cp-size 8 --enable-prefill-cp --cp-strategy interleave --disaggregation-mode prefill "
+    "--enable-dsa-cache-layer-split"
+)
+
+
+def _splits_layers(c: Config) -> bool:
+    return bool(c.enable_dsa_cache_layer_split and c.model.is_deepseek_dsa and attention_cp_size(c) > 1)
+
+
+def _packs_nvfp4(c: Config) -> bool:
+    """uses_minimax_m3_nvfp4_native_stack of configs/model_config.py."""
+    return bool(c.model.is_minimax_sparse and c.quantization == "minimax_m3_nvfp4" and c.gpu.blackwell)
+
+
 HOSTS = (
     Barred(
         "hicache_mem_layout",
@@ -249,6 +272,45 @@ HOSTS = (
         "0.5.21",
     ),
     Barred(
+        "speculative_algorithm",
+        lambda c: c.kv_cache_dtype == "mxfp8" and packs_draft(c),
+        "an MXFP8 cache is not copied with the layers that predict",
+        "0.5.21",
+    ),
+    Barred(
+        "hicache_mem_layout",
+        lambda c: _splits_layers(c) and c.hicache_mem_layout != "layer_first",
+        "layers that are split among context ranks are copied one by one",
+        "0.5.16",
+        lambda _: (setting(hicache_mem_layout="layer_first"), dropping("enable_hierarchical_cache")),
+    ),
+    Barred(
+        "hicache_mem_layout",
+        lambda c: c.model.is_minimax_sparse and c.hicache_mem_layout == "page_head",
+        "MiniMax-M3's index is not ordered by heads",
+        "0.5.15",
+        lambda _: (setting(hicache_mem_layout="page_first"), dropping("hicache_mem_layout")),
+    ),
+    Barred(
+        "hicache_io_backend",
+        lambda c: _packs_nvfp4(c) and c.hicache_io_backend == "kernel_ascend",
+        "MiniMax-M3's cache of NVFP4 is moved by kernels or directly",
+        "0.5.23",
+        lambda _: (setting(hicache_io_backend="kernel"), dropping("hicache_io_backend")),
+    ),
+    Barred(
+        "speculative_algorithm",
+        lambda c: _packs_nvfp4(c) and c.draft is not None and (c.draft.uses_mla or c.draft.is_hybrid_swa()),
+        "beside MiniMax-M3's cache of NVFP4 a draft has full attention of ordinary heads",
+        "0.5.23",
+    ),
+    Barred(
+        "hicache_host_memory_mode",
+        lambda c: c.hicache_host_memory_mode == "buffer_only" and c.model.is_mambaish and c.before("0.5.22"),
+        "recurrent states do not pass through a mere buffer in this release",
+        "0.5.19",
+    ),
+    Barred(
         "pp_size",
         lambda c: c.model.is_minimax_sparse and c.pp_size > 1,
         "MiniMax-M3's sparse cache is not copied from pipeline stages",
@@ -262,23 +324,55 @@ HOSTS = (
     "SPC1013", "host-copy-of-this-cache", raises="NotImplementedError", late=True, since="0.5.15",
     sglang="mem_cache/pool_host/mha_mxfp8.py:__init__",
     earlier=(Earlier("0.5.20", "mem_cache/hybrid_cache/hybrid_pool_assembler.py:build_minimax_sparse_hicache_stack"),),
-    bad="gpu=b200 -- --kv-cache-dtype mxfp8 --attention-backend fa4 --page-size 128 --enable-hierarchical-cache "
-    "--hicache-mem-layout layer_first",
-    good="gpu=b200 -- --kv-cache-dtype mxfp8 --attention-backend fa4 --page-size 128 --enable-hierarchical-cache "
-    "--hicache-mem-layout page_first",
+    bad=(
+        f"gpu=b200 -- --kv-cache-dtype mxfp8 --enable-hierarchical-cache --hicache-mem-layout layer_first {INKLING}",
+        f"model=deepseek-v3.2 -- {SPLIT} --enable-hierarchical-cache --hicache-mem-layout page_first",
+    ),
+    good=(
+        f"gpu=b200 -- --kv-cache-dtype mxfp8 --enable-hierarchical-cache --hicache-mem-layout page_first {INKLING}",
+        f"model=deepseek-v3.2 -- {SPLIT} --enable-hierarchical-cache --hicache-mem-layout layer_first",
+    ),
 )  # fmt: skip
 def host_copy_of_this_cache(c: Config) -> Refusal | None:
     """This cache cannot be copied to host memory in this launch.
 
-    An MXFP8 cache is copied in whole pages by kernels (`--hicache-mem-layout page_first`, `--hicache-io-backend kernel`), and stored
-    nowhere; MiniMax-M3's sparse cache is copied without pipeline stages only.
+    An MXFP8 cache is copied in whole pages by kernels (`--hicache-mem-layout page_first`, `--hicache-io-backend kernel`), and
+    stored nowhere; layers that `--enable-dsa-cache-layer-split` splits are copied one by one (`layer_first`); MiniMax-M3's
+    sparse cache is copied without pipeline stages only.
     """
     if not c.enable_hierarchical_cache:
         return None
     return first_barred(c, HOSTS, "when the host cache is built", "enable_hierarchical_cache", "model_path")
 
 
+def _cuts_groups(c: Config) -> bool:
+    """Whether pages do not hold whole groups of tokens that the index compresses to one key."""
+    ratio = c.model.text_hf("indexer_compress_ratio")
+    return bool(ratio) and (c.page_size <= 1 or c.page_size % ratio != 0)
+
+
+def _row_off_alignment(c: Config) -> bool:
+    """Whether a rank's keys of one token, in one layer of a unified pool, do not fill units of 16 bytes."""
+    if c.model.uses_mla or not (c.model.is_mambaish or _hybrid_swa(c)):
+        return False
+    size = 1 if str(c.kv_cache_dtype).startswith("fp8") else 2
+    return bool(c.model.get_num_kv_heads(attention_tp_size(c)) * c.model.head_dim * size % 16)
+
+
 KINDS = (
+    Barred(
+        "kv_cache_dtype",
+        lambda c: bool(c.enable_kv_cache_sharding) and is_fp4(c),
+        "shards of an FP4 cache (`--enable-kv-cache-sharding`) would part from its scales",
+        "0.5.22",
+        lambda _: (setting(kv_cache_dtype="fp8_e4m3"), dropping("enable_kv_cache_sharding")),
+    ),
+    Barred(
+        "enable_unified_memory",
+        lambda c: bool(c.enable_unified_memory) and _row_off_alignment(c),
+        "the keys of a token do not fill its units of 16 bytes on a rank",
+        "0.5.22",
+    ),
     Barred(
         "enable_unified_memory",
         lambda c: (
@@ -312,6 +406,13 @@ KINDS = (
         "0.5.20",
         lambda c: (setting(tp_size=c.model.total_num_kv_heads), dropping("enable_hisparse")),
     ),
+    Barred(
+        "page_size",
+        lambda c: c.model.architecture.startswith("Qwen4Exp") and _cuts_groups(c),
+        "a page of Qwen4-Exp holds whole groups of its compressed index",
+        "0.5.20",
+        lambda _: (setting(mamba_radix_cache_strategy="extra_buffer"), setting(disable_radix_cache=True)),
+    ),
 )
 
 
@@ -330,27 +431,58 @@ def option_of_another_cache(c: Config) -> Refusal | None:
     return first_barred(c, KINDS, f"for {c.model.architecture} when the cache is built", "model_path")
 
 
-@caches.refuses(
-    "SPC1034", "hisparse-options-not-json", raises="ValueError", late=True, since="0.5.12",
-    sglang="mem_cache/sparsity/factory.py:_parse_sparse_config",
-    bad="model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --hisparse-config top_k=2048",
-    good="""model=deepseek-v3.2 -- --tp-size 8 --enable-hisparse --disable-radix-cache --hisparse-config '{"top_k": 2048}'""",
-)  # fmt: skip
-def hisparse_options_not_json(c: Config) -> Refusal | None:
-    """The options of the sparse host cache are a JSON object.
+def _other_float(c: Config) -> bool:
+    """Whether the draft's cache was typed to be of another kind than the target's."""
+    draft, target = c.speculative_draft_kv_cache_dtype, c.kv_cache_dtype
+    if {draft, target} & {None, "auto"} or (c.since("0.5.23") and c.speculative_draft_attention_backend == "fa4"):
+        return False
+    short = {"bfloat16": "bf16"}
+    return bool(short.get(draft, draft) != short.get(target, target))
 
-    SGLang reads `--hisparse-config` when it builds the caches.
+
+INSIDE = "the draft's cache lies in the target's, which has no place for"
+APART = (
+    Barred(
+        "speculative_draft_model_path",
+        lambda c: c.draft is not None and c.draft.uses_mla,
+        f"{INSIDE} latent attention",
+        way_out=lambda _: (dropping("speculative_algorithm"), dropping("enable_unified_memory")),
+    ),
+    Barred(
+        "dcp_size",
+        lambda c: c.dcp_size > 1,
+        f"{INSIDE} whole tokens where ranks share a context",
+        way_out=lambda _: (dropping("dcp_size"), dropping("enable_unified_memory")),
+    ),
+    Barred(
+        "enable_hierarchical_cache",
+        lambda c: bool(c.enable_hierarchical_cache),
+        f"{INSIDE} DFLASH where recurrent states are copied to the host",
+        way_out=lambda _: (dropping("enable_hierarchical_cache"), dropping("enable_unified_memory")),
+    ),
+    Barred("speculative_draft_kv_cache_dtype", _other_float, f"{INSIDE} another data type"),
+)
+
+
+@caches.refuses(
+    "SPC1087", "draft-apart-from-unified-memory", raises="ValueError", late=True, since="0.5.22",
+    sglang="mem_cache/kv_cache_configurator.py:_fused_draft_for_mamba_factory",
+    bad="model=qwen3-next-80b -- --tp-size 4 --enable-unified-memory --attention-backend triton --kv-cache-dtype fp8_e4m3 "
+    "--speculative-draft-kv-cache-dtype bfloat16 --speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 "
+    "--speculative-num-draft-tokens 4",
+    good="model=qwen3-next-80b -- --tp-size 4 --enable-unified-memory --attention-backend triton --kv-cache-dtype fp8_e4m3 "
+    "--speculative-algorithm EAGLE --speculative-num-steps 3 --speculative-eagle-topk 1 --speculative-num-draft-tokens 4",
+)  # fmt: skip
+def draft_apart_from_unified_memory(c: Config) -> Refusal | None:
+    """With unified memory the draft's cache lies in the target's entries.
+
+    The one pool of `--enable-unified-memory` is sized for both. A draft with latent attention or a cache of another data type, ranks that
+    share a context, and a host cache beside DFLASH on a model with recurrent states would put the draft's cache apart.
     """
-    text = c.hisparse_config
-    if not c.enable_hisparse or not isinstance(text, str):
+    inside = c.speculative_algorithm in ("EAGLE", "EAGLE3") or (
+        c.speculative_algorithm == "DFLASH" and c.model.is_mambaish
+    )
+    if not c.enable_unified_memory or not inside or not (c.model.is_mambaish or _hybrid_swa(c)):
         return None
-    try:
-        json.loads(text)
-    except ValueError:
-        return value_refused(
-            c,
-            "hisparse_config",
-            "is no JSON, and SGLang stops when it builds the caches. Remove it.",
-            "enable_hisparse",
-        )
-    return None
+    where = f"with {c.shown('enable_unified_memory')} when the cache is built"
+    return first_barred(c, APART, where, "speculative_algorithm", "enable_unified_memory")

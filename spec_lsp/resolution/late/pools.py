@@ -1,15 +1,17 @@
-"""What the KV pools of DeepSeek V4, of FP4 caches and of scaled FP8 caches refuse, and servers of encoders.
+"""What the KV pools of DeepSeek V4, of FP4, MXFP8 and scaled FP8 caches refuse, and servers of encoders.
 
 Follows mem_cache/deepseek_v4_memory_pool.py, model_executor/pool_configurator.py (DSV4PoolConfigurator), mem_cache/pool_host/,
 model_runner_components/load_model_utils.py and disaggregation/encoder/ (0.5.23).
 
-Left out: sizes that the memory found at start decides, layouts of AMD's own kernels.
+Left out: sizes that the memory found at start decides.
 """
 
 from __future__ import annotations
 
+from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.late.layout import served_class
+from spec_lsp.resolution.late.refused import Barred, first_barred
 
 v4_pools = Handler(
     "mem_cache/deepseek_v4_memory_pool.py:select_dsv4_kv_layout", since="0.5.12", rare=True,
@@ -22,8 +24,8 @@ LAYOUT, OPTION = "SGLANG_DSV4_KV_LAYOUT", "SGLANG_DSV4_COMPRESSED_KV_LAYOUT"
 def _layout_conflict(c: Config) -> tuple[str, tuple[str, ...], str] | None:
     """The variable to point at, the related fields, and the reason."""
     mode = (c.env.text(LAYOUT, "v4") or "").lower()
+    option = (c.env.text(OPTION, "auto") or "").lower()
     if c.dsv4_attn_backend == "trtllm":
-        option = (c.env.text(OPTION, "auto") or "").lower()
         if mode not in ("auto", "v4"):
             return LAYOUT, ("dsv4_attn_backend",), "trtllm keeps uniform FP8 pages"
         if option not in ("auto", "fp8"):
@@ -33,21 +35,39 @@ def _layout_conflict(c: Config) -> tuple[str, tuple[str, ...], str] | None:
         return LAYOUT, (), "the layouts are v4, v41, v41_new and auto"
     if mode in ("v41", "v41_new") and c.gpu.is_cuda and not c.gpu.sm100:
         return LAYOUT, (), f"the layouts of V4.1 need SM100, which {c.gpu.title} is not"
+    if option not in ("auto", "fp8", "fp4"):
+        return OPTION, (), "the layouts are fp8, fp4 and auto"
+    if not c.gpu.is_cuda or (mode == "auto" and c.before("0.5.22")):
+        return None
+    if option == "fp4" and (mode == "v4" or not c.gpu.sm100):
+        return OPTION, (), "pages of FP4 lie beside a cache of V4.1 only"
+    if c.enable_hisparse and mode != "v4" and c.gpu.sm100:
+        return LAYOUT, ("enable_hisparse",), "HiSparse moves pages of V4 only"
     return None
 
 
 @v4_pools.refuses(
     "SPC451", "v4-layout-that-cannot-be", raises="AssertionError", late=True, since="0.5.21",
-    bad=(f"model=v4 {LAYOUT}=v41 -- --tp-size 8", f"gpu=b200 model=v4 {LAYOUT}=v42 -- --tp-size 8"),
-    good=(f"gpu=b200 model=v4 {LAYOUT}=v41 -- --tp-size 8", f"model=v4 {LAYOUT}=auto -- --tp-size 8"),
+    bad=(
+        f"model=v4 {LAYOUT}=v41 -- --tp-size 8",
+        f"gpu=b200 model=v4 {LAYOUT}=v42 -- --tp-size 8",
+        f"model=v4 {OPTION}=fp4 -- --tp-size 8",
+        f"gpu=b200 model=v4 {LAYOUT}=v41 -- --tp-size 8 --enable-hisparse --disable-radix-cache",
+    ),
+    good=(
+        f"gpu=b200 model=v4 {LAYOUT}=v41 -- --tp-size 8",
+        f"model=v4 {LAYOUT}=auto -- --tp-size 8",
+        f"gpu=b200 model=v4 {LAYOUT}=v41 {OPTION}=fp4 -- --tp-size 8",
+    ),
 )  # fmt: skip
 def v4_layout_that_cannot_be(c: Config) -> Refusal | None:
     """DeepSeek V4's cache has no such layout here.
 
-    `SGLANG_DSV4_KV_LAYOUT` is v4, v41, v41_new or auto. The layouts of V4.1 exist for SM100 (B200, GB200, B300); `--dsv4-attn-backend
-    trtllm` has pages of its own.
+    `SGLANG_DSV4_KV_LAYOUT` is v4, v41, v41_new or auto. The layouts of V4.1 exist for SM100 (B200, GB200, B300); only beside them can
+    compressed pages be FP4 (`SGLANG_DSV4_COMPRESSED_KV_LAYOUT`), and HiSparse does not move them. `--dsv4-attn-backend trtllm` has pages
+    of its own.
     """
-    if c.env.text(LAYOUT, "v4") == "v4" and c.dsv4_attn_backend != "trtllm":
+    if not c.env.is_set(LAYOUT) and not c.env.is_set(OPTION) and c.dsv4_attn_backend != "trtllm":
         return None
     if c.dsv4_attn_backend == "flashmla_mega":
         return None
@@ -128,11 +148,49 @@ def v4_drafts_beyond_ring(c: Config) -> Refusal | None:
     )
 
 
+FLASHMLA, UNIFIED_FP8 = "SGLANG_HACK_FLASHMLA_BACKEND", "SGLANG_DSV4_UNIFIED_KV_FP8"
+UNIFIED = (
+    Barred(
+        "pp_size",
+        lambda c: (
+            c.pp_size > 1 and c.disaggregation_mode != "null" and c.gpu.gfx95 and c.env.flag(UNIFIED_FP8)
+        ),
+        f"what `{UNIFIED_FP8}` keeps apart is not sent by pipeline stages",
+        "0.5.22",
+        lambda _: (setting(pp_size=1), dropping_env(UNIFIED_FP8)),
+    ),
+    Barred(
+        "hicache_host_memory_mode",
+        lambda c: bool(c.enable_hierarchical_cache) and c.hicache_host_memory_mode == "buffer_only",
+        "its windows stay on the GPU",
+        "0.5.19",
+    ),
+)  # fmt: skip
+
+
+@v4_pools.refuses(
+    "SPC1086", "v4-unified-pages-unfit", raises="ValueError", late=True, since="0.5.19",
+    sglang="model_executor/pool_configurator.py:check_dsv4_unified_fp8_pd_supported",
+    earlier=(Earlier("0.5.22", "mem_cache/buffer_mode/pipeline.py:validate_buffer_only_stack"),),
+    bad=f"gpu=mi355x model=v4 {FLASHMLA}=unified_kv_triton {UNIFIED_FP8}=1 -- --tp-size 4 --pp-size 2 --disaggregation-mode prefill",
+    good=f"gpu=mi355x model=v4 {FLASHMLA}=unified_kv_triton {UNIFIED_FP8}=1 -- --tp-size 8 --disaggregation-mode prefill",
+)  # fmt: skip
+def v4_unified_pages_unfit(c: Config) -> Refusal | None:
+    """DeepSeek V4's unified pages on AMD cannot be served like this.
+
+    `SGLANG_HACK_FLASHMLA_BACKEND=unified_kv_triton` puts V4's caches into one. In FP8 (`SGLANG_DSV4_UNIFIED_KV_FP8`) it is handed from
+    prefill to decode servers without pipeline stages only, and its sliding windows have no place in host memory that only buffers.
+    """
+    if not c.gpu.is_hip or c.env.text(FLASHMLA) != "unified_kv_triton":
+        return None
+    return first_barred(c, UNIFIED, f"with `{FLASHMLA}=unified_kv_triton` when the cache is built", "model_path")
+
+
 # --- caches of few bits ---------------------------------------------------------------------------------------------
 
 narrow_caches = Handler(
     "mem_cache/pool_host/mha.py:__init__",
-    when=lambda c: bool(c.device == "cuda") and str(c.kv_cache_dtype) in ("fp8_e4m3", "nvfp4", "fp4_mx_block16"),
+    when=lambda c: bool(c.device == "cuda") and str(c.kv_cache_dtype) in ("fp8_e4m3", "nvfp4", "fp4_mx_block16", "mxfp8"),
 )  # fmt: skip
 
 
@@ -147,7 +205,7 @@ def hicache_of_fp4_cache(c: Config) -> Refusal | None:
     Its block scales are kept apart from the values, and the hierarchical cache moves values only. Use `--kv-cache-dtype fp8_e4m3`, or no
     hierarchical cache.
     """
-    if c.kv_cache_dtype == "fp8_e4m3" or not c.enable_hierarchical_cache:
+    if c.kv_cache_dtype in ("fp8_e4m3", "mxfp8") or not c.enable_hierarchical_cache:
         return None
     if c.model.is_mambaish or c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory)) or c.model.is_deepseek_dsa:
         return None
@@ -157,6 +215,37 @@ def hicache_of_fp4_cache(c: Config) -> Refusal | None:
         message=f"{c.shown('enable_hierarchical_cache')} is refused with {c.shown('kv_cache_dtype')} when the host cache is built: it has "
         "no place for the scales of an FP4 cache.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("enable_hierarchical_cache")),
+    )
+
+
+@narrow_caches.refuses(
+    "SPC1088", "mxfp8-cache-without-scales", raises="RuntimeError", late=True, since="0.5.16",
+    sglang="layers/attention/flashattention_backend.py:_mxfp8_sf_kwargs",
+    bad="gpu=b200 -- --kv-cache-dtype mxfp8 --attention-backend fa4",
+    good="""gpu=b200 -- --kv-cache-dtype mxfp8 --json-model-override-args '{"architectures": ["InklingForConditionalGeneration"]}'""",
+)  # fmt: skip
+def mxfp8_cache_without_scales(c: Config) -> Refusal | None:
+    """Only Inkling, on fa4, writes the scales of an MXFP8 cache.
+
+    An MXFP8 cache has a scale for every 32 values, which a model computes beside its keys and values. Inkling's attention does; with other
+    models, or on another backend, the server stops at the first prefill. `fp8_e4m3` has no such scales.
+    """
+    if c.kv_cache_dtype != "mxfp8" or c.model.uses_mla or c.model.is_deepseek_v4 or c.model.is_minimax_sparse:
+        return None
+    if "fa4" in backends_of(c):
+        at, why = "model_path", f"{c.model.architecture} computes none"
+        if c.model.architecture.startswith("Inkling"):
+            return None
+    else:
+        at, why = backend_field(c, "prefill"), "only fa4 reads them"
+        if c.page_size == 128 and c.dcp_size <= 1:  # written without scales, and read as plain FP8
+            return None
+    return Refusal(
+        at="kv_cache_dtype",
+        related_fields=(at,),
+        message=f"{c.shown('kv_cache_dtype')} is refused at the first prefill: its cache needs scales for 32 values each, and {why}. Use "
+        "`fp8_e4m3`.",
+        fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("kv_cache_dtype")),
     )
 
 

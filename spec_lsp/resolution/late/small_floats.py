@@ -187,7 +187,7 @@ WIDTHS = (
     "SPC1031", "head-width-of-small-float-cache", raises="ValueError", late=True, since="0.5.18",
     sglang="layers/quantization/fp4_kv_cache_quant_method.py:create_buffers",
     bad="""gpu=b200 -- --kv-cache-dtype mxfp8 --json-model-override-args '{"head_dim": 80}'""",
-    good="gpu=b200 -- --kv-cache-dtype mxfp8",
+    good="""gpu=b200 -- --kv-cache-dtype mxfp8 --json-model-override-args '{"architectures": ["InklingForConditionalGeneration"]}'""",
 )  # fmt: skip
 def head_width_of_small_float_cache(c: Config) -> Refusal | None:
     """A cache in MXFP8 or NVFP4 has one scale for a block of values, and these heads are no whole number of blocks.

@@ -45,6 +45,12 @@ def draft_model(c: Config) -> ModelFacts:
     return (c.draft or c.model).as_draft()
 
 
+def packs_draft(c: Config) -> bool:
+    """Whether the draft's layers lie in the target's pages: layers of the checkpoint itself, which predict (MTP)."""
+    own = c.draft is None or c.speculative_draft_model_path == c.model_path
+    return bool(c.speculative_algorithm == "EAGLE" and own and c.model.text_hf("num_nextn_predict_layers"))
+
+
 def draft_backends(c: Config) -> tuple[tuple[str, str], ...]:
     """The (field, backend) pairs that an EAGLE draft builds, for several draft steps and for catching up with the target."""
     own = c.speculative_draft_attention_backend

@@ -13,10 +13,18 @@ from collections.abc import Mapping
 
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+from spec_lsp.resolution.late.speculative import packs_draft
+from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
+
+
+def _offloads(c: Config) -> bool:
+    """Whether a decode server stores what it has decoded, without a hierarchical cache."""
+    return bool(c.disaggregation_decode_enable_offload_kvcache and c.disaggregation_mode == "decode")
+
 
 cache_storage = Handler(
     "mem_cache/storage/backend_factory.py:_create_dynamic_backend",
-    when=lambda c: bool(c.enable_hierarchical_cache) and c.hicache_storage_backend is not None,
+    when=lambda c: bool(c.enable_hierarchical_cache or _offloads(c)) and c.hicache_storage_backend is not None,
 )
 
 HF3FS = "SGLANG_HICACHE_HF3FS_CONFIG_PATH"
@@ -57,7 +65,7 @@ STORES = (
             c.hicache_storage_backend == "tensorcast" and (c.hicache_mem_layout, c.hicache_io_backend) not in PAIRS
         ),
         "TensorCast pairs `page_first` with `--hicache-io-backend kernel`, and `page_first_direct` with `direct`",
-        "0.5.23",
+        "0.5.21",
         _page_first,
     ),
     Barred(
@@ -77,7 +85,27 @@ STORES = (
             and (c.model.is_mambaish or c.model.is_hybrid_swa() or c.model.is_deepseek_dsa or c.model.is_deepseek_v4)
         ),
         "TensorCast stores caches of one kind only",
-        "0.5.23",
+        "0.5.21",
+    ),
+    Barred(
+        "hicache_host_memory_mode",
+        lambda c: c.hicache_storage_backend == "tensorcast" and c.hicache_host_memory_mode != "cache",
+        "TensorCast reads what host memory keeps",
+        "0.5.21",
+    ),
+    Barred(
+        "attn_cp_size",
+        lambda c: c.hicache_storage_backend == "tensorcast" and attention_cp_size(c) > 1,
+        "TensorCast stores no pages of context ranks",
+        "0.5.21",
+        lambda _: (dropping("attn_cp_size"), dropping("hicache_storage_backend")),
+    ),
+    Barred(
+        "speculative_algorithm",
+        lambda c: c.hicache_storage_backend == "tensorcast" and packs_draft(c),
+        "TensorCast stores no layers that predict",
+        "0.5.21",
+        lambda _: (dropping("hicache_storage_backend"), dropping("speculative_algorithm")),
     ),
 )
 
@@ -99,6 +127,8 @@ def storage_of_other_cache(c: Config) -> Refusal | None:
 
     SiMM, UMBP, TensorCast and Ascend's MemCache keep whole pages (`--hicache-mem-layout page_first`), AIBrix knows no latent attention.
     """
+    if not c.enable_hierarchical_cache:
+        return None
     return first_barred(
         c,
         STORES,
@@ -133,13 +163,27 @@ WHOLE: tuple[tuple[str, type | tuple[type, ...], str, str], ...] = (
 DYNAMIC = ("backend_name", "module_path", "class_name")
 
 
+def _split_otherwise(options: Mapping[str, object], c: Config) -> str | None:
+    """What is wrong with the number of parts that servers of other sizes share."""
+    parts, ranks = options.get("tp_lcm_size"), attention_tp_size(c)
+    if c.before("0.5.10") or not isinstance(parts, int) or not parts or parts % ranks == 0:
+        return None
+    return f"`tp_lcm_size` {parts} is no multiple of the {ranks} ranks that attention is split among"
+
+
 def _wrong_option(c: Config) -> str | None:
     options = _options(c)
+    if _offloads(c) and str(c.hicache_storage_backend_extra_config or "").startswith("@"):
+        return "a decode server that offloads reads JSON, not a file" if c.since("0.5.11") else None
     if isinstance(options, str):
         return options if not options.startswith("a file") or c.since("0.5.12") else None
     for name, kind, what, since in WHOLE:
-        if name in options and not isinstance(options[name], kind) and (not since or c.since(since)):
+        wrong = name in options and not isinstance(options[name], kind) and (not since or c.since(since))
+        if wrong and c.enable_hierarchical_cache:
             return f"`{name}` is {what}"
+    split = _split_otherwise(options, c)
+    if split is not None:
+        return split
     in_file = str(c.hicache_storage_backend_extra_config or "").startswith("@")
     if in_file:
         return None
@@ -162,19 +206,26 @@ def _wrong_option(c: Config) -> str | None:
         "--enable-hierarchical-cache --hicache-storage-backend file --hicache-storage-backend-extra-config prefetch_threshold=256",
         "--enable-hierarchical-cache --hicache-storage-backend file --hicache-storage-backend-extra-config "
         """'{"prefetch_threshold": "256"}'""",
+        "--tp-size 4 --enable-hierarchical-cache --hicache-storage-backend mooncake --hicache-storage-backend-extra-config "
+        """'{"tp_lcm_size": 6}'""",
+        "--disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache --hicache-storage-backend file "
+        "--hicache-storage-backend-extra-config @storage.json",
     ),
     good=(
         "--enable-hierarchical-cache --hicache-storage-backend dynamic --hicache-storage-backend-extra-config "
         """'{"backend_name": "mine", "module_path": "my.store", "class_name": "Store"}'""",
         "--enable-hierarchical-cache --hicache-storage-backend file --hicache-storage-backend-extra-config "
         """'{"prefetch_threshold": 256}'""",
+        "--tp-size 4 --enable-hierarchical-cache --hicache-storage-backend mooncake --hicache-storage-backend-extra-config "
+        """'{"tp_lcm_size": 8}'""",
     ),
 )  # fmt: skip
 def storage_options_unusable(c: Config) -> Refusal | None:
     """The options of the cache's storage cannot be used.
 
-    `--hicache-storage-backend-extra-config` is a JSON object, or `@` and a file; its numbers have no quotes. With `dynamic`, the store of
-    your own is named there: `backend_name`, `module_path` and `class_name`.
+    `--hicache-storage-backend-extra-config` is a JSON object, or `@` and a file (but for a decode server that offloads); its numbers have
+    no quotes. With `dynamic`, the store of your own is named there: `backend_name`, `module_path` and `class_name`. `tp_lcm_size`, for
+    servers of several sizes that share a store, is a multiple of each one's attention ranks.
     """
     why = _wrong_option(c)
     if why is None:
@@ -186,4 +237,39 @@ def storage_options_unusable(c: Config) -> Refusal | None:
         else "hicache_storage_backend",
         f"cannot be used when the scheduler attaches storage: {why}.",
         "hicache_storage_backend",
+    )
+
+
+OFFLOAD = "disaggregation_decode_enable_offload_kvcache"
+
+
+@cache_storage.refuses(
+    "SPC1085", "decode-offload-of-other-cache", raises="ValueError", late=True,
+    sglang="disaggregation/decode_kvcache_offload_manager.py:__init__",
+    bad=(
+        "model=qwen3-next-80b -- --tp-size 4 --disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache "
+        "--hicache-storage-backend file",
+        "model=gpt-oss-120b -- --tp-size 2 --disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache "
+        "--hicache-storage-backend file",
+    ),
+    good="--disaggregation-mode decode --disaggregation-decode-enable-offload-kvcache --hicache-storage-backend file",
+)  # fmt: skip
+def decode_offload_of_other_cache(c: Config) -> Refusal | None:
+    """A decode server offloads caches of full attention only.
+
+    `--disaggregation-decode-enable-offload-kvcache` stores the pages of what was generated. Recurrent states (Qwen3-Next, Nemotron-H),
+    sliding windows with a cache of their own (gpt-oss, Gemma 4, DeepSeek V4) and MiniMax-M3's sparse cache are not offloaded.
+    """
+    if not _offloads(c) or c.enable_unified_memory:
+        return None
+    windowed = c.since("0.5.9") and (c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory)) or c.model.is_deepseek_v4)
+    if not windowed and not c.model.is_mambaish and not c.model.is_minimax_sparse:
+        return None
+    what = "recurrent states" if c.model.is_mambaish else "sliding windows" if windowed else "a sparse index"
+    return Refusal(
+        at=OFFLOAD,
+        related_fields=("model_path",),
+        message=f"{c.shown(OFFLOAD)} is refused for {c.model.architecture} when the server starts to decode: its cache has {what}, which "
+        "are not offloaded.",
+        fixes=(dropping(OFFLOAD),),
     )

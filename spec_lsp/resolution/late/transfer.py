@@ -9,7 +9,8 @@ and storage at run time; environment variables of a single transfer engine.
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping_env, setting, setting_env
+from spec_lsp.resolution.disaggregation import receives_on_host
+from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
 
 STAGING = "SGLANG_DISAGG_STAGING_BUFFER"
 
@@ -107,6 +108,75 @@ def port_in_nixl_device(c: Config) -> Refusal | None:
         message=f"{c.shown('disaggregation_ib_device')} names a port, which NIXL adds by itself, so the server stops when it sets up the "
         "transfer.",
         fixes=(setting(disaggregation_ib_device=",".join(name.partition(":")[0] for name in names)),),
+    )
+
+
+ALLOCATION = "disaggregation_decode_allocation_policy"
+
+
+def _other_cache(c: Config) -> str | None:
+    """What of this cache is no page of tokens, nor an index of sparse attention."""
+    if c.model.is_mambaish:
+        return "its recurrent states"
+    if c.model.is_deepseek_v4 or c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory)):
+        return "its sliding windows"
+    if c.model.is_minimax_sparse:
+        return "its sparse index"
+    return "the scales of an MXFP8 cache" if c.kv_cache_dtype == "mxfp8" else None
+
+
+@transfer_engines.refuses(
+    "SPC1081", "late-decode-allocation-of-other-cache", raises="ValueError", late=True, since="0.5.22",
+    sglang="disaggregation/common/conn.py:__init__",
+    bad=f"model=qwen3-next-80b -- --disaggregation-mode decode --{ALLOCATION.replace('_', '-')} prefill_complete",
+    good=f"--disaggregation-mode decode --{ALLOCATION.replace('_', '-')} prefill_complete",
+)  # fmt: skip
+def late_decode_allocation_of_other_cache(c: Config) -> Refusal | None:
+    """Allocating on the decode server only after prefill works for caches of tokens alone.
+
+    `--disaggregation-decode-allocation-policy prefill_complete` hands over pages of full attention and the index of DeepSeek sparse
+    attention. Recurrent states (Qwen3-Next, Nemotron-H), sliding windows (gpt-oss, Gemma 4, DeepSeek V4), MiniMax-M3's index and the scales
+    of an MXFP8 cache cannot wait on the prefill server.
+    """
+    if c.disaggregation_decode_allocation_policy != "prefill_complete":
+        return None
+    what = _other_cache(c)
+    if what is None:
+        return None
+    return Refusal(
+        at=ALLOCATION,
+        related_fields=("model_path", "kv_cache_dtype"),
+        message=f"{c.shown(ALLOCATION)} is refused for {c.model.architecture} when the transfer is set up: {what} cannot wait on the "
+        "prefill server. Use `early`.",
+        fixes=(setting(**{ALLOCATION: "early"}), dropping(ALLOCATION)),
+    )
+
+
+THRESHOLD = "disaggregation_decode_host_receive_threshold"
+ENGINES = ("mooncake", "nixl", "ascend", "fake", "mori", "mooncake_tcp")
+"""The transfer backends of SGLang itself, none of which can send into host memory."""
+
+
+@transfer_engines.refuses(
+    "SPC1082", "host-receive-without-engine", raises="ValueError", late=True, since="0.5.21",
+    sglang="disaggregation/decode.py:_init_kv_manager",
+    bad="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 0.5",
+    good="--disaggregation-mode decode --disaggregation-decode-host-receive-threshold 1",
+)  # fmt: skip
+def host_receive_without_engine(c: Config) -> Refusal | None:
+    """No transfer backend of SGLang's own sends KV pages into host memory.
+
+    `--disaggregation-decode-host-receive-threshold` says from which use of the GPU's cache on a decode server receives into host memory.
+    Only backends that a plugin brings can do that; with Mooncake, NIXL, Mori and the others the server stops.
+    """
+    if c.disaggregation_mode != "decode" or not receives_on_host(c) or c.disaggregation_transfer_backend not in ENGINES:
+        return None
+    return Refusal(
+        at=THRESHOLD,
+        related_fields=("disaggregation_transfer_backend",),
+        message=f"{c.shown(THRESHOLD)} is refused when the transfer is set up: {c.shown('disaggregation_transfer_backend')} cannot send "
+        "into host memory. Remove it.",
+        fixes=(dropping(THRESHOLD),),
     )
 
 
