@@ -45,7 +45,8 @@ def find_model(name: str) -> ModelFacts | None:
     if exact is not None:
         return _facts(exact)
     last = _last_part(wanted)
-    return _by_part(last) or _by_part(_without_publisher(last))
+    found = _by_part(last)
+    return _by_part(rest) if found is None and (rest := _without_publisher(last)) else found
 
 
 def _by_part(last: str) -> ModelFacts | None:
@@ -140,11 +141,15 @@ def _by_id() -> Mapping[str, Mapping[str, Any]]:
 
 
 @cache
+def _last_parts() -> tuple[tuple[str, Mapping[str, Any]], ...]:
+    return tuple((name.rpartition("/")[2], entry) for name, entry in _lines())
+
+
+@cache
 def _by_name() -> Mapping[str, Mapping[str, Any] | None]:
     """By the part after the slash; None if two models share it."""
     found: dict[str, Mapping[str, Any] | None] = {}
-    for name, entry in _lines():
-        last = _last_part(name)
+    for last, entry in _last_parts():
         found[last] = None if last in found and found[last] is not entry else entry
     return found
 
@@ -168,6 +173,7 @@ def _joined(name: str) -> str:
     return name.replace("_", "-")
 
 
+@lru_cache(maxsize=8192)
 def _stem(name: str) -> str:
     """What a model and its siblings are called: the series with its version, and the size."""
     name = _joined(name)
@@ -176,6 +182,7 @@ def _stem(name: str) -> str:
     return name
 
 
+@lru_cache(maxsize=8192)
 def _undated(name: str) -> str:
     return _stem(_DATED.sub("", _stem(name)))
 
@@ -188,8 +195,7 @@ def _series(name: str) -> str:
 def _called(shortened: Callable[[str], str]) -> Mapping[str, Mapping[str, Mapping[str, Any]]]:
     """The table's models by their names without suffixes."""
     found: dict[str, dict[str, Mapping[str, Any]]] = {}
-    for name, entry in _lines():
-        last = _last_part(name)
+    for last, entry in _last_parts():
         found.setdefault(shortened(last), {})[last] = entry
     return found
 
