@@ -1,8 +1,8 @@
-"""Dataclasses whose methods are generated when they are first called.
+"""Dataclasses whose methods are generated when they are first called, and named tuples whose types nobody reads.
 
 `dataclasses` generates and compiles the methods of each class when it is defined: for two hundred classes that was half of the time of
-checking one file, and such a check calls only a third of the methods. This module reimplements the part that we use, with the same
-behaviour; type checkers see the original.
+checking one file, and such a check calls only a third of the methods. `typing.NamedTuple` compiles the type of each field. This module
+reimplements the part that we use, with the same behaviour; type checkers see the originals.
 """
 
 from __future__ import annotations
@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from dataclasses import fields as fields
     from dataclasses import is_dataclass as is_dataclass
     from dataclasses import replace as replace
+    from typing import NamedTuple as NamedTuple
 
 else:
+    import collections
     import functools
     import operator
     import types
@@ -63,6 +65,20 @@ else:
             return _made(cls, frozen, slots, eq, order)
 
         return made if cls is None else made(cls)
+
+    class _NamedTuples(type):
+        """Makes a class of named tuples out of the body of a class."""
+
+        def __new__(cls, name: str, bases: tuple[type, ...], body: dict[str, Any]) -> type:
+            names = body["__annotations__"]
+            defaults = [body[n] for n in names if n in body]
+            made = collections.namedtuple(name, names, defaults=defaults, module=body["__module__"])
+            for key, value in body.items():
+                if key not in names and key != "__module__":
+                    setattr(made, key, value)
+            return made
+
+    NamedTuple = type.__new__(_NamedTuples, "NamedTuple", (), {})
 
     # --- the class -------------------------------------------------------------------------------------------------
 
@@ -180,7 +196,9 @@ else:
         for n, f in enumerate(cls.__fields__):
             optional = f.default is not _NONE or f.default_factory is not _NONE
             if f.init:
-                parameters.append(f"a{n}=_NONE" if optional else f"a{n}")
+                if defaults and not optional:
+                    raise TypeError(f"{cls.__name__}.{f.name} needs a default, as a field before it has one")
+                parameters.append(f"a{n}")
                 defaults += [f.default] if optional else []
             elif not optional:
                 continue

@@ -9,7 +9,7 @@ import operator
 import pickle
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar
 
 import pytest
 
@@ -185,6 +185,55 @@ def test_the_original_takes_it_for_its_own(shape: str, act: str) -> None:
     assert told(lambda: ACTS[act](dataclasses, OURS[shape])) == told(lambda: ACTS[act](dataclasses, THEIRS[shape]))
 
 
+def test_a_field_without_default_behind_one_with_it_is_refused() -> None:
+    for module in (records, dataclasses):
+        with pytest.raises(TypeError, match="default"):  # noqa: PT012
+
+            @module.dataclass
+            class Late:
+                x: int = 1
+                y: int  # type: ignore[misc]
+
+            Late(2, 3)
+
+
+def named_tuples(base: Any) -> Any:
+    class Spot(base):  # type: ignore[misc]
+        """A spot."""
+
+        x: int
+        y: int = 2
+
+        @property
+        def total(self) -> int:
+            return self.x + self.y
+
+        @classmethod
+        def origin(cls) -> Any:
+            return cls(0, 0)
+
+        def __repr__(self) -> str:
+            return f"{self.x}/{self.y}"
+
+    return Spot
+
+
+@pytest.mark.parametrize(
+    "act",
+    [
+        lambda c: (repr(c(1)), c(1).total, c.origin(), c(x=3, y=4), c(1)._replace(y=5), c(1)._asdict()),
+        lambda c: (c.__name__, c.__doc__, c.__module__, c.__qualname__, c._fields, c._field_defaults, c.__mro__[1:]),
+        lambda c: c(),
+        lambda c: c(1, other=2),
+        lambda c: setattr(c(1), "x", 2),
+        lambda c: (c(1) == (1, 2), hash(c(1)) == hash((1, 2)), sorted([c(2), c(1)])),
+        lambda c: [(x, y) for x, y in [c(1)]],
+    ],
+)
+def test_a_named_tuple_is_as_the_original(act: Callable[[Any], Any]) -> None:
+    assert told(lambda: act(named_tuples(records.NamedTuple))) == told(lambda: act(named_tuples(NamedTuple)))
+
+
 def test_methods_are_written_when_they_are_called() -> None:
     point = shapes(records)["Point"]
     before = point.__init__
@@ -224,6 +273,9 @@ def test_our_modules_use_it() -> None:
         for path in root.rglob("*.py")
         for node in ast.parse(path.read_text("utf-8")).body
         if (isinstance(node, ast.ImportFrom) and node.module == "dataclasses")
+        or (
+            isinstance(node, ast.ImportFrom) and "NamedTuple" in {n.name for n in node.names if node.module == "typing"}
+        )
         or (isinstance(node, ast.Import) and node.names[0].name == "dataclasses")
     }
     assert eager == {"asking/worker.py"}

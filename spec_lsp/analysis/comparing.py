@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.analysis.cache import Cache
 from spec_lsp.analysis.check import analyse
 from spec_lsp.analysis.inputs import Options, Target, Workspace
 from spec_lsp.analysis.merge import Outcome
 from spec_lsp.analysis.report import Analysis, LaunchReport
-from spec_lsp.records import dataclass, replace
+from spec_lsp.records import NamedTuple, dataclass, replace
 from spec_lsp.resolution.engine import Severity
 from spec_lsp.syntax.launch import Document
 from spec_lsp.syntax.word import Place

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 from spec_lsp.analysis.findings import is_fatal
 from spec_lsp.analysis.merge import MergedFinding
@@ -20,7 +19,7 @@ from spec_lsp.analysis.worlds import directive_values, is_path
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
 from spec_lsp.facts.hardware import DEVICES, FAMILIES, find
-from spec_lsp.records import dataclass
+from spec_lsp.records import NamedTuple, dataclass
 from spec_lsp.resolution.engine import RULES
 from spec_lsp.syntax.launch import Directive, Document
 from spec_lsp.syntax.word import Place

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import functools
 import re
-from typing import NamedTuple
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import NamedTuple
 
 _NAME = expression(
     r"v?(\d+)\.(\d+)(?:\.(\d+))?(?:\.?(post|rc|a|b|dev)(\d+))?(?:\+[0-9A-Za-z.]+)?", re.ASCII | re.IGNORECASE

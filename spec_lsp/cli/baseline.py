@@ -11,12 +11,13 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.cli.errors import UsageError
 from spec_lsp.cli.files import write_text
 from spec_lsp.cli.report import ReportedFinding
 from spec_lsp.files import UnreadableError, read_named
+from spec_lsp.records import NamedTuple
 
 VERSION = 1
 KIND = "spec-lsp baseline"

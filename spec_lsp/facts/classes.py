@@ -10,10 +10,11 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.expressions import expression
+from spec_lsp.records import NamedTuple
 
 
 class ClassFacts(NamedTuple):

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.records import NamedTuple
 
 DENSE = frozenset({
     "LlamaForCausalLM", "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM",

@@ -11,9 +11,10 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.catalog.release import Release
+from spec_lsp.records import NamedTuple
 
 
 class Requirements(NamedTuple):

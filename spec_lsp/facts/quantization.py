@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.methods import needed, requirements
+from spec_lsp.records import NamedTuple
 
 if TYPE_CHECKING:
     from spec_lsp.facts.hardware import Hardware

@@ -10,13 +10,13 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache, wraps
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, ParamSpec, cast
+from typing import TYPE_CHECKING, Any, Literal, ParamSpec, cast
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.known import ADAPTER, NotGiven, NotKnown
-from spec_lsp.records import dataclass, field
+from spec_lsp.records import NamedTuple, dataclass, field
 
 if TYPE_CHECKING:
     from spec_lsp.facts.model import ModelFacts

@@ -8,8 +8,7 @@ would leave none of it.
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.cuda_graph import DECODE, DISABLED, PREFILL, backend_of, disable
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.cuda_graph import (
     BREAKABLE,
     DECODE,

@@ -16,13 +16,13 @@ from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from types import MappingProxyType
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.records import dataclass
+from spec_lsp.records import NamedTuple, dataclass
 from spec_lsp.resolution.engine import (
     ABSENT,
     ADAPTERS,

@@ -5,8 +5,7 @@ Follows arg_groups/kv_cache_hook.py: handle_page_major_kv_layout and handle_unif
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.cuda_graph import DECODE, DISABLED, FULL, PIECEWISE, PREFILL, backend_of, disable
 from spec_lsp.resolution.engine import (

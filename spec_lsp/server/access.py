@@ -6,9 +6,7 @@ to. So the Host must be this machine's, and the Origin of a page must be the ser
 
 from __future__ import annotations
 
-import hmac
 import ipaddress
-import secrets
 import socket
 from collections.abc import Iterable, Sequence
 from typing import Protocol
@@ -77,6 +75,8 @@ def _name(host: str) -> str:
 
 
 def _given(path: str, headers: Headers, token: str) -> bool:
+    import hmac  # few connections need it
+
     given = [value[7:].strip() for value in headers.get_all("Authorization") if value[:7].lower() == "bearer "]
     given += parse_qs(urlsplit(path).query).get("token", [])
     return any(hmac.compare_digest(one.encode("utf-8", "replace"), token.encode()) for one in given)
@@ -97,4 +97,6 @@ def all_loopback(addresses: Iterable[str]) -> bool:
 
 def new_token() -> str:
     """A token nobody can guess."""
+    import secrets
+
     return secrets.token_urlsafe(24)

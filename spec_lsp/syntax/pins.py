@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import NamedTuple
 
 from spec_lsp.expressions import expression
-from spec_lsp.records import replace
+from spec_lsp.records import NamedTuple, replace
 from spec_lsp.syntax.launch import Clue, Launch
 from spec_lsp.syntax.shell.commands import PIN
 from spec_lsp.syntax.word import Place

@@ -9,7 +9,8 @@ frozen dataclasses.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import NamedTuple
+
+from spec_lsp.records import NamedTuple
 
 
 class Place(NamedTuple):

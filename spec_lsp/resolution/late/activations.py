@@ -9,8 +9,8 @@ Left out: activations that one layer of a model has and another has not; runners
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.methods import method
 from spec_lsp.resolution.late.refused import value_refused

@@ -9,11 +9,10 @@ of it that `--mem-fraction-static` allows. Left out: graphs, activations and the
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from spec_lsp.facts import memory as sizes
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.facts.model import ModelFacts
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.layout import heads_fit
 from spec_lsp.resolution.model.config import model_dtype, served_quantization

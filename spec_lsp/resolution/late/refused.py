@@ -6,9 +6,9 @@ If a part of SGLang refuses many values, they are listed in a table of `Barred`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import NamedTuple
 
 from spec_lsp.facts.known import NotKnown
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.engine import Change, Config, Refusal, as_far_as_known, dropping
 
 

@@ -14,9 +14,10 @@ wide as a block in the models that come so; what depends on the files (which lay
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.facts.classes import class_facts
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, setting
 from spec_lsp.resolution.late.layout import heads_fit
 from spec_lsp.resolution.late.methods import compressed_scheme

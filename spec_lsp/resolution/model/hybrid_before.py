@@ -6,8 +6,7 @@ Follows ServerArgs._handle_mamba_radix_cache (0.5.9 to 0.5.13) and the branches 
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
+from spec_lsp.records import NamedTuple
 from spec_lsp.resolution.attention import default_backend
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.model.hybrid import FALCON_LIKE, QWEN_HYBRIDS, keeps_old_states, old_extra_buffer

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+from spec_lsp.records import NamedTuple
 from spec_lsp.syntax.python.ways import About
 
 COMPARISONS: dict[type, Callable[[Any, Any], bool]] = {

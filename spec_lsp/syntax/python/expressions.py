@@ -8,11 +8,11 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 from spec_lsp.expressions import expression
 from spec_lsp.interruption import checkpoint
-from spec_lsp.records import replace
+from spec_lsp.records import NamedTuple, replace
 from spec_lsp.syntax.python import conditions, strings
 from spec_lsp.syntax.python.arguments import Arguments
 from spec_lsp.syntax.python.containers import MAX_ITEMS, items_made, items_of, merged, sum_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from typing import NamedTuple
 
 from spec_lsp.expressions import expression
+from spec_lsp.records import NamedTuple
 from spec_lsp.syntax.word import Fragment, Place
 
 LITERAL = expression(

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, Union
+from typing import Any, Generic, Protocol, TypeVar, Union
 
 from spec_lsp.interruption import checkpoint
-from spec_lsp.records import dataclass, field
+from spec_lsp.records import NamedTuple, dataclass, field
 from spec_lsp.syntax import covering
 from spec_lsp.syntax.word import Fragment, Place, Word
 
