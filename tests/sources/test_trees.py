@@ -111,7 +111,7 @@ def test_what_is_inherited(tmp_path: Path) -> None:
     found = facts(
         tmp_path, "OwnForCausalLM", "class OwnForCausalLM(BaseForCausalLM):\n    pass\nEntryClass = OwnForCausalLM"
     )
-    assert found == {"captures": ["eagle3"], "stages": True, "heads": "tp", "kv_heads": True, "mlp": "tp"}
+    assert found == {"captures": ["eagle3"], "stages": True, "heads": "tp", "kv_heads": True, "mlp": "tp", "loads": []}
 
 
 def test_two_kinds_of_attention_say_nothing(tmp_path: Path) -> None:
