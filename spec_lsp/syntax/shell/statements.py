@@ -118,7 +118,7 @@ def stated(text: str) -> Restated:
     bases = first_bases(len(located))
     parts = list(map(_based, located, bases))
     starts = Offsets([one.start for one in located])
-    return Restated(parts, starts, bases, [one.text for one in parts], _broken(parts))
+    return Restated(parts, starts, bases, [one.text for one in parts], _broken(parts), behind=len(parts))
 
 
 def restate(text: str, old: str, before: Restated) -> Restated | None:
