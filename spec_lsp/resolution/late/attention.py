@@ -15,7 +15,6 @@ from collections.abc import Callable
 
 from spec_lsp.facts.classes import class_facts
 from spec_lsp.facts.model import ModelFacts
-from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, as_far_as_known, dropping, setting
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
@@ -625,6 +624,96 @@ def backend_of_one_model_family(c: Config) -> Refusal | None:
     )
 
 
+@attention_backends.refuses(
+    "SPC1052",
+    "pages-of-sparse-minicpm",
+    raises="ValueError",
+    late=True,
+    since="0.5.19",
+    sglang="layers/attention/minicpm/cache.py:reset_allocator",
+    bad="--attention-backend minicpm_flashattn --page-size 64 --json-model-override-args "
+    """'{"sparse_config": {"kernel_size": 32, "kernel_stride": 16}}'""",
+    good="--attention-backend minicpm_flashattn --json-model-override-args "
+    """'{"sparse_config": {"kernel_size": 32, "kernel_stride": 16}}'""",
+)
+def pages_of_sparse_minicpm(c: Config) -> Refusal | None:
+    """MiniCPM's sparse attention has pages of one token.
+
+    Its index of compressed keys is kept by token. Leave `--page-size` out.
+    """
+    found = runs(c, ("minicpm_flashattn", "minicpm_flashinfer"))
+    if found is None or c.page_size in (None, 1) or c.model.hf("sparse_config") is None:
+        return None
+    return value_refused(
+        c,
+        "page_size",
+        f"is refused with {c.shown(found[0])} when the attention backend is built: its pages have one token.",
+        found[0],
+        "model_path",
+        fixes=(dropping("page_size"), setting(page_size=1)),
+    )
+
+
+WITH_ENCODERS = frozenset({
+    "BertForSequenceClassification", "BertModel", "Contriever", "EmbeddingGemma2Model", "Lfm2BidirectionalModel",
+    "MllamaForConditionalGeneration", "WhisperForConditionalGeneration", "XLMRobertaForSequenceClassification", "XLMRobertaModel",
+})  # fmt: skip
+"""Classes with layers in which tokens see those after them, or those of another text (AttentionType.ENCODER_ONLY, is_cross_attention)."""
+
+
+@attention_backends.refuses(
+    "SPC1053",
+    "flex-attention-of-encoder",
+    raises="NotImplementedError",
+    late=True,
+    sglang="layers/attention/torch_flex_backend.py:forward_extend",
+    bad="model=bert -- --attention-backend flex_attention",
+    good="model=bert -- --attention-backend triton",
+)
+def flex_attention_of_encoder(c: Config) -> Refusal | None:
+    """`flex_attention` computes causal attention only.
+
+    Encoders look both ways, and layers of cross attention look at another text. Use `triton` or `torch_native`.
+    """
+    found = runs(c, "flex_attention")
+    if found is None or c.model.architecture not in WITH_ENCODERS:
+        return None
+    return value_refused(
+        c,
+        found[0],
+        f"computes causal attention only, and {c.model.architecture} has an encoder, so SGLang stops in its first forward pass.",
+        "model_path",
+        fixes=other_backends(c, found[0], c.model),
+    )
+
+
+@attention_backends.refuses(
+    "SPC1050",
+    "fp8-cache-in-shared-context-on-flashmla",
+    raises="AssertionError",
+    late=True,
+    since="0.5.15",
+    sglang="layers/attention/flashmla_backend.py:forward_decode",
+    bad="model=deepseek-v3 -- --tp-size 16 --nnodes 2 --dcp-size 2 --attention-backend flashmla --kv-cache-dtype fp8_e4m3",
+    good="model=deepseek-v3 -- --tp-size 16 --nnodes 2 --dcp-size 2 --attention-backend flashmla",
+)
+def fp8_cache_in_shared_context_on_flashmla(c: Config) -> Refusal | None:
+    """FlashMLA does not decode from an FP8 cache that ranks share.
+
+    With `--dcp-size` above 1 every rank keeps a part of the context, in bfloat16 under this backend.
+    """
+    if (c.dcp_size or 1) <= 1 or backends_of(c)[1] != "flashmla" or not str(c.kv_cache_dtype).startswith("fp8"):
+        return None
+    return value_refused(
+        c,
+        "kv_cache_dtype",
+        f"is refused with {c.shown('dcp_size')} by FlashMLA's decode, and SGLang stops in its first forward pass.",
+        "dcp_size",
+        backend_field(c, "decode"),
+        fixes=(dropping("kv_cache_dtype"), dropping("dcp_size")),
+    )
+
+
 SHORT_CONVOLUTIONS = ("Lfm2ForCausalLM", "Lfm2MoeForCausalLM", "Lfm2VlForConditionalGeneration", "ZayaForCausalLM")
 
 
@@ -706,7 +795,24 @@ def nvfp4_cache_prefill_off_sm100(c: Config) -> Refusal | None:
     )
 
 
+def _asks_for_graphs(c: Config) -> bool:
+    """Whether somebody asks for decode graphs, which are off on Intel GPUs by default."""
+    return c.typed("cuda_graph_backend_decode") == "full" and not c.typed("disable_cuda_graph")
+
+
 XPU = (
+    Barred(
+        "model_path",
+        lambda c: c.model.is_encoder_decoder and _asks_for_graphs(c),
+        "a model with an encoder is not captured in graphs",
+        "",
+        lambda _: (setting(disable_cuda_graph=True),),
+    ),
+    Barred(
+        "dcp_size",
+        lambda c: c.dcp_size > 1 and c.model.architecture == "IQuestLoopCoderForCausalLM",
+        "layers of a shared context compute their own keys, which this model's later rounds do not",
+    ),
     Barred("dcp_size", lambda c: c.dcp_size > 1 and c.model.is_hybrid_swa(), "a shared context has no sliding windows"),
     Barred(
         "dcp_size",
@@ -715,7 +821,7 @@ XPU = (
     ),
     Barred(
         "dcp_size",
-        lambda c: c.dcp_size > 1 and cuda_graph.backend_of(c, "decode") != "disabled",
+        lambda c: c.dcp_size > 1 and _asks_for_graphs(c),
         "a shared context is not captured in graphs",
         "",
         lambda _: (setting(disable_cuda_graph=True), dropping("dcp_size")),

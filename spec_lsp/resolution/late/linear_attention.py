@@ -396,20 +396,25 @@ def _bounded_gate(c: Config) -> bool:
     since="0.5.18",
     sglang="kda_backend.py:decode",
     earlier=(Earlier("0.5.20", "kda_cutedsl.py:decode"),),
-    bad="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-decode-backend cutedsl --json-model-override-args "
-    """'{"linear_attn_config": {"kda_layers": [1, 2, 3], "gate_lower_bound": -5.0}}'""",
+    bad=(
+        "gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-decode-backend cutedsl --json-model-override-args "
+        """'{"linear_attn_config": {"kda_layers": [1, 2, 3], "gate_lower_bound": -5.0}}'""",
+        "gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-verify-backend flashinfer --speculative-algorithm NGRAM "
+        "--mamba-ssm-dtype bfloat16 --speculative-ngram-max-bfs-breadth 1 --json-model-override-args "
+        """'{"linear_attn_config": {"kda_layers": [1, 2, 3], "gate_lower_bound": -5.0}}'""",
+    ),
     good="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-decode-backend cutedsl",
 )
 def bounded_gates_on_other_kernel(c: Config) -> Refusal | None:
-    """Only Triton decodes Kimi delta attention whose gates have a lower bound.
+    """Only Triton decodes Kimi delta attention whose gates have a lower bound, and verifies its drafts.
 
-    Kimi K3 and Ling 3 are such models. Leave `--linear-attn-decode-backend` out.
+    Kimi K3 and Ling 3 are such models. Leave `--linear-attn-decode-backend` and `--linear-attn-verify-backend` out.
     """
     if not c.model.is_kda or not _bounded_gate(c):
         return None
     decoding = backend_for(c, "decode")
     if decoding == "triton" or (decoding != "cutedsl" and c.before("0.5.21")):
-        return None
+        return _bounded_gates_verified(c)
     field = field_for(c, "decode")
     return Refusal(
         at=field,
@@ -417,6 +422,50 @@ def bounded_gates_on_other_kernel(c: Config) -> Refusal | None:
         message=f"{c.shown(field)} does not decode this model's gates, which have a lower bound, and SGLang stops in its first forward "
         "pass. Decode with triton.",
         fixes=(dropping(field), setting(linear_attn_decode_backend="triton")),
+    )
+
+
+def _bounded_gates_verified(c: Config) -> Refusal | None:
+    """Drafts that FlashInfer's kernel should verify."""
+    if c.speculative_algorithm is None or backend_for(c, "verify") != "flashinfer" or c.before("0.5.20"):
+        return None
+    return value_refused(
+        c,
+        field_for(c, "verify"),
+        "does not verify drafts of a model whose gates have a lower bound, and SGLang stops in its first forward pass. Verify with triton.",
+        "model_path",
+        fixes=(dropping("linear_attn_verify_backend"), setting(linear_attn_verify_backend="triton")),
+    )
+
+
+@linear_attention_backends.refuses(
+    "SPC1051",
+    "states-that-cutedsl-does-not-give-out",
+    raises="NotImplementedError",
+    late=True,
+    since="0.5.16",
+    sglang="kda_cutedsl.py:extend",
+    bad="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-prefill-backend cutedsl --mamba-radix-cache-strategy extra_buffer",
+    good="gpu=b200 model=kimi-linear-48b -- --tp-size 2 --linear-attn-prefill-backend cutedsl --disable-radix-cache",
+)
+def states_that_cutedsl_does_not_give_out(c: Config) -> Refusal | None:
+    """CuTe DSL's prefill of Kimi delta attention gives no states out for the radix cache.
+
+    `--mamba-radix-cache-strategy extra_buffer` keeps the state after every so many tokens of a prompt. Prefill with triton, or do
+    without the cache.
+    """
+    if not c.model.is_kda or backend_for(c, "prefill") != "cutedsl" or c.disable_radix_cache or _bounded_gate(c):
+        return None
+    if not str(c.mamba_radix_cache_strategy).startswith("extra_buffer"):
+        return None
+    return value_refused(
+        c,
+        field_for(c, "prefill"),
+        f"gives no states out, which {c.shown('mamba_radix_cache_strategy')} keeps for the radix cache, so SGLang stops at the first "
+        "prompt that is long enough.",
+        "mamba_radix_cache_strategy",
+        "model_path",
+        fixes=(setting(linear_attn_prefill_backend="triton"), setting(disable_radix_cache=True)),
     )
 
 

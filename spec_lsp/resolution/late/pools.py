@@ -11,7 +11,7 @@ from __future__ import annotations
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.late.layout import served_class
-from spec_lsp.resolution.late.refused import Barred, first_barred
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 
 v4_pools = Handler(
     "mem_cache/deepseek_v4_memory_pool.py:select_dsv4_kv_layout", since="0.5.12", rare=True,
@@ -246,6 +246,34 @@ def mxfp8_cache_without_scales(c: Config) -> Refusal | None:
         message=f"{c.shown('kv_cache_dtype')} is refused at the first prefill: its cache needs scales for 32 values each, and {why}. Use "
         "`fp8_e4m3`.",
         fixes=(setting(kv_cache_dtype="fp8_e4m3"), dropping("kv_cache_dtype")),
+    )
+
+
+@narrow_caches.refuses(
+    "SPC1049", "fp4-cache-on-flashinfer", raises="ValueError", late=True, since="0.5.16",
+    sglang="layers/attention/flashinfer_backend.py:_check_kv_attention_access",
+    bad="--kv-cache-dtype fp4_mx_block16 --prefill-attention-backend triton --decode-attention-backend flashinfer",
+    good="--kv-cache-dtype fp4_mx_block16 --attention-backend triton",
+)  # fmt: skip
+def fp4_cache_on_flashinfer(c: Config) -> Refusal | None:
+    """FlashInfer does not read this FP4 cache.
+
+    It prefills from an NVFP4 cache only; `triton`, `torch_native`, `flex_attention` and `trtllm_mha` read `fp4_mx_block16`.
+    """
+    if c.kv_cache_dtype not in ("nvfp4", "fp4_mx_block16") or c.model.uses_mla:
+        return None
+    if c.model.is_mambaish or c.model.is_hybrid_swa():
+        return None
+    prefill, decode = backends_of(c)
+    if decode != "flashinfer" and (prefill != "flashinfer" or c.kv_cache_dtype == "nvfp4"):
+        return None
+    field = backend_field(c, "decode" if decode == "flashinfer" else "prefill")
+    return value_refused(
+        c,
+        field,
+        f"does not read a cache in {c.kv_cache_dtype}, and SGLang stops when it builds the attention backend.",
+        "kv_cache_dtype",
+        fixes=(setting(**{field: "triton"}), setting(kv_cache_dtype="fp8_e4m3"), dropping(field)),
     )
 
 
