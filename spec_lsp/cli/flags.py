@@ -66,7 +66,11 @@ def readers() -> dict[str, tuple[Rule, ...]]:
         for name in _names(step.run, DEPTH):
             if step.rule is not None:
                 found.setdefault(name, {})[step.rule.code] = step.rule
-    return {name: tuple(rules[code] for code in sorted(rules)) for name, rules in found.items()}
+    return {name: tuple(rules[code] for code in sorted(rules, key=_by_number)) for name, rules in found.items()}
+
+
+def _by_number(code: str) -> tuple[int, str]:
+    return len(code), code
 
 
 def _steps() -> Iterator[Step]:

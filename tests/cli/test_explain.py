@@ -52,6 +52,13 @@ def test_a_flag_names_the_rules_that_read_it(run: Run) -> None:
     assert "tree-drafting-on-trtllm-mha" in run("explain", "--speculative-eagle-topk").out
 
 
+def test_the_rules_that_read_a_flag_are_in_the_order_of_their_numbers(run: Run) -> None:
+    told = run("explain", "--page-size").out.partition("rules that read it:")[2].split()
+    numbers = [int(word.removeprefix("SPC")) for word in told if word.startswith("SPC")]
+    assert numbers == sorted(numbers)
+    assert numbers[-1] >= 1000
+
+
 VARIABLES = [
     (["SGLANG_ENABLE_SPEC_V2"], ["SGLANG_ENABLE_SPEC_V2  environment variable (SGLang 0.", "needs no switch.\n\nreleases:   "]),
     (["SGLANG_ENABLE_SPEC_V2", "--sglang", "0.5.23"], ["(SGLang 0.5.23)\n\nSGLang 0.5.23 does not read it.\n", "gone in "]),

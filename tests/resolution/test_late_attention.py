@@ -37,7 +37,7 @@ LOOPS = (
         ("pages-of-sparse-minicpm", f"{MINICPM} --page-size 64"),
         ("flex-attention-of-encoder", "model=bert -- --attention-backend flex_attention"),
         ("flex-attention-of-encoder", "sglang=0.5.9 model=bert -- --attention-backend flex_attention"),
-        ("option-of-another-cache", f"""{M3} --hisparse-config '{{"top_k": 512, "device_buffer_size": 1024}}'"""),
+        ("hisparse-options-out-of-range", f"""{M3} --hisparse-config '{{"top_k": 512, "device_buffer_size": 1024}}'"""),
         ("option-of-intel-attention", f"{WHISPER} --cuda-graph-backend-decode full"),
         ("option-of-intel-attention", f"{LOOPS} --dcp-size 2"),
     ],
@@ -68,4 +68,4 @@ def test_runs(launch: str) -> None:
 
 @pytest.mark.parametrize("launch", [M3, WHISPER, LOOPS])
 def test_says_nothing_of_it(launch: str) -> None:
-    assert not {"option-of-another-cache", "option-of-intel-attention"} & {*rules(launch)}
+    assert not {"hisparse-options-out-of-range", "option-of-intel-attention"} & {*rules(launch)}

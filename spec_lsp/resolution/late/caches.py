@@ -359,30 +359,6 @@ def _row_off_alignment(c: Config) -> bool:
     return bool(c.model.get_num_kv_heads(attention_tp_size(c)) * c.model.head_dim * size % 16)
 
 
-def _sparse_tokens(c: Config) -> int | None:
-    """How many tokens MiniMax-M3's sparse attention chooses for a query, as its config.json says."""
-    sparse = c.model.text_hf("sparse_attention_config") or {}
-    blocks, size = sparse.get("sparse_topk_blocks"), sparse.get("sparse_block_size")
-    return blocks * size if isinstance(blocks, int) and isinstance(size, int) else None
-
-
-def _held_tokens(c: Config) -> int | None:
-    """How many tokens of a request HiSparse holds on the GPU; None where its options cannot be read."""
-    try:
-        options = json.loads(c.hisparse_config or "{}")
-        held = options.get("device_buffer_size", 2 * options.get("top_k", 2048))
-    except (ValueError, AttributeError, TypeError):
-        return None
-    return held if isinstance(held, int) else None
-
-
-def _chooses_more_than_held(c: Config) -> bool:
-    if not c.enable_hisparse or not c.model.is_minimax_sparse:
-        return False
-    chosen, held = _sparse_tokens(c), _held_tokens(c)
-    return chosen is not None and held is not None and chosen > held
-
-
 KINDS = (
     Barred(
         "kv_cache_dtype",
@@ -396,12 +372,6 @@ KINDS = (
         lambda c: bool(c.enable_unified_memory) and _row_off_alignment(c),
         "the keys of a token do not fill its units of 16 bytes on a rank",
         "0.5.22",
-    ),
-    Barred(
-        "hisparse_config",
-        _chooses_more_than_held,
-        "the GPU's buffer (`device_buffer_size`) has to hold all tokens that sparse attention chooses",
-        "0.5.21",
     ),
     Barred(
         "enable_unified_memory",

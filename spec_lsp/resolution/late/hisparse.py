@@ -46,11 +46,25 @@ def hisparse_options_not_json(c: Config) -> Refusal | None:
     )
 
 
+def _chosen_tokens(c: Config) -> int | None:
+    """How many tokens MiniMax-M3's sparse attention chooses for a query (MiniMaxSparseAttnBackend); None for other models."""
+    sparse = (
+        (c.model.text_hf("sparse_attention_config") or {}) if c.model.is_minimax_sparse and c.since("0.5.21") else {}
+    )
+    blocks, size = sparse.get("sparse_topk_blocks"), sparse.get("sparse_block_size")
+    return blocks * size if isinstance(blocks, int) and isinstance(size, int) else None
+
+
 def _wrong_option(options: Mapping[str, object], c: Config) -> str | None:
     top_k, block = options.get("top_k", 2048), options.get("swap_in_block_size", 960)
     buffer = options.get("device_buffer_size")
     if isinstance(top_k, int) and isinstance(buffer, int) and buffer < top_k:
         return f"`device_buffer_size` {buffer} does not hold the {top_k} tokens of `top_k`"
+    chosen = _chosen_tokens(c)
+    if buffer is None and isinstance(top_k, int):
+        buffer = 2 * top_k
+    if chosen is not None and isinstance(buffer, int) and buffer < chosen:
+        return f"`device_buffer_size` {buffer} does not hold the {chosen} tokens that this model's sparse attention chooses"
     if c.since("0.5.15") and (not isinstance(block, int) or isinstance(block, bool) or not 0 < block <= 1024):
         return "`swap_in_block_size` is a whole number from 1 to 1024"
     return None
@@ -67,7 +81,7 @@ def hisparse_options_out_of_range(c: Config) -> Refusal | None:
     """The options of the sparse host cache contradict each other.
 
     In `--hisparse-config`, `device_buffer_size` counts the tokens that stay on the GPU for each request: at least the `top_k` (2048) that
-    are attended to. `swap_in_block_size` is the kernel's block, at most 1024.
+    are attended to, and for MiniMax-M3 the blocks its config.json names. `swap_in_block_size` is the kernel's block, at most 1024.
     """
     why = _wrong_option(_options(c) or {}, c)
     if why is None:
