@@ -22,15 +22,16 @@ class ClassFacts(NamedTuple):
 
     `heads`: the ranks over which it requires query heads to be divided evenly (all TP ranks, or those of attention TP; empty: no
     requirement), `kv_heads`: the same for its KV heads. `mlp`: every MLP is split over all TP ranks. `stages`: it supports pipeline
-    parallelism. `captures`: the kinds of drafts ("eagle3", "dflash", "dspark") for which it collects hidden states. `loads`: what its
-    loaders support that others do not ("kv_scales": scales of the KV cache from a file; "bitsandbytes", "layered" and "flash_rl", the load
-    formats; "cuda_vmm", the transport of media features). `expert_width`: the key of config.json with the width of its routed experts
-    (empty: not read). `expert_each`: it refuses more TP ranks than experts. `expert_copies`: it supports redundant experts. `vision`: it
-    builds VisionAttention.
+    parallelism. `captures`: the kinds of drafts ("eagle3", "dflash", "dspark") for which it collects hidden states. `supports`: what few
+    classes do ("kv_scales": scales of the KV cache from a file; "bitsandbytes", "layered" and "flash_rl", the load formats; "cuda_vmm",
+    the transport of media features; "split_prefill", which decoding runs beside). `expert_width`: the key of config.json with the width
+    of its routed experts (empty: not read). `expert_each`: it refuses more TP ranks than experts. `expert_copies`: it supports redundant
+    experts. `vision`: it builds VisionAttention, and `towers`: the ranks of attention TP have to divide the heads of its towers ("attn"),
+    unless each rank is given a whole tower ("copies"; empty: no requirement).
     """
 
     captures: tuple[str, ...] = ()
-    loads: tuple[str, ...] = ()
+    supports: tuple[str, ...] = ()
     stages: bool | None = None
     heads: Literal["", "tp", "attn"] = ""
     kv_heads: bool = False
@@ -39,6 +40,7 @@ class ClassFacts(NamedTuple):
     expert_each: bool = False
     expert_copies: bool = True
     vision: bool = False
+    towers: Literal["", "attn", "copies"] = ""
 
 
 @cache

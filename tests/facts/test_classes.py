@@ -58,20 +58,21 @@ def test_data_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "release", "loads"),
+    ("name", "release", "supports"),
     [
-        ("LlamaForCausalLM", "0.5.6", ("bitsandbytes", "kv_scales")),
+        ("LlamaForCausalLM", "0.5.6", ("bitsandbytes", "kv_scales", "split_prefill")),
         ("SolarForCausalLM", "0.5.23", ("bitsandbytes",)),
-        ("Qwen2ForCausalLM", "0.5.19", ("bitsandbytes", "kv_scales")),
-        ("Qwen2ForCausalLM", "0.5.23", ("bitsandbytes", "flash_rl", "kv_scales")),
+        ("Qwen2ForCausalLM", "0.5.19", ("bitsandbytes", "kv_scales", "split_prefill")),
+        ("Qwen2ForCausalLM", "0.5.23", ("bitsandbytes", "flash_rl", "kv_scales", "split_prefill")),
+        ("NanbeigeForCausalLM", "0.5.23", ()),
         ("MiniCPMV", "0.5.23", ("bitsandbytes",)),
         ("TorchNativeLlamaForCausalLM", "0.5.12", ("layered",)),
         ("Qwen3VLForConditionalGeneration", "0.5.23", ("cuda_vmm",)),
         ("Qwen3VLForConditionalGeneration", "0.5.17", ()),
-        ("Qwen3MoeForCausalLM", "0.5.23", ()),
+        ("Qwen3MoeForCausalLM", "0.5.23", ("split_prefill",)),
     ],
 )
-def test_ways_of_loading(name: str, release: str, loads: tuple[str, ...]) -> None:
+def test_what_few_classes_support(name: str, release: str, supports: tuple[str, ...]) -> None:
     facts = class_facts(name, Release.parse(release))
     assert facts is not None
-    assert facts.loads == loads
+    assert facts.supports == supports

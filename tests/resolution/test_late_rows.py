@@ -27,7 +27,18 @@ REFUSED = [
     ("""--load-format dummy --model-loader-extra-config '{"num_threads": 8}'""", "loader-option-of-another-format", ALL),
     ("--model-loader-extra-config num_threads=8", "loader-options-not-json", ALL),
     ("--weight-loader-prefetch-checkpoints --weight-loader-prefetch-num-threads 0", "prefetch-without-threads", ("0.5.15", "0.5.19", "0.5.23")),
+    ("--load-format layered", "load-format-of-other-weights", ALL),
+    ("model=qwen3-30b-a3b -- --load-format bitsandbytes", "load-format-of-other-weights", ("0.5.9", "0.5.15", "0.5.23")),
+    ("model=qwen3-8b -- --load-format flash_rl --speculative-algorithm NGRAM --json-model-override-args "
+     """'{"architectures": ["LlamaForCausalLM"]}'""", "load-format-of-other-weights", ("0.5.23",)),
+    ("--model-path Qwen/Qwen2.5-VL-7B-Instruct --mm-feature-transport cuda_vmm", "media-transport-of-other-class", ("0.5.18", "0.5.23")),
+    ("model=qwen3-30b-a3b -- --kv-cache-dtype fp8_e4m3 --quantization-param-path /s.json", "cache-scales-of-other-class", ALL),
+    ("model=deepseek-v3 -- --tp-size 8 --enable-pdmux --chunked-prefill-size -1 --disable-overlap-schedule", "multiplexing-of-other-class", ALL),
+    # vision towers
+    ("model=qwen3-vl -- --tp-size 32 --nnodes 4", "vision-heads-not-divisible-by-ranks", ALL),
     # single model classes
+    ("gpu=b200 model=qwen3.5-moe -- --tp-size 4 --flashinfer-allreduce-fusion-backend cutedsl --moe-runner-backend triton",
+     "option-this-model-refuses", ("0.5.22", "0.5.23")),
     ("model=ring-2.5-1t -- --tp-size 16 --nnodes 2", "option-this-model-refuses", ("0.5.12", "0.5.19", "0.5.23")),
     ("""model=none -- --model-path Qwen/Qwen3-30B-A3B --tp-size 4 --ep-size 4 --ep-num-redundant-experts 4 """
      """--json-model-override-args '{"architectures": ["BailingMoeV2ForCausalLM"]}'""", "copies-of-experts-that-stay", ("0.5.9", "0.5.19", "0.5.23")),
@@ -186,6 +197,7 @@ def test_near_miss_is_silent(launch: str) -> None:
         "sglang=0.5.23 gpu=h200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8",
         "sglang=0.5.23 model=ring-2.5-1t -- --tp-size 8",
         "sglang=0.5.23 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend flashinfer_cutlass",  # sent to Triton since 0.5.21
+        "sglang=0.5.23 model=qwen3-235b-fp8 -- --tp-size 4 --moe-a2a-backend deepep --moe-runner-backend flashinfer_cutlass",
         "sglang=0.5.23 gpu=b200 -- --model-path sgl-project/DeepSeek-V4-Flash-FP8 --tp-size 4 --moe-runner-backend flashinfer_trtllm",
         "sglang=0.5.23 gpu=b200 model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend cutedsl",
         "sglang=0.5.23 model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer --disable-overlap-schedule",

@@ -28,11 +28,12 @@ CAPTURES = {
     "dflash": "set_dflash_layers_to_capture",
     "dspark": "set_dspark_layers_to_capture",
 }
-LOADS = {
+SUPPORTS = {
     "kv_scales": "load_kv_cache_scales",
     "bitsandbytes": "bitsandbytes_stacked_params_mapping",
     "layered": "load_weights_to_module",
     "cuda_vmm": "supports_cuda_vmm_feature_transport",
+    "split_prefill": "forward_split_prefill",
 }
 ONE_STAGE = r"(pp_group\.world_size|\bpp_size) == 1$|is_first_rank and .*is_last_rank$"
 MORE_STAGES = r"^\S*(pp_group\.world_size|\bpp_size) != 1$"
@@ -45,8 +46,7 @@ def facts_of(models: Models, entry: ModelClass) -> dict[str, Any]:
     line = models.line(entry)
     names = {n for c in line for n in (*c.methods, *c.attributes)}
     facts["captures"] = sorted(kind for kind, method in CAPTURES.items() if method in names)
-    reloaded = {"flash_rl"} if _reloads(line) else set()
-    facts["loads"] = sorted(reloaded | {kind for kind, name in LOADS.items() if name in names | _passed_on(line)})
+    facts["supports"] = _supports(line, names)
     forward = next((c.methods["forward"] for c in line if "forward" in c.methods), None)
     if forward is not None:
         facts["stages"] = "pp_proxy_tensors" in {a.arg for a in (*forward.args.args, *forward.args.kwonlyargs)}
@@ -64,15 +64,31 @@ def facts_of(models: Models, entry: ModelClass) -> dict[str, Any]:
         facts["expert_width"] = width
     if any(_asks_for_an_expert_a_rank(models, c) for c in built):
         facts["expert_each"] = True
-    if any(_vision_heads(models, c) for c in built):
+    towers = [call for f in constructors for call in _named(f, "VisionAttention")]
+    if towers:
         facts["vision"] = True
+    if towers and (over := _tower_ranks(towers, constructors)):
+        facts["towers"] = over
     return facts
 
 
-def _reloads(line: list[ModelClass]) -> bool:
-    """Whether the class's own `load_weights` is marked as one that can be called again on quantized weights."""
-    load = next((c.methods["load_weights"] for c in line if "load_weights" in c.methods), None)
-    return load is not None and any(_last(d) == "supports_quantized_rl_reload" for d in load.decorator_list)
+def _supports(line: list[ModelClass], names: set[str]) -> list[str]:
+    """What the parts of SGLang that look for a method or attribute of the class find."""
+    found = {kind for kind, name in SUPPORTS.items() if name in names | _passed_on(line) and not _stops(line, name)}
+    load = _method(line, "load_weights")
+    if load is not None and any(_last(d) == "supports_quantized_rl_reload" for d in load.decorator_list):
+        found.add("flash_rl")
+    return sorted(found)
+
+
+def _method(line: list[ModelClass], name: str) -> ast.FunctionDef | None:
+    return next((c.methods[name] for c in line if name in c.methods), None)
+
+
+def _stops(line: list[ModelClass], name: str) -> bool:
+    """Whether the method is there to say that there is none."""
+    function = _method(line, name)
+    return function is not None and ast.unparse(function.body[-1]).startswith(("raise ", "assert False"))
 
 
 def _passed_on(line: list[ModelClass]) -> set[str]:
@@ -266,8 +282,23 @@ def _expert_widths(function: ast.FunctionDef) -> Iterator[str]:
             yield width.attr if direct and isinstance(width, ast.Attribute) else ""
 
 
-def _vision_heads(models: Models, cls: ModelClass) -> bool:
-    return any(_calls(f, {"VisionAttention"}) for _, f in models.method(cls, "__init__"))
+def _named(function: ast.FunctionDef, name: str) -> Iterator[ast.Call]:
+    return (n for n in ast.walk(function) if isinstance(n, ast.Call) and _last(n.func) == name)
+
+
+def _tower_ranks(towers: list[ast.Call], constructors: list[ast.FunctionDef]) -> str:
+    """ "attn" where the ranks of attention TP have to divide the heads of all towers, "copies" where `--mm-enable-dp-encoder` gives each
+    rank a whole tower instead.
+
+    Towers that pad their heads say nothing, and neither do those that are always whole.
+    """
+    given = [{k.arg for k in call.keywords} for call in towers]
+    text = "\n".join(map(ast.unparse, constructors))
+    if any(keywords & {"num_dummy_heads", None} for keywords in given) or re.search(
+        r"use_data_parallel ?= ?True", text
+    ):
+        return ""
+    return "copies" if "mm_enable_dp_encoder" in text else "attn"
 
 
 # --- the file ----------------------------------------------------------------------------------------------------------

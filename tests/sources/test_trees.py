@@ -111,7 +111,14 @@ def test_what_is_inherited(tmp_path: Path) -> None:
     found = facts(
         tmp_path, "OwnForCausalLM", "class OwnForCausalLM(BaseForCausalLM):\n    pass\nEntryClass = OwnForCausalLM"
     )
-    assert found == {"captures": ["eagle3"], "stages": True, "heads": "tp", "kv_heads": True, "mlp": "tp", "loads": []}
+    assert found == {
+        "captures": ["eagle3"],
+        "stages": True,
+        "heads": "tp",
+        "kv_heads": True,
+        "mlp": "tp",
+        "supports": [],
+    }
 
 
 def test_two_kinds_of_attention_say_nothing(tmp_path: Path) -> None:
@@ -133,3 +140,34 @@ def test_classes_in_a_table_are_built(tmp_path: Path) -> None:
 def test_mlp_that_somebody_splits_otherwise(tmp_path: Path) -> None:
     source = OWN_ATTENTION.format("self.mlp = BaseMLP(1, parallel_group='replicated')")
     assert "mlp" not in facts(tmp_path, "OwnForCausalLM", source)
+
+
+@pytest.mark.parametrize(
+    ("call", "towers"),
+    [
+        ("num_heads=16", "attn"),
+        ("num_heads=16, use_data_parallel=get_mm().mm_enable_dp_encoder", "copies"),
+        ("num_heads=16, use_data_parallel=True", ""),
+        ("num_heads=16, num_dummy_heads=config.num_dummy_heads", ""),
+        ("**options", ""),
+    ],
+)
+def test_towers(tmp_path: Path, call: str, towers: str) -> None:
+    text = f"""
+class Tower(nn.Module):
+    def __init__(self, config):
+        self.attn = VisionAttention(embed_dim=config.dim, {call})
+
+class OwnForCausalLM(nn.Module):
+    def __init__(self, config):
+        self.visual = Tower(config)
+    def forward_split_prefill(self):
+        assert False, "not yet"
+    def load_kv_cache_scales(self, path):
+        pass
+
+EntryClass = OwnForCausalLM
+"""
+    found = facts(tmp_path, "OwnForCausalLM", text)
+    assert found.get("towers", "") == towers
+    assert found["supports"] == ["kv_scales"]

@@ -3,11 +3,13 @@
 Follows the attention classes of models/ and layers/linear.py (QKVParallelLinear), and model_executor/model_runner.py.
 
 Modelled: attention and KV heads of target and draft that are not divisible by the ranks; classes without pipeline parallelism. What each
-class requires is data of each release (facts/classes.py). Left out: vision towers (many can run data parallel), models that pad heads, CPU
-(which pads them), the transformers backend, the heads of linear attention.
+class requires is data of each release (facts/classes.py). Left out: models and towers that pad heads, CPU (which pads them), the
+transformers backend, the heads of linear attention.
 """
 
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import releases
@@ -94,6 +96,47 @@ def attention_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
         message=f"{c.shown('tp_size')}{per} cannot share this model's {shared} evenly, so SGLang stops when it builds "
         f"the model. {fitting} {'ranks divide' if fitting > 1 else 'rank divides'} them.",
         fixes=(setting(tp_size=c.tp_size // ranks * fitting),),
+    )
+
+
+TOWER_HEADS = ("num_heads", "num_attention_heads", "vt_num_attention_heads")
+
+
+def _tower_heads(model: ModelFacts) -> int | None:
+    """The heads of the vision tower; None if config.json does not say them in one way."""
+    vision = model.hf("vision_config", None)
+    found = [vision[key] for key in TOWER_HEADS if key in vision] if isinstance(vision, Mapping) else []
+    return found[0] if len(found) == 1 and isinstance(found[0], int) else None
+
+
+@model_parallelism.refuses(
+    "SPC1122", "vision-heads-not-divisible-by-ranks", raises="AssertionError", late=True,
+    sglang="layers/attention/vision.py:__init__",
+    bad="model=qwen3-vl -- --tp-size 32 --nnodes 4",
+    good=("model=qwen3-vl -- --tp-size 32 --nnodes 4 --mm-enable-dp-encoder", "model=qwen3-vl -- --tp-size 8"),
+)  # fmt: skip
+def vision_heads_not_divisible_by_ranks(c: Config) -> Refusal | None:
+    """The GPUs cannot share the heads of the vision tower evenly.
+
+    A tower that does not pad its heads is split like the language model, and often has fewer heads. With `--mm-enable-dp-encoder` every
+    rank has the whole tower, and images are shared out instead, where the model's class knows it.
+    """
+    facts, ranks, heads = served_class(c, c.model), attention_tp_size(c), _tower_heads(c.model)
+    if facts is None or not facts.towers or heads is None or heads % ranks == 0:
+        return None
+    if c.language_only or c.mm_enable_dp_encoder or not c.model.is_multimodal(c.enable_multimodal):
+        return None
+    fitting = next(n for n in range(ranks, 0, -1) if heads % n == 0)
+    whole = facts.towers == "copies"
+    return Refusal(
+        at="tp_size",
+        related_fields=("model_path",),
+        message=f"{c.shown('tp_size')} cannot share the {heads} heads of this model's vision tower evenly, so SGLang stops when it builds "
+        "the model. " + ("Add `--mm-enable-dp-encoder`." if whole else f"{fitting} ranks divide them."),
+        fixes=(
+            *((setting(mm_enable_dp_encoder=True),) if whole else ()),
+            setting(tp_size=c.tp_size // ranks * fitting),
+        ),
     )
 
 

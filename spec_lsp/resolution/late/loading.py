@@ -142,7 +142,7 @@ def _one_rank(c: Config) -> tuple[Change, ...]:
 def _class_cannot(c: Config, *formats: str) -> bool:
     """Whether it is one of these load formats, and the model's class does not support it."""
     facts = served_class(c, c.model) if c.load_format in formats and not _own_loader(c) else None
-    return facts is not None and c.load_format not in facts.loads
+    return facts is not None and c.load_format not in facts.supports
 
 
 def _own_loader(c: Config) -> bool:
@@ -239,7 +239,7 @@ def media_transport_of_other_class(c: Config) -> Refusal | None:
     `--mm-feature-transport cpu`, the default, or `cuda_ipc` on one node.
     """
     facts = served_class(c, c.model)
-    if facts is None or "cuda_vmm" in facts.loads:
+    if facts is None or "cuda_vmm" in facts.supports:
         return None
     return value_refused(
         c,

@@ -266,11 +266,14 @@ def runner_without_mxfp4_experts(c: Config) -> Refusal | None:
     )
 
 
-UNQUANTIZED_AND_FP8 = ("flashinfer_trtllm", "flashinfer_trtllm_routed", "flashinfer_cutlass")
-"""Runners that the methods for unquantized and for FP8 experts hand on as they are."""
-
 WITHOUT_A_RUNNER = ("deepep", "mooncake", "nixl")
 """Exchanges that leave the experts to the runner."""
+
+
+def _handed_on(c: Config) -> tuple[str, ...]:
+    """The runners without a core that the method of these experts takes as they are; it computes by itself under the others."""
+    runners = ("flashinfer_trtllm", "flashinfer_trtllm_routed")
+    return {None: (*runners, "flashinfer_cutlass"), "fp8": (*runners, "hpc_ops")}.get(method(c), ())
 
 
 @quantization_methods.refuses(
@@ -286,11 +289,11 @@ def runner_without_exchange(c: Config) -> Refusal | None:
     one for no exchange and for FlashInfer's own, not for DeepEP's and similar ones. With DeepEP, `deep_gemm` runs the experts.
     """
     runner, exchange = str(c.moe_runner_backend), str(c.moe_a2a_backend)
-    if runner not in UNQUANTIZED_AND_FP8 or runner not in (register("fused_runners", c.release) or ()) or c.enable_lora:
+    if runner not in (register("fused_runners", c.release) or ()) or runner not in _handed_on(c) or c.enable_lora:
         return None
     if exchange not in WITHOUT_A_RUNNER or exchange in (register(f"exchanges_of_{runner}", c.release) or ()):
         return None
-    if not c.model.num_experts or method(c) not in (None, "fp8") or leaves_experts_out(c):
+    if not c.model.num_experts or leaves_experts_out(c):
         return None
     return Refusal(
         at="moe_runner_backend",

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
+from spec_lsp.resolution.attention.common import backend_field
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.late.layout import IN_SGLANG
+from spec_lsp.resolution.late.layout import IN_SGLANG, served_class
 from spec_lsp.resolution.late.methods import method
-from spec_lsp.resolution.late.refused import Barred, first_barred
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 from spec_lsp.resolution.late.weights import moe_tp_size
 from spec_lsp.resolution.model.config import model_dtype
 from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
@@ -71,6 +72,13 @@ def _norm_ranks(c: Config) -> tuple[Change, ...]:
     return _ranks_that(lambda n: c.model.hf("group_norm_size") % n == 0)(c)
 
 
+def _beam_runners(c: Config) -> tuple[str, ...]:
+    name = method(c)
+    if name not in (None, "modelopt_fp4"):
+        return (c.moe_runner_backend,)  # compressed tensors are of several kinds
+    return ("auto", "triton") if name is None else ("flashinfer_trtllm",)
+
+
 _GPTQ = ("gptq", "gptq_marlin")
 _BEAM = (
     Barred(
@@ -92,6 +100,18 @@ _BEAM = (
         "this model exchanges tokens by FlashInfer's MegaMoE only",
         "",
         _without_exchange,
+    ),
+    Barred(
+        "moe_a2a_backend",
+        lambda c: c.moe_a2a_backend == "flashinfer_megamoe" and method(c) != "modelopt_fp4",
+        "FlashInfer's MegaMoE runs this model's FP4 experts only",
+        "",
+        _without_exchange,
+    ),
+    Barred(
+        "moe_runner_backend",
+        lambda c: c.moe_a2a_backend == "none" and c.moe_runner_backend not in _beam_runners(c),
+        "this model's experts do not run on it",
     ),
 )
 _XLLM = (
@@ -146,6 +166,15 @@ _V4 = (
         "its vision layers do not support context parallelism",
         "0.5.22",
     ),
+    Barred(
+        "enable_decoder_swa_bounded_replay",
+        lambda c: (
+            bool(c.given("enable_decoder_swa_bounded_replay") and c.enable_decoder_swa_bounded_replay)
+            and not c.model.text_hf("kv_source_layer_ids")
+        ),
+        "this model has no layers whose cache later ones read",
+        "0.5.21",
+    ),
 )
 _INKLING = (
     Barred(
@@ -174,6 +203,20 @@ _INKLING = (
         lambda c: c.mamba_radix_cache_strategy == "no_buffer" and c.disaggregation_mode != "decode",
         "this model's states need the extra buffer",
         "0.5.16",
+    ),
+)
+_INKLING_DRAFTS = (
+    Barred(
+        "enable_multi_layer_eagle",
+        lambda c: (
+            c.speculative_algorithm == "EAGLE"
+            and not c.enable_multi_layer_eagle
+            and c.speculative_draft_model_path in (None, c.model_path)
+            and bool(c.model.text_hf("mtp_local_layer_ids"))
+        ),
+        "this model drafts with several layers, for which `--enable-multi-layer-eagle` is needed",
+        "0.5.16",
+        lambda _: (setting(enable_multi_layer_eagle=True), dropping("speculative_algorithm")),
     ),
 )
 _M3 = (
@@ -266,6 +309,25 @@ _NEMOTRON = (
     ),
 )
 
+FUSION = "SGLANG_FLASHINFER_MNNVL_CUTEDSL_AR_FUSION"
+
+
+def _fuses(c: Config) -> bool:
+    """Whether Qwen3.5's reductions are fused with its experts by CuTe DSL kernels."""
+    return c.env.flag(FUSION) if c.before("0.5.21") else bool(c.flashinfer_allreduce_fusion_backend == "cutedsl")
+
+
+_QWEN3_5 = (
+    Barred("pp_size", lambda c: c.pp_size > 1 and _fuses(c), "CuTe DSL's fused reductions know no stages", "0.5.19"),
+    Barred(
+        "moe_runner_backend",
+        lambda c: _fuses(c) and (method(c) != "fp8" or c.moe_runner_backend != "flashinfer_trtllm"),
+        "CuTe DSL's fused reductions need FP8 experts on `flashinfer_trtllm`",
+        "0.5.19",
+        lambda c: (setting(moe_runner_backend="flashinfer_trtllm"), dropping("flashinfer_allreduce_fusion_backend")),
+    ),
+)
+
 BARRED: Mapping[str, tuple[Barred, ...]] = {
     "BailingMoeV2_5ForCausalLM": (
         Barred("tp_size", lambda c: not _norms_fit(c), "the ranks cannot share the groups of its norms evenly", "0.5.9", _norm_ranks),
@@ -277,7 +339,7 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
     ),
     "Gemma4ForCausalLM": _GEMMA4,
     "Gemma4ForConditionalGeneration": _GEMMA4,
-    "InklingForConditionalGeneration": _INKLING,
+    "InklingForConditionalGeneration": (*_INKLING, *_INKLING_DRAFTS),
     "K2HorizonForCausalLM": _XLLM,
     "KimiK3ForConditionalGeneration": _KIMI_K3,
     "KimiK3LinearForCausalLM": _KIMI_K3,
@@ -327,6 +389,8 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
     "NanbeigeForCausalLM": (
         Barred("tp_size", lambda c: not _kv_heads_for_each(c), "every rank needs a KV head", "0.5.20", _fewer_ranks_than_kv_heads),
     ),
+    "Qwen3_5MoeForCausalLM": _QWEN3_5,
+    "Qwen3_5MoeForConditionalGeneration": _QWEN3_5,
     "Step3VLForConditionalGeneration": (
         Barred("moe_a2a_backend", lambda c: bool(c.moe_a2a_backend == "deepep"), "its experts have none for DeepEP", "", _without_exchange),
     ),
@@ -354,6 +418,7 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
         """--json-model-override-args '{"zero_expert_num": 256}'""",
         """--json-model-override-args '{"architectures": ["NanbeigeForCausalLM"]}' --tp-size 16 --nnodes 2""",
         """gpu=h100 model=beam -- --tp-size 2 --moe-dense-tp-size 1""",
+        """gpu=h100 model=beam -- --tp-size 2 --moe-runner-backend deep_gemm""",
         """model=ring-2.5-1t -- --tp-size 16 --nnodes 2""",
     ),
     good="model=ring-2.5-1t -- --tp-size 8",
@@ -391,7 +456,14 @@ def _one_stream(c: Config) -> bool:
     return c.model.model_type == "deepseek_v41" and bool(c.model.hf("hc_pre_from_prev_sublayer"))
 
 
-_STREAMS = (
+_V4_RUNS = (
+    Barred(
+        "moe_a2a_backend",
+        lambda c: attention_cp_size(c) > 1 and c.moe_a2a_backend not in ("none", "deepep", "megamoe", "mori"),
+        "it does not exchange the tokens of a context that attention ranks share",
+        "0.5.19",
+        _without_exchange,
+    ),
     Barred(
         "pp_size", lambda c: c.pp_size > 1 and _one_stream(c), "its layers hand more on than stages carry", "0.5.21"
     ),
@@ -403,8 +475,31 @@ _STREAMS = (
     ),
 )
 
+
+def _fa4_or_triton(field: str) -> Barred:
+    return Barred(
+        field,
+        lambda c: getattr(c, field) is not None and field in _in_use(c) and getattr(c, field) not in ("fa4", "triton"),
+        "this model's attention runs on `fa4` and `triton` only",
+        "0.5.18",
+        lambda c: tuple(Change(set={field: name}) for name in ("triton", "fa4")),
+    )
+
+
+def _in_use(c: Config) -> tuple[str, str]:
+    return backend_field(c, "prefill"), backend_field(c, "decode")
+
+
+_INKLING_RUNS = tuple(
+    map(_fa4_or_triton, ("attention_backend", "prefill_attention_backend", "decode_attention_backend"))
+)
+
 UNABLE: Mapping[str, tuple[Barred, ...]] = {
-    "DeepseekV4ForCausalLM": _STREAMS,
+    "DeepseekV4ForCausalLM": _V4_RUNS,
+    "Dots3NoteForCausalLM": (
+        Barred("attn_cp_size", lambda c: attention_cp_size(c) > 1, "its sliding windows are not split among attention ranks", "0.5.19"),
+    ),
+    "InklingForConditionalGeneration": _INKLING_RUNS,
     "GptOssForCausalLM": (
         Barred("moe_a2a_backend", lambda c: c.moe_a2a_backend == "deepep", "its experts have no path for DeepEP", "", _without_exchange),
     ),
@@ -465,6 +560,7 @@ UNABLE: Mapping[str, tuple[Barred, ...]] = {
     bad=(
         "model=gpt-oss-120b -- --tp-size 2 --moe-a2a-backend deepep",
         """--json-model-override-args '{"architectures": ["LlamaForClassification"]}'""",
+        "gpu=b200 model=inkling -- --tp-size 8 --attention-backend flashinfer",
     ),
     good="model=gpt-oss-120b -- --tp-size 2",
 )  # fmt: skip
@@ -478,3 +574,26 @@ def option_this_model_cannot_run(c: Config) -> Refusal | None:
     if not barred or c.model_impl not in IN_SGLANG:
         return None
     return first_barred(c, barred, f"in the first forward pass of {c.model.architecture}", "model_path")
+
+
+@model_options.refuses(
+    "SPC1121", "multiplexing-of-other-class", raises="AttributeError", late=True,
+    sglang="model_executor/model_runner.py:forward_split_prefill",
+    bad="model=deepseek-v3 -- --tp-size 8 --enable-pdmux --chunked-prefill-size -1 --disable-overlap-schedule",
+    good="--enable-pdmux --chunked-prefill-size -1 --disable-overlap-schedule",
+)  # fmt: skip
+def multiplexing_of_other_class(c: Config) -> Refusal | None:
+    """This model's class cannot prefill a few layers at a time.
+
+    `--enable-pdmux` does, to decode beside it, and the classes of Llama, Qwen2, Qwen3, Gemma and a few others can. The others stop at the
+    first prompt.
+    """
+    facts = served_class(c, c.model) if c.enable_pdmux else None
+    if facts is None or "split_prefill" in facts.supports:
+        return None
+    return value_refused(
+        c,
+        "enable_pdmux",
+        f"prefills a few layers at a time, which {c.model.architecture} cannot: SGLang stops at the first prompt. Remove it.",
+        "model_path",
+    )

@@ -296,7 +296,7 @@ def cache_scales_of_other_class(c: Config) -> Refusal | None:
     if c.quantization_param_path is None or c.kv_cache_dtype != "fp8_e4m3":
         return None
     facts, name = served_class(c, c.model), c.model.architecture
-    if facts is None or "kv_scales" in facts.loads:
+    if facts is None or "kv_scales" in facts.supports:
         return None
     return Refusal(
         at="quantization_param_path",
