@@ -210,7 +210,7 @@ class Trial:
         self.left -= 1
         binding = replace(self.binding, settings=settings)
         # The value being tried must not itself decide the hardware.
-        settled = replace(world, hardware=device_of(Values(self.binding).given.typed, world), hardware_from="tried")
+        settled = replace(world, hardware=device_of(Values.of(self.binding).given.typed, world), hardware_from="tried")
         return run(self.launch, self.variant, settled, self.models, binding, bare=is_open(self.launch, binding))
 
 

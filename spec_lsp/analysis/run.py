@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from spec_lsp.analysis.grid import grid
+from spec_lsp.analysis.hidden import hidden
 from spec_lsp.analysis.inputs import World
 from spec_lsp.analysis.rules import rule_of
 from spec_lsp.analysis.worlds import FILE_NAME, NOT_NAMED
@@ -20,7 +21,7 @@ from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import checkpoint
 from spec_lsp.records import dataclass, replace
-from spec_lsp.resolution.engine import RULES, Resolution, Rule
+from spec_lsp.resolution.engine import RULES, Change, Resolution, Rule
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.internal_fields import INTERNAL
 from spec_lsp.resolution.replay import Given, Kind, resolve_by_difference
@@ -125,7 +126,7 @@ def run(
 ) -> RunResult:
     """Resolve one bound variant in one world. `values`: those of the binding, if they were already computed."""
     release = binding.catalog.release
-    values = values or Values(binding)
+    values = values or Values.of(binding)
     given, unknown = values.given, values.unknown
     meant = _meant(binding)
     open_ = meant is None or (not bare and is_open(launch, binding))
@@ -197,21 +198,29 @@ def _is_vast(setting: Setting) -> bool:
     return abs(value) > (MAX_RANKS if divides else MAX_NUMBER)
 
 
-class Values:
+class Values(NamedTuple):
     """What a binding gives: typed values with how they are written, and the reasons of unknown ones, by field."""
 
-    __slots__ = ("given", "unknown")
+    given: Given
+    unknown: Mapping[str, str]
 
-    def __init__(self, binding: Binding) -> None:
+    @classmethod
+    def of(cls, binding: Binding) -> Values:
         known = {
             name: s for name, s in binding.settings.items() if not isinstance(s.value, Unknown) and not _is_vast(s)
         }
-        self.given = Given({n: s.value for n, s in known.items()}, {n: s.spelled for n, s in known.items()})
-        self.unknown = {
+        unknown = {
             n: s.value.reason if isinstance(s.value, Unknown) else "a number too large to follow"
             for n, s in binding.settings.items()
             if n not in known
         }
+        return cls(Given({n: s.value for n, s in known.items()}, {n: s.spelled for n, s in known.items()}), unknown)
+
+    def changed(self, change: Change) -> Values:
+        """The values after a change of fields."""
+        kept = self.without({*change.set, *change.drop})
+        unknown = {n: why for n, why in self.unknown.items() if n not in change.set and n not in change.drop}
+        return Values(kept._replace(typed={**kept.typed, **change.set}), unknown)
 
     def without(self, fields: Set[str]) -> Given:
         """The given values without these fields."""
@@ -261,9 +270,28 @@ class Runner:
             checkpoint()
             binding, values = self.binding(index, world.release)
             judged = run(self.launch, index, world, self._models, binding, values=values)
-            yield self.condoning(judged)
+            yield self.condoning(self._with_hidden(judged, values))
             if is_open(self.launch, binding) and not (judged.resolution and judged.resolution.refused):
                 yield self.condoning(run(self.launch, index, world, self._models, binding, bare=True, values=values))
+
+    def _with_hidden(self, judged: RunResult, values: Values) -> RunResult:
+        """A run with the refusals that its first ones hide."""
+        if judged.resolution is None or not judged.resolution.refused:
+            return judged
+
+        known: list[tuple[Change, Resolution | None]] = []
+
+        def mended(change: Change) -> Resolution | None:
+            if not any(change == one for one, _ in known):
+                changed = values.changed(change)
+                after = run(self.launch, judged.variant, judged.world, self._models, judged.binding, values=changed)
+                known.append((change, after.resolution))
+            return next(resolution for one, resolution in known if one == change)
+
+        more = hidden(judged.resolution, mended)
+        if not more:
+            return judged
+        return replace(judged, resolution=replace(judged.resolution, findings=[*judged.resolution.findings, *more]))
 
     def condoning(self, judged: RunResult) -> RunResult:
         """A run with the rules that end no launch here."""
@@ -283,7 +311,7 @@ class Runner:
             if alike is not None:
                 return alike, values
         binding = bind_variant(self.launch, index, release, self._configs)
-        found = binding, Values(binding)
+        found = binding, Values.of(binding)
         self._first.setdefault(index, found)
         return found
 

@@ -7,6 +7,7 @@ is modelled).
 from __future__ import annotations
 
 from spec_lsp.resolution.engine import (
+    MOVED,
     Config,
     Earlier,
     Handler,
@@ -231,15 +232,17 @@ CP_MODES = {"in-seq-split": "zigzag", "round-robin-split": "interleave"}
 
 @handle_legacy_cp_arguments.adjusts(
     "enable_prefill_cp", "cp_strategy", "enable_prefill_context_parallel", "enable_dsa_prefill_context_parallel",
-    "prefill_cp_mode", "dsa_prefill_cp_mode", spelling=True,
+    "prefill_cp_mode", "dsa_prefill_cp_mode", MOVED, spelling=True,
 )  # fmt: skip
 def read_legacy_context_parallel_flags(c: Config) -> None:
     """`--enable-prefill-context-parallel` and similar flags are old spellings of `--enable-prefill-cp`, kept in step."""
     plain, sparse = c.enable_prefill_context_parallel, c.enable_dsa_prefill_context_parallel
     if plain or sparse:
-        c.set(enable_prefill_cp=True)
+        kind = "prefill" if plain else "dsa_prefill"
+        c.move("enable_prefill_cp", f"enable_{kind}_context_parallel", value=True)
         if c.cp_strategy is None:
-            c.set(cp_strategy=CP_MODES[c.prefill_cp_mode if plain else c.dsa_prefill_cp_mode])
+            mode = f"{kind}_cp_mode"
+            c.move("cp_strategy", mode, value=CP_MODES[getattr(c, mode)])
     if (plain and sparse) or not c.enable_prefill_cp or c.cp_strategy is None:
         return
     if sparse or c.attention_backend in ("dsa", "dsv4"):

@@ -76,6 +76,27 @@ def as_far_as_known(make: Callable[P, tuple[Change, ...]]) -> Callable[P, tuple[
     return fixes
 
 
+class Moved(NamedTuple):
+    """A value that SGLang moved: `source` is typed, an old spelling of the field. `switches` are typed beside it, so that it is moved."""
+
+    source: str
+    switches: tuple[str, ...]
+    value: Any
+
+    def change(self, target: str, change: Change) -> Change:
+        """The change of what is typed that has the same effect as this change of the field."""
+        if self.source in change.set or self.source in change.drop:
+            return change
+        if target in change.drop:
+            gone = (*(name for name in change.drop if name != target), self.source, *self.switches)
+            return change._replace(drop=tuple(dict.fromkeys(gone)))
+        if target not in change.set:
+            return change
+        if self.switches:  # they say what the old field means, so it takes the same values
+            return change._replace(set={self.source if n == target else n: value for n, value in change.set.items()})
+        return change._replace(drop=(*change.drop, self.source))
+
+
 NO_FIX: tuple[Change, ...] = ()
 """There is no candidate: only the writer knows what is missing."""
 
@@ -358,6 +379,8 @@ _UNHEARD: set[str] = set()
 
 OVERRIDES = "json_model_override_args"
 DRAFT_PATH = "speculative_draft_model_path"
+MOVED = "_moved"
+"""The internal field that holds which values SGLang moved from one field to another."""
 EVERYTHING = "*"
 """A read of all fields at once."""
 GPU, MODEL = "@gpu", "@model"
@@ -622,6 +645,29 @@ class Config:
             self._known[name] = value
             self.touched.add(name)
 
+    def move(self, target: str, source: str, *switches: str, value: Any) -> None:
+        """Set a field to a value that SGLang takes from an old spelling of it: what is refused of the field is shown at what was typed."""
+        self.set(**{target: value})
+        if self.given(source):
+            self.set(_moved={**self._moves, target: Moved(source, switches, value)})
+
+    @property
+    def _moves(self) -> Mapping[str, Moved]:
+        self.reads.add(MOVED)
+        found = self.state(MOVED)
+        return found if isinstance(found, dict) else {}
+
+    def as_typed(self, said: Refusal) -> Refusal:
+        """A refusal at the fields that were typed, where SGLang moved their values."""
+        moves = self._moves
+        if not moves:
+            return said
+        at, *related = (moves[name].source if name in moves else name for name in (said.at, *said.related_fields))
+        fixes = said.candidates
+        for target, moved in moves.items():
+            fixes = tuple(moved.change(target, change) for change in fixes)
+        return said._replace(at=at, related_fields=tuple(n for n in dict.fromkeys(related) if n != at), fixes=fixes)
+
     def forget(self, fields: Iterable[str], why: str, *, untold: bool = False) -> None:
         """Make fields unknown; `untold`: see NotGiven."""
         lacking = _unknown_field(why, untold)
@@ -631,9 +677,10 @@ class Config:
             self.touched.add(name)
 
     def fields(self) -> dict[str, Any]:
-        """All fields whose values are known."""
+        """All fields whose values are known. Which of them were moved is none."""
         self.reads.add(EVERYTHING)
         found = {**self._base.known, **self._known}
+        found.pop(MOVED, None)
         for name in self._lacking.keys() - self._known.keys():
             found.pop(name, None)
         return found
@@ -671,6 +718,8 @@ class Config:
         value = None if state is ABSENT or type(state) is UnknownField else state
         if self.given(name) and self._typed[name] == value:
             return self.flag_as_typed(name)
+        if name in self._moves and self._moves[name].value == value:
+            return self.flag_as_typed(self._moves[name].source)
         if self.given(name) and (isinstance(value, dict) or type(state) is UnknownField):  # as it was read, or refused
             return self.flag_as_typed(name)
         flag = self.flag(name)
@@ -745,7 +794,7 @@ class Resolution:
 
     def add(self, finding: Finding) -> None:
         """Add a finding. A refused field becomes unknown, so that refusals that only follow from it are not reported."""
-        self.findings.append(finding)
+        self.findings.append(Finding(finding.rule, self.config.as_typed(finding.said)))
         if finding.ends_resolution:
             self.config.forget((finding.said.at,), f"SGLang refuses it ({finding.rule.name})")
 

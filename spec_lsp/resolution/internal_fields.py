@@ -7,4 +7,6 @@ from typing import Any
 INTERNAL: dict[str, Any] = {
     # which (phase, key) of cuda_graph_config the user chose
     "_cuda_graph_config_locked": frozenset(),
+    # which values were moved from an old spelling: by field (see engine.Moved)
+    "_moved": {},
 }

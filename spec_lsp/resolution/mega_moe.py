@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from spec_lsp.resolution import ranks
-from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, setting, setting_env
+from spec_lsp.resolution.engine import MOVED, Config, Handler, Refusal, dropping, setting, setting_env
 
 BUDGET = "SGLANG_OPT_DEEPGEMM_MEGA_MOE_NUM_MAX_TOKENS_PER_RANK"
 ROCM_DECODE_BUDGET = "SGLANG_AMD_FLYDSL_MEGA_MOE_DECODE_MTPR"
@@ -15,11 +15,12 @@ ROCM_DECODE_BUDGET = "SGLANG_AMD_FLYDSL_MEGA_MOE_DECODE_MTPR"
 handle_mega_moe = Handler("mega_moe_hook.py:handle_mega_moe", since="0.5.18")
 
 
-@handle_mega_moe.adjusts("moe_runner_backend", "moe_a2a_backend", spelling=True)
+@handle_mega_moe.adjusts("moe_runner_backend", "moe_a2a_backend", MOVED, spelling=True)
 def read_megamoe_runner(c: Config) -> None:
     """`--moe-runner-backend megamoe` is another spelling of `--moe-a2a-backend megamoe`."""
     if c.moe_runner_backend == "megamoe":
-        c.set(moe_runner_backend="auto", moe_a2a_backend="megamoe")
+        c.set(moe_runner_backend="auto")
+        c.move("moe_a2a_backend", "moe_runner_backend", value="megamoe")
 
 
 @handle_mega_moe.refuses(
@@ -70,19 +71,11 @@ def megamoe_on_unfit_gpu(c: Config) -> Refusal | None:
     if c.moe_a2a_backend == "megamoe" and not (c.gpu.sm90 or c.gpu.sm100 or c.gpu.is_hip):
         return Refusal(
             at="moe_a2a_backend",
-            message=f"MegaMoE (`{_typed_as(c)}`) does not run on {c.gpu.title}: it needs SM90, SM100 or ROCm. Leave "
+            message=f"MegaMoE ({c.shown('moe_a2a_backend')}) does not run on {c.gpu.title}: it needs SM90, SM100 or ROCm. Leave "
             "it out.",
-            fixes=(dropping(_typed_field(c)), setting(moe_a2a_backend="deepep")),
+            fixes=(dropping("moe_a2a_backend"), setting(moe_a2a_backend="deepep")),
         )
     return None
-
-
-def _typed_field(c: Config) -> str:
-    return "moe_runner_backend" if c.typed("moe_runner_backend") == "megamoe" else "moe_a2a_backend"
-
-
-def _typed_as(c: Config) -> str:
-    return f"{c.flag(_typed_field(c))} megamoe"
 
 
 # --- validate_mega_moe_token_budget_for_model -------------------------------------------------------------------------

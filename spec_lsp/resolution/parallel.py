@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution import cuda_graph
 from spec_lsp.resolution.engine import (
+    MOVED,
     Change,
     Config,
     Earlier,
@@ -31,7 +32,7 @@ from spec_lsp.resolution.ranks import (
 handle_deprecated_dp_attention = Handler("parallel_hook.py:handle_deprecated_dp_attention", since="0.5.22")
 
 
-@handle_deprecated_dp_attention.adjusts("attn_dp_size", "dp_size", "enable_dp_attention", spelling=True)
+@handle_deprecated_dp_attention.adjusts("attn_dp_size", "dp_size", "enable_dp_attention", MOVED, spelling=True)
 def read_deprecated_dp_attention(c: Config) -> None:
     """`--enable-dp-attention` with `--dp-size N` is the old spelling of `--attn-dp-size N`."""
     if not c.enable_dp_attention:
@@ -39,7 +40,8 @@ def read_deprecated_dp_attention(c: Config) -> None:
     # A misspelled word may have been meant as the new flag, but not beside the old one.
     written = c.known("attn_dp_size") or c.given("attn_dp_size")
     if not written or c.attn_dp_size == 1:
-        c.set(attn_dp_size=c.dp_size, dp_size=1)
+        c.move("attn_dp_size", "dp_size", "enable_dp_attention", value=c.dp_size)
+        c.set(dp_size=1)
     c.set(enable_dp_attention=False)
 
 
@@ -244,27 +246,14 @@ def tp_size_not_divisible_by_attention_dp_size(c: Config) -> Refusal | None:
     """
     if not attention_dp(c) or c.tp_size % attention_dp_size(c) == 0:
         return None
-    field = _typed_attention_dp_field(c)
-    groups = attention_dp_size(c)
+    field, groups = attention_dp_field(c), attention_dp_size(c)
     return Refusal(
-        at=c.first_given("attn_dp_size", "dp_size", attention_dp_field(c)),
+        at=field,
         related_fields=("tp_size", "enable_dp_attention"),
-        message=f"{_attention_dp_shown(c)} does not divide {c.shown('tp_size')}: the TP ranks are split into equal "
+        message=f"{c.shown(field)} does not divide {c.shown('tp_size')}: the TP ranks are split into equal "
         "groups for attention, and SGLang stops with a bare AssertionError. Choose a divisor of the TP size.",
         fixes=(setting(tp_size=groups), setting(**{field: c.tp_size}), setting(tp_size=c.tp_size * groups)),
     )
-
-
-def _typed_attention_dp_field(c: Config) -> str:
-    """The field by which the number of attention-DP groups is given."""
-    return c.first_given("attn_dp_size", "dp_size")
-
-
-def _attention_dp_shown(c: Config) -> str:
-    field = _typed_attention_dp_field(c)
-    if c.typed(field) == attention_dp_size(c):
-        return c.flag_as_typed(field)
-    return f"`{c.flag(field)} {attention_dp_size(c)}`" if c.given(field) else c.shown(attention_dp_field(c))
 
 
 @handle_data_parallelism.adjusts("chunked_prefill_size", spelling=True)

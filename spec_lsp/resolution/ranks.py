@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Config
+from spec_lsp.resolution.engine import Change, Config, dropping
 
 
 def has_attn_dp_size(c: Config) -> bool:
@@ -27,6 +27,16 @@ def attention_dp_size(c: Config) -> int:
 def attention_dp_field(c: Config) -> str:
     """The field that sets the number of attention-DP groups in this release."""
     return "attn_dp_size" if has_attn_dp_size(c) else "dp_size"
+
+
+def attention_dp_switch(c: Config) -> str:
+    """The field that turns attention data parallelism on in this release."""
+    return "attn_dp_size" if has_attn_dp_size(c) else "enable_dp_attention"
+
+
+def no_attention_dp(c: Config) -> Change:
+    """The change that turns attention data parallelism off: the number of its groups would mean replicas by itself."""
+    return dropping("attn_dp_size") if has_attn_dp_size(c) else dropping("enable_dp_attention", "dp_size")
 
 
 def data_parallel_ranks(c: Config) -> int:

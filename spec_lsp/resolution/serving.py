@@ -16,7 +16,7 @@ from typing import Any
 
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution import diffusion
-from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.engine import MOVED, Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
 
 handle_dllm_inference = diffusion.handle_dllm_inference
 
@@ -426,11 +426,11 @@ def two_image_processors(c: Config) -> Refusal | None:
     return None
 
 
-@handle_deprecated_args.adjusts("image_processor_backend", since="0.5.18", spelling=True)
+@handle_deprecated_args.adjusts("image_processor_backend", MOVED, since="0.5.18", spelling=True)
 def read_slow_image_processor(c: Config) -> None:
     """`--disable-fast-image-processor` is the old spelling of `--image-processor-backend pil`."""
     if c.disable_fast_image_processor:
-        c.set(image_processor_backend="pil")
+        c.move("image_processor_backend", "disable_fast_image_processor", value="pil")
 
 
 @handle_deprecated_args.adjusts("tool_call_parser", spelling=True)
@@ -441,12 +441,12 @@ def rename_tool_call_parser(c: Config) -> None:
 
 
 @handle_deprecated_args.adjusts(
-    "flashinfer_allreduce_fusion_backend", "enable_flashinfer_allreduce_fusion", since="0.5.14", spelling=True
+    "flashinfer_allreduce_fusion_backend", "enable_flashinfer_allreduce_fusion", MOVED, since="0.5.14", spelling=True
 )
 def read_allreduce_fusion(c: Config) -> None:
     """`--enable-flashinfer-allreduce-fusion` is the old spelling of `--flashinfer-allreduce-fusion-backend auto`."""
     if c.enable_flashinfer_allreduce_fusion and c.flashinfer_allreduce_fusion_backend is None:
-        c.set(flashinfer_allreduce_fusion_backend="auto")
+        c.move("flashinfer_allreduce_fusion_backend", "enable_flashinfer_allreduce_fusion", value="auto")
     c.set(enable_flashinfer_allreduce_fusion=False)
 
 
@@ -478,11 +478,11 @@ def keep_tokenspeed_verification(c: Config) -> None:
         c.set(speculative_attention_mode="decode")
 
 
-@handle_deprecated_args.adjusts("smg_grpc_mode", since="0.5.16", spelling=True)
+@handle_deprecated_args.adjusts("smg_grpc_mode", MOVED, since="0.5.16", spelling=True)
 def read_grpc_mode(c: Config) -> None:
     """`--grpc-mode` is the old spelling of `--smg-grpc-mode`."""
     if c.grpc_mode and not c.smg_grpc_mode:
-        c.set(smg_grpc_mode=True)
+        c.move("smg_grpc_mode", "grpc_mode", value=True)
 
 
 def _legacy_grpc(c: Config) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 from spec_lsp.asking.process import CannotAskError
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
+from tests.oracle import combined
 from tests.oracle.launches import draw, families
 from tests.oracle.models import write_models
 from tests.oracle.releases import Oracle
@@ -46,6 +47,14 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("count", type=int)
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--tree", type=Path, help="another checkout, whose `check` is run")
+    p = commands.add_parser(
+        "combined", help="whether both mistakes of two refused launches are told when they are one launch"
+    )
+    p.add_argument("release")
+    p.add_argument("gpu")
+    p.add_argument("count", type=int, help="how many launches are drawn")
+    p.add_argument("pairs", type=int)
+    p.add_argument("--seed", type=int, default=1)
     commands.add_parser(
         "models", help="renew the config.json files of tests/models that come from the table of well-known models"
     )
@@ -77,6 +86,11 @@ def main(arguments: list[str]) -> int:
                 found = measured(oracle, chosen.release, chosen.gpu, cases_of(chosen), chosen.tree)
                 print(*told(found), sep="\n")
                 return 1 if found.broken else 0
+            case "combined":
+                both = combined.combined(
+                    oracle, chosen.release, chosen.gpu, cases_of(chosen), chosen.pairs, chosen.seed
+                )
+                print(*combined.told(both), sep="\n")
             case "models":
                 write_models(oracle)
     except (CannotAskError, FileNotFoundError, ValueError) as error:

@@ -69,7 +69,7 @@ def variables(rng: random.Random) -> dict[str, str]:
 
 def written(rng: random.Random, catalog: Catalog, family: str) -> list[str]:
     """One launch of a topic, or with flags of the whole table."""
-    fields, models = _whole_table(catalog) if family == TABLE else _topic(family)
+    fields, models = _whole_table(catalog) if family == TABLE else _topic(catalog, family)
     names = list(() if family == TABLE else told()["families"][family]["always"])
     size = len(names) + rng.choice([1, 2, 3, 3, 4, 4, 5, 6, 8])
     while len(names) < size and set(fields) - set(names):
@@ -82,9 +82,10 @@ def written(rng: random.Random, catalog: Catalog, family: str) -> list[str]:
     return argv
 
 
-def _topic(family: str) -> tuple[Sequence[str], Sequence[str]]:
+def _topic(catalog: Catalog, family: str) -> tuple[Sequence[str], Sequence[str]]:
+    """The topic's fields that this release has, and its models."""
     topic = told()["families"][family]
-    return topic["fields"], topic["models"]
+    return [field for field in topic["fields"] if field in catalog.by_field], topic["models"]
 
 
 def _whole_table(catalog: Catalog) -> tuple[Sequence[str], Sequence[str]]:

@@ -18,18 +18,18 @@ PINNED = """--lora-paths '{"lora_name": "a", "lora_path": "/a", "pinned": true}'
         ("model=qwen3-235b-fp8 -- --tp-size 8", ["expert-width-not-divisible-by-quantization-block"]),
         ("model=qwen3-235b-fp8 -- --tp-size 8 --ep-size 2", []),
         (
-            "model=deepseek-v3 -- --tp-size 32 --nnodes 4",
+            "model=deepseek-v3 -- --tp-size 32 --nnodes 4 --dist-init-addr 10.0.0.1:5000",
             ["expert-width-not-divisible-by-quantization-block", "mlp-width-not-divisible-by-quantization-block"],
         ),
         ("model=minimax-m2 -- --tp-size 8", ["expert-width-not-divisible-by-quantization-block"]),
         ("model=minimax-m2 -- --tp-size 4", []),
         ("model=minimax-m2 -- --tp-size 8 --ep-size 8", []),
         (
-            "model=deepseek-v3 -- --tp-size 32 --ep-size 32 --nnodes 4",
+            "model=deepseek-v3 -- --tp-size 32 --ep-size 32 --nnodes 4 --dist-init-addr 10.0.0.1:5000",
             ["mlp-width-not-divisible-by-quantization-block", "shared-expert-width-not-divisible-by-quantization-block"],
         ),
         (
-            "sglang=0.5.6 model=deepseek-v3 -- --tp-size 24 --nnodes 3",
+            "sglang=0.5.6 model=deepseek-v3 -- --tp-size 24 --nnodes 3 --dist-init-addr 10.0.0.1:5000",
             ["attention-heads-not-divisible-by-ranks", "expert-width-not-divisible-by-ranks"],
         ),
         ("model=nemotron-h-8b -- --tp-size 3", ["mamba-heads-not-divisible-by-ranks", "attention-heads-not-divisible-by-ranks"]),

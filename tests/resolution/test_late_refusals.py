@@ -54,7 +54,7 @@ def test_is_refused_late(launch: str, rule: str) -> None:
 @pytest.mark.parametrize(
     "launch",
     [
-        "gpu=h100 model=deepseek-v3.2 -- --tp-size 16 --nnodes 2 --dsa-prefill-backend flashmla_sparse --dsa-decode-backend fa3",
+        "gpu=h100 model=deepseek-v3.2 -- --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000 --dsa-prefill-backend flashmla_sparse --dsa-decode-backend fa3",
         f"gpu=b200 model=deepseek-v3 -- --tp-size 8 {EAGLE3} --speculative-draft-attention-backend trtllm_mha",
         "gpu=h100 -- --speculative-algorithm NGRAM",
         "gpu=mi300x model=qwen3-8b -- --tp-size 4",

@@ -35,11 +35,11 @@ REFUSED = [
     ("model=qwen3-30b-a3b -- --kv-cache-dtype fp8_e4m3 --quantization-param-path /s.json", "cache-scales-of-other-class", ALL),
     ("model=deepseek-v3 -- --tp-size 8 --enable-pdmux --chunked-prefill-size -1 --disable-overlap-schedule", "multiplexing-of-other-class", ALL),
     # vision towers
-    ("model=qwen3-vl -- --tp-size 32 --nnodes 4", "vision-heads-not-divisible-by-ranks", ALL),
+    ("model=qwen3-vl -- --tp-size 32 --nnodes 4 --dist-init-addr 10.0.0.1:5000", "vision-heads-not-divisible-by-ranks", ALL),
     # single model classes
     ("gpu=b200 model=qwen3.5-moe -- --tp-size 4 --flashinfer-allreduce-fusion-backend cutedsl --moe-runner-backend triton",
      "option-this-model-refuses", ("0.5.22", "0.5.23")),
-    ("model=ring-2.5-1t -- --tp-size 16 --nnodes 2", "option-this-model-refuses", ("0.5.12", "0.5.19", "0.5.23")),
+    ("model=ring-2.5-1t -- --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000", "option-this-model-refuses", ("0.5.12", "0.5.19", "0.5.23")),
     ("""model=none -- --model-path Qwen/Qwen3-30B-A3B --tp-size 4 --ep-size 4 --ep-num-redundant-experts 4 """
      """--json-model-override-args '{"architectures": ["BailingMoeV2ForCausalLM"]}'""", "copies-of-experts-that-stay", ("0.5.9", "0.5.19", "0.5.23")),
     # more runners of experts
@@ -60,13 +60,13 @@ REFUSED = [
     # widths and blocks
     ("model=qwen3-235b-fp8 -- --tp-size 8", "expert-width-not-divisible-by-quantization-block", ALL),
     ("model=minimax-m2 -- --tp-size 8", "expert-width-not-divisible-by-quantization-block", ALL),
-    ("model=deepseek-v3 -- --tp-size 32 --ep-size 32 --nnodes 4", "mlp-width-not-divisible-by-quantization-block", ALL),
+    ("model=deepseek-v3 -- --tp-size 32 --ep-size 32 --nnodes 4 --dist-init-addr 10.0.0.1:5000", "mlp-width-not-divisible-by-quantization-block", ALL),
     (f"model=llama-2-7b -- --tp-size 4 {AWQ}", "mlp-width-not-divisible-by-quantization-group", ALL),
     # heads
     ("model=qwen2.5-7b -- --tp-size 8", "attention-heads-not-divisible-by-ranks", ALL),
     ("model=llama-3.1-8b -- --tp-size 3", "attention-heads-not-divisible-by-ranks", ALL),
     ("model=qwen3-8b -- --tp-size 6", "attention-heads-not-divisible-by-ranks", ALL),
-    ("model=nemotron-h-8b -- --tp-size 16 --nnodes 2", "mamba-heads-not-divisible-by-ranks", ALL),
+    ("model=nemotron-h-8b -- --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000", "mamba-heads-not-divisible-by-ranks", ALL),
     # runners of experts
     (f"gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {NVFP4}", "nvfp4-experts-before-blackwell", ("0.5.15", "0.5.19", "0.5.23")),
     ("gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend cutlass", "runner-without-mxfp4-experts", ("0.5.20", "0.5.23")),
@@ -136,7 +136,7 @@ RUNS = [
     "model=qwen3-235b-fp8 -- --tp-size 4",
     "model=minimax-m2 -- --tp-size 4",
     f"model=glm-4.5-air -- --tp-size 8 {PERCHANNEL}",
-    "model=deepseek-v3 -- --tp-size 16 --nnodes 2",
+    "model=deepseek-v3 -- --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000",
     "model=deepseek-v3 -- --tp-size 8 --ep-size 8",
     f"model=llama-2-7b -- --tp-size 2 {AWQ}",
     "model=qwen2.5-7b -- --tp-size 4",
@@ -191,7 +191,7 @@ def test_near_miss_is_silent(launch: str) -> None:
 @pytest.mark.parametrize(
     "launch",
     [
-        "sglang=0.5.8 -- --model-path zai-org/GLM-5-FP8 --tp-size 16 --nnodes 2",  # builds between two releases bear the name of the first
+        "sglang=0.5.8 -- --model-path zai-org/GLM-5-FP8 --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000",  # builds between two releases bear the name of the first
         "sglang=0.5.9 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --trust-remote-code",
         "sglang=0.5.12 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8",
         "sglang=0.5.23 gpu=h200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8",
@@ -201,7 +201,7 @@ def test_near_miss_is_silent(launch: str) -> None:
         "sglang=0.5.23 gpu=b200 -- --model-path sgl-project/DeepSeek-V4-Flash-FP8 --tp-size 4 --moe-runner-backend flashinfer_trtllm",
         "sglang=0.5.23 gpu=b200 model=deepseek-v3.2 -- --tp-size 8 --dsa-paged-mqa-logits-backend cutedsl",
         "sglang=0.5.23 model=qwen3-next-80b -- --tp-size 4 --mamba-radix-cache-strategy extra_buffer --disable-overlap-schedule",
-        "sglang=0.5.23 -- --tp-size 16 --nnodes 2 --dcp-size 2",
+        "sglang=0.5.23 -- --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000 --dcp-size 2",
     ],
 )
 def test_near_miss_of_one_release_is_silent(launch: str) -> None:

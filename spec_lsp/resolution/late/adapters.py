@@ -46,7 +46,7 @@ def adapters_with_partial_attention_dp(c: Config) -> Refusal | None:
         message=f"LoRA adapters need as many attention-DP groups as TP ranks, and {c.shown('tp_size')} has more, so "
         "SGLang stops when the adapters are set up.",
         fixes=(
-            setting(**{c.first_given("attn_dp_size", "dp_size"): c.tp_size}),
+            setting(**{field: c.tp_size}),
             dropping("enable_lora", "lora_paths"),
         ),
     )

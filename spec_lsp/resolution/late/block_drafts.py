@@ -245,7 +245,7 @@ def dspark_experts_over_attention_ranks(c: Config) -> Refusal | None:
         message=f"{c.shown('speculative_algorithm')} is refused once the weights are loaded: the draft has experts, so each of the "
         f"{c.tp_size} TP ranks has to be an attention-DP group of its own.",
         fixes=(
-            setting(**{c.first_given("attn_dp_size", "dp_size"): c.tp_size}),
+            setting(**{field: c.tp_size}),
             dropping("speculative_algorithm", "speculative_draft_model_path"),
         ),
     )

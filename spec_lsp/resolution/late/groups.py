@@ -8,7 +8,17 @@ Left out: networks, ports in use and modules that a flag names.
 from __future__ import annotations
 
 from spec_lsp.facts.classes import class_facts
-from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, dropping_env, setting, setting_env
+from spec_lsp.resolution.engine import (
+    NO_FIX,
+    Config,
+    Earlier,
+    Handler,
+    Refusal,
+    dropping,
+    dropping_env,
+    setting,
+    setting_env,
+)
 from spec_lsp.resolution.late.refused import value_refused
 
 process_groups = Handler("distributed/utils.py:get_pp_indices")
@@ -98,6 +108,41 @@ def distributed_timeout_below_one(c: Config) -> Refusal | None:
         return None
     return value_refused(
         c, "dist_timeout", "is no time to wait for other ranks, and SGLang stops when it makes their groups. Remove it."
+    )
+
+
+INIT_METHOD = "SGLANG_DISTRIBUTED_INIT_METHOD_OVERRIDE"
+
+
+@process_groups.refuses(
+    "SPC1140", "nodes-without-meeting-place", raises="RuntimeError", late=True,
+    sglang="distributed/bootstrap.py:_resolve_dist_init_method",
+    earlier=(Earlier("0.5.18", "model_executor/model_runner.py:init_torch_distributed"),),
+    bad=(
+        "--tp-size 2 --nnodes 2 --node-rank 0",
+        "sglang=0.5.12 -- --tp-size 2 --nnodes 2 --node-rank 1 --host 10.0.0.1",
+    ),
+    good=(
+        "--tp-size 2 --nnodes 2 --dist-init-addr 10.0.0.1:5000",
+        "--tp-size 2 --nnodes 2 --host 10.0.0.1 --nccl-port 5000",
+        "--tp-size 2 --nnodes 2 --use-ray",
+        f"{INIT_METHOD}=env:// -- --tp-size 2 --nnodes 2",
+    ),
+)  # fmt: skip
+def nodes_without_meeting_place(c: Config) -> Refusal | None:
+    """The nodes of one server have to be told where they meet.
+
+    With `--nnodes` above 1 every node needs the same `--dist-init-addr HOST:PORT`: an address of the first node (`--node-rank 0`), and a
+    port that is free there. Without it each node waits at its own address and at a port that it draws at random, so that no other node
+    comes; attention data parallelism stops at once.
+    """
+    if c.nnodes <= 1 or c.dist_init_addr or c.nccl_port or c.use_ray or c.env.text(INIT_METHOD, ""):
+        return None
+    return Refusal(
+        at="nnodes",
+        message=f"{c.shown('nnodes')} needs `{c.flag('dist_init_addr')} HOST:PORT`, an address of the first node, the same on all nodes: "
+        "without it each node waits for the others at a random port of its own and gives up before it loads any weights.",
+        fixes=NO_FIX,
     )
 
 

@@ -649,10 +649,11 @@ def v4_cp_layout(c: Config) -> Refusal | None:
     """
     if c.gpu.platform == "npu" and c.since("0.5.21"):
         return None
-    groups = c.attn_dp_size if c.since("0.5.22") else c.dp_size
+    field = ranks.attention_dp_field(c)
+    groups = getattr(c, field)
     if groups == 1 and c.tp_size <= 8:
         return None
-    at = "tp_size" if groups == 1 else c.first_given("attn_dp_size", "dp_size")
+    at = "tp_size" if groups == 1 else field
     return Refusal(
         at=at,
         related_fields=(cp_field(c),),

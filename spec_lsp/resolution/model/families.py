@@ -553,7 +553,7 @@ def minicpm_with_dp_attention(c: Config) -> Refusal | None:
     """
     if not ranks.attention_dp(c):
         return None
-    at = ranks.attention_dp_field(c) if c.since("0.5.22") else "enable_dp_attention"
+    at = ranks.attention_dp_switch(c)
     return Refusal(
         at=at,
         related_fields=("model_path",),
@@ -877,9 +877,7 @@ def _iquest_conflict(c: Config) -> tuple[str, str] | None:
     if c.enable_multi_layer_eagle:
         return "enable_multi_layer_eagle", "it has one draft layer"
     if ranks.attention_dp(c):
-        return ranks.attention_dp_field(c) if c.since(
-            "0.5.22"
-        ) else "enable_dp_attention", "it does not support DP attention"
+        return ranks.attention_dp_switch(c), "it does not support DP attention"
     return ("pp_size", "it does not support pipeline parallelism") if c.pp_size > 1 else None
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting
-from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_switch, no_attention_dp
 from spec_lsp.resolution.speculative.common import (
     ONE_METHOD,
     cap_running_requests,
@@ -61,18 +61,13 @@ def dflash_with_dp_attention(c: Config) -> Refusal | None:
     """
     if not attention_dp(c) or (c.since("0.5.20") and c.device == "npu"):
         return None
-    switch = _dp_switch(c)
+    switch = attention_dp_switch(c)
     return Refusal(
         at="speculative_algorithm",
         related_fields=(switch,),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention in this release.",
-        fixes=(dropping(switch), dropping("speculative_algorithm")),
+        fixes=(no_attention_dp(c), dropping("speculative_algorithm")),
     )
-
-
-def _dp_switch(c: Config) -> str:
-    name = attention_dp_field(c)
-    return name if c.since("0.5.22") and c.given(name) else "enable_dp_attention"
 
 
 @handler.refuses(
@@ -92,7 +87,7 @@ def dflash_dp_attention_without_lm_head(c: Config) -> Refusal | None:
     """
     if not attention_dp(c) or c.device == "npu":
         return None
-    switch, variable = _dp_switch(c), "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION"
+    switch, variable = attention_dp_switch(c), "SGLANG_ENABLE_DP_SPEC_PREFILL_COORDINATION"
     if not str(c.device).startswith("cuda"):
         at, why, fix = "device", "it needs a CUDA device", dropping("device")
     elif not c.enable_dp_lm_head:
@@ -107,7 +102,7 @@ def dflash_dp_attention_without_lm_head(c: Config) -> Refusal | None:
         at=at,
         related_fields=("speculative_algorithm",) if at == switch else ("speculative_algorithm", switch),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: {why}.",
-        fixes=(fix, dropping(switch)),
+        fixes=(fix, no_attention_dp(c)),
     )
 
 

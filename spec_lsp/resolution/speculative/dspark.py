@@ -5,7 +5,7 @@ from __future__ import annotations
 from spec_lsp.facts.known import NotKnown
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, dropping_env, setting
 from spec_lsp.resolution.linear_attention import ragged_verify_mode
-from spec_lsp.resolution.ranks import attention_dp_field, attention_dp_size
+from spec_lsp.resolution.ranks import attention_dp_size, attention_dp_switch, no_attention_dp
 from spec_lsp.resolution.speculative.common import (
     cap_running_requests,
     draft_facts,
@@ -66,13 +66,12 @@ def dspark_dp_attention_without_lm_head(c: Config) -> Refusal | None:
     """
     if not _over_ranks(c) or c.enable_dp_lm_head or (c.before("0.5.18") and c.typed("enable_dp_lm_head")):
         return None
-    name = attention_dp_field(c)
-    switch = name if c.since("0.5.22") and c.given(name) else "enable_dp_attention"
+    switch = attention_dp_switch(c)
     return Refusal(
         at=switch,
         related_fields=("speculative_algorithm",),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: it needs `--enable-dp-lm-head`.",
-        fixes=(setting(enable_dp_lm_head=True), dropping(switch)),
+        fixes=(setting(enable_dp_lm_head=True), no_attention_dp(c)),
     )
 
 

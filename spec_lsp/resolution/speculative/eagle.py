@@ -18,7 +18,7 @@ from spec_lsp.resolution.engine import (
     setting,
     setting_env,
 )
-from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_switch, no_attention_dp
 from spec_lsp.resolution.speculative.common import (
     DRAFT_BACKENDS,
     DRAFT_SHAPE,
@@ -78,13 +78,13 @@ def standalone_draft_with_dp_attention(c: Config) -> Refusal | None:
     """
     if c.speculative_algorithm != "STANDALONE" or not attention_dp(c):
         return None
-    switch = attention_dp_field(c) if c.given(attention_dp_field(c)) and c.since("0.5.22") else "enable_dp_attention"
+    switch = attention_dp_switch(c)
     return Refusal(
         at="speculative_algorithm",
         related_fields=(switch,),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: a draft model of its own is not "
         "split over the ranks.",
-        fixes=(dropping(switch), Change(drop=("speculative_algorithm", "speculative_draft_model_path"))),
+        fixes=(no_attention_dp(c), Change(drop=("speculative_algorithm", "speculative_draft_model_path"))),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.ranks import attention_dp, attention_dp_field
+from spec_lsp.resolution.ranks import attention_dp, attention_dp_switch, no_attention_dp
 from spec_lsp.resolution.speculative.common import ONE_METHOD, cap_running_requests, page_one
 
 DRAFT_TOKENS = 12
@@ -231,10 +231,10 @@ def ngram_with_dp_attention(c: Config) -> Refusal | None:
     """
     if not attention_dp(c):
         return None
-    switch = attention_dp_field(c) if c.since("0.5.22") and c.given(attention_dp_field(c)) else "enable_dp_attention"
+    switch = attention_dp_switch(c)
     return Refusal(
         at="speculative_algorithm",
         related_fields=(switch,),
         message=f"{c.shown('speculative_algorithm')} is refused with data-parallel attention: n-grams are not drafted per rank.",
-        fixes=(dropping(switch), dropping("speculative_algorithm")),
+        fixes=(no_attention_dp(c), dropping("speculative_algorithm")),
     )

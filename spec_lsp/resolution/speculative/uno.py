@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.ranks import attention_dp
+from spec_lsp.resolution.ranks import attention_dp, no_attention_dp
 
 MOST_NODES = 128
 MOST_SLOTS = 2048
@@ -170,7 +170,7 @@ def _parallel_misfit(c: Config) -> tuple[str, str, Change] | None:
         if getattr(c, name) != 1:
             return name, "it runs on one GPU", dropping(name)
     if attention_dp(c):
-        return "speculative_algorithm", "it does not work with data-parallel attention", dropping("enable_dp_attention")
+        return "speculative_algorithm", "it does not work with data-parallel attention", no_attention_dp(c)
     if c.attn_cp_size != 1:
         return "attn_cp_size", "it does not work with context parallelism", dropping("attn_cp_size")
     for name in ("enable_lora", "lora_paths"):
