@@ -1,7 +1,7 @@
 """What `check --fix` makes of random launches, and what the real SGLang says of the result.
 
 Two laws, and figures: a safe fix leaves every field that SGLang resolves as it is; what fix-all changes of a launch that SGLang's argument
-resolution accepts is the repair of a late refusal, or keeps what runs. Of the launches that SGLang refuses: how many are accepted after one
+resolution accepts is the repair of a late refusal (counted apart, by rule), or keeps what runs. Of the launches that SGLang refuses: how many are accepted after one
 `check --fix --unsafe-fixes`, and how many flags were given up for it.
 """
 
@@ -14,14 +14,14 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.oracle.releases import Oracle
 from tests.oracle.verdicts import sglang, verdicts
-from tests.truth.score import MODELS
+from tests.truth.score import MODELS, ask
 
 Case = dict[str, Any]
 START = ["python3", "-m", "sglang.launch_server"]
@@ -36,11 +36,13 @@ class Repairs:
     resolved_otherwise: list[tuple[Case, Case, dict[str, tuple[Any, Any]]]] = field(default_factory=list)
     refused_now: list[tuple[Case, Case]] = field(default_factory=list)
     given_up: list[tuple[Case, list[str]]] = field(default_factory=list)
+    unexplained: list[tuple[Case, Case]] = field(default_factory=list)
+    late: Counter[str] = field(default_factory=Counter)
 
     @property
     def broken(self) -> int:
         """Launches for which a law does not hold."""
-        return len(self.resolved_otherwise) + len(self.refused_now)
+        return len(self.resolved_otherwise) + len(self.refused_now) + len(self.unexplained)
 
 
 def fixed(cases: Iterable[Case], release: str, gpu: str, *options: str, tree: Path | None = None) -> list[Case]:
@@ -84,11 +86,12 @@ def measured(oracle: Oracle, release: str, gpu: str, cases: Iterable[Case], tree
     with sglang(oracle, release, gpu) as asked:
         before = list(verdicts(asked, cases))
         after_safe, after = (list(_again(asked, cases, changed, before)) for changed in (safe, whole))
-    for was, kept, now in zip(before, after_safe, after, strict=True):
+    answers = ask([{"id": 0, **case, "version": release, "gpu": gpu} for case in cases])
+    for was, kept, now, answer in zip(before, after_safe, after, answers, strict=True):
         if "unanswered" in (was["outcome"], kept["outcome"], now["outcome"]):
             found.counts["unanswered"] += 1
             continue
-        count(found, was, kept, now)
+        count(found, was, kept, now, [f["rule"] for f in answer["findings"] if f["late"]])
     return found
 
 
@@ -103,8 +106,8 @@ def _same(case: Case, other: Case) -> bool:
     return case["argv"] == other["argv"] and (case.get("env") or {}) == other["env"]
 
 
-def count(found: Repairs, was: Case, kept: Case, now: Case) -> None:
-    """Add one launch: what SGLang says of it as it was, with the safe fixes, and with all."""
+def count(found: Repairs, was: Case, kept: Case, now: Case, late: Sequence[str]) -> None:
+    """Add one launch: what SGLang says of it as it was, with the safe fixes, and with all; and the rules by which it dies later."""
     accepted = was["outcome"] == "ok"
     changed = was["argv"] != now["argv"]
     found.counts["accepted" if accepted else "refused"] += 1
@@ -114,6 +117,11 @@ def count(found: Repairs, was: Case, kept: Case, now: Case) -> None:
         otherwise = _otherwise(was.get("resolved") or {}, kept.get("resolved") or {})
         if kept["outcome"] != "ok" or otherwise:
             found.resolved_otherwise.append((was, kept, otherwise))
+    if accepted and now["argv"] != kept["argv"]:
+        found.counts["accepted, changed: late, would die" if late else "accepted, changed: unexplained"] += 1
+        found.late.update(late)
+        if not late:
+            found.unexplained.append((was, now))
     if accepted and now["outcome"] != "ok":
         found.refused_now.append((was, now))
     if not accepted and changed:
@@ -137,6 +145,9 @@ def told(found: Repairs) -> Iterator[str]:
     yield ", ".join(f"{name}: {count}" for name, count in found.counts.items())
     for was, kept, otherwise in found.resolved_otherwise:
         yield f"resolved otherwise: {shlex.join(was['argv'])}\n    now: {shlex.join(kept['argv'])}\n    {otherwise}"
+    yield from (f"late, would die: {rule}: {number}" for rule, number in found.late.most_common())
+    for was, now in found.unexplained:
+        yield f"changed without a reason: {shlex.join(was['argv'])}\n    now: {shlex.join(now['argv'])}"
     for was, now in found.refused_now:
         yield f"accepted before: {shlex.join(was['argv'])}\n    now: {shlex.join(now['argv'])}: {now['error']}"
     for was, now in found.refused_still:

@@ -36,7 +36,10 @@ def verdict(outcome: str, *argv: str, **resolved: Any) -> dict[str, Any]:
             verdict("ok", "--a", page_size=1), verdict("ok", page_size=2), verdict("ok", page_size=2),
             {"accepted and changed by safe fixes": 1}, 1,
         ),
-        (verdict("ok", "--a"), verdict("ok", "--a"), verdict("refused"), {"accepted and changed": 1}, 1),
+        (verdict("ok", "--a"), verdict("ok", "--a"), verdict("refused"), {"accepted and changed": 1}, 2),
+        (verdict("ok", "--a"), verdict("ok", "--a"), verdict("ok"), {"accepted, changed: unexplained": 1}, 1),
+        (verdict("ok", "--late"), verdict("ok", "--late"), verdict("ok"), {"accepted, changed: late, would die": 1}, 0),
+        (verdict("ok", "--a"), verdict("ok", "--b"), verdict("ok", "--b"), {"accepted and changed by safe fixes": 1}, 0),
         (
             verdict("refused", "--a", "--b"), verdict("refused", "--a", "--b"), verdict("ok", "--b"),
             {"refused, changed, accepted": 1, "flags given up": 1}, 0,
@@ -45,7 +48,7 @@ def verdict(outcome: str, *argv: str, **resolved: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_counts(was: Any, kept: Any, now: Any, counted: dict[str, int], broken: int) -> None:
     found = Repairs()
-    count(found, was, kept, now)
+    count(found, was, kept, now, ["a-late-rule"] if "--late" in was["argv"] else [])
     assert found.counts | counted == found.counts
     assert found.broken == broken
     assert len(list(told(found))) >= 1
