@@ -9,7 +9,7 @@ from tests.resolution.launching import rules
 KIMI = "gpu=b200 model=kimi-linear-48b -- --tp-size 2"
 BOUND = """--json-model-override-args '{"linear_attn_config": {"kda_layers": [1, 2, 3], "gate_lower_bound": -5.0}}'"""
 NGRAM = "--mamba-ssm-dtype bfloat16 --speculative-algorithm NGRAM --speculative-ngram-max-bfs-breadth 1"
-FLASHMLA = "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --attention-backend flashmla"
+FLASHMLA = "gpu=h100 model=deepseek-v3 -- --tp-size 16 --nnodes 2 --dist-init-addr a:5000 --attention-backend flashmla"
 MINICPM = """--attention-backend minicpm_flashattn --json-model-override-args '{"sparse_config": {"kernel_size": 32, "kernel_stride": 16}}'"""
 M3 = (
     """model=qwen3-8b -- --tp-size 8 --enable-hisparse --disable-radix-cache --json-model-override-args '{"architectures": """
@@ -17,7 +17,7 @@ M3 = (
 )
 WHISPER = """gpu=xpu -- --attention-backend intel_xpu --json-model-override-args '{"architectures": ["WhisperForConditionalGeneration"]}'"""
 LOOPS = (
-    """gpu=xpu -- --tp-size 16 --nnodes 2 --attention-backend intel_xpu --json-model-override-args '{"architectures": """
+    """gpu=xpu -- --tp-size 16 --nnodes 2 --dist-init-addr a:5000 --attention-backend intel_xpu --json-model-override-args '{"architectures": """
     """["IQuestLoopCoderForCausalLM"]}'"""
 )
 

@@ -28,13 +28,23 @@ W8A8_FP8 = _as(quantization_config=_scheme("float-quantized", {**INT8, "type": "
 MODELOPT_FP8 = {"quant_method": "modelopt", "quant_algo": "FP8"}
 QWEN, GPT = "model=qwen3-30b-a3b", "model=gpt-oss-120b"
 MEGA = "--tp-size 2 --attn-dp-size 2 --quantization mxfp8 --moe-a2a-backend flashinfer_megamoe"
+BLOCKS = {"quant_method": "fp8", "weight_block_size": [128, 128]}
 LORA = "--enable-lora --max-lora-rank 16 --lora-target-modules gate_proj up_proj down_proj --tp-size 2"
 QUARK = {
     "quant_method": "quark",
     "global_quant_config": {"weight": {"dtype": "fp4"}, "input_tensors": {"dtype": "fp4"}},
 }
 
+V4 = "gpu=h200 model=deepseek-v4 -- --tp-size 8 --moe-runner-backend marlin " + _as(
+    fp4_experts=True, num_hash_layers=3, n_shared_experts=1, quantization_config=BLOCKS
+)
+
 REFUSED = [
+    ("option-this-model-refuses", f"{V4} --enforce-shared-experts-fusion"),
+    (
+        "fp8-method-of-fp4-checkpoint",
+        "gpu=b200 -- --quantization modelopt_mixed " + _as(quantization_config={**MODELOPT_FP8, "quant_algo": "W4A8_AWQ"}),
+    ),
     ("runner-without-activation", f"{QWEN} -- --moe-runner-backend deep_gemm {_as(architectures=['Grok1ForCausalLM'])}"),
     ("runner-without-activation", f"sglang=0.5.9 {QWEN} -- --moe-runner-backend deep_gemm {_as(architectures=['Grok1ForCausalLM'])}"),
     ("runner-without-activation", f"{GPT} -- --tp-size 2 --quantization fp8 --moe-runner-backend hpc_ops {_as(quantization_config=None)}"),
@@ -46,7 +56,7 @@ REFUSED = [
         f"{_as(architectures=['KimiK3LinearForCausalLM'], hidden_act='situ')}",
     ),
     ("hpc-ops-without-fp8-experts", f"{QWEN} -- --tp-size 2 --quantization fp8 --moe-runner-backend hpc_ops"),
-    ("hpc-ops-without-fp8-experts", "model=deepseek-v3 -- --tp-size 16 --nnodes 2 --moe-runner-backend hpc_ops"),
+    ("hpc-ops-without-fp8-experts", "model=deepseek-v3 -- --tp-size 16 --nnodes 2 --dist-init-addr a:5000 --moe-runner-backend hpc_ops"),
     ("experts-unfit-for-flashinfer-megamoe", f"gpu=b200 {QWEN} -- {MEGA} {_as(moe_intermediate_size=704)}"),
     ("experts-unfit-for-flashinfer-megamoe", f"gpu=b200 {QWEN} -- {MEGA} {_as(hidden_size=2080)}"),
     ("width-of-four-bit-experts", f"{QWEN} -- --tp-size 8 {_as(quantization_config=_scheme('nvfp4-pack-quantized', NVFP4, None))}"),
@@ -81,12 +91,13 @@ REFUSED = [
 ]  # fmt: skip
 
 RUN = [
+    V4,
     f"{QWEN} -- --moe-runner-backend deep_gemm",
     f"{QWEN} -- --moe-runner-backend triton {_as(architectures=['Grok1ForCausalLM'])}",
     f"{QWEN} -- --moe-runner-backend flashinfer_cutlass {_as(hidden_act='situ')}",
     f"{QWEN} -- --quantization humming",
     "model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend hpc_ops",
-    "model=deepseek-v3 -- --tp-size 16 --nnodes 2 --moe-runner-backend hpc_ops --disable-shared-experts-fusion",
+    "model=deepseek-v3 -- --tp-size 16 --nnodes 2 --dist-init-addr a:5000 --moe-runner-backend hpc_ops --disable-shared-experts-fusion",
     f"gpu=b200 {QWEN} -- {MEGA}",
     f"{QWEN} -- --tp-size 4 {_as(quantization_config=_scheme('nvfp4-pack-quantized', NVFP4, None))}",
     f"gpu=b200 {QWEN} -- --tp-size 8 {_as(quantization_config=_scheme('nvfp4-pack-quantized', NVFP4, TOKENS))}",

@@ -390,21 +390,24 @@ def method_of_quantized_checkpoint(c: Config) -> Refusal | None:
 @quantization_methods.refuses(
     "SPC697", "fp8-method-of-fp4-checkpoint", raises="ValueError", late=True,
     sglang="layers/quantization/modelopt_quant.py:from_config",
-    bad="sglang=0.5.9 gpu=b200 model=qwen3-8b -- --quantization modelopt_fp8 --json-model-override-args "
-    """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}'""",
+    bad=(
+        "sglang=0.5.9 gpu=b200 model=qwen3-8b -- --quantization modelopt_fp8 --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}'""",
+        "gpu=b200 model=qwen3-8b -- --quantization modelopt_mixed --json-model-override-args "
+        """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "W4A8_AWQ"}}'""",
+    ),
     good="sglang=0.5.9 gpu=b200 model=qwen3-8b -- --quantization modelopt_fp4 --json-model-override-args "
     """'{"quantization_config": {"quant_method": "modelopt", "quant_algo": "NVFP4"}}'""",
 )  # fmt: skip
 def fp8_method_of_fp4_checkpoint(c: Config) -> Refusal | None:
-    """ModelOpt's FP8 method cannot serve a checkpoint that ModelOpt stored otherwise.
+    """This method of ModelOpt's cannot serve a checkpoint that ModelOpt stored otherwise.
 
-    `quant_algo` in the checkpoint's settings says how it is stored. For NVFP4 use `modelopt_fp4`, or remove `--quantization`: SGLang goes
-    by the checkpoint.
+    `quant_algo` in the checkpoint's settings says how it is stored: `modelopt_fp8` serves FP8, `modelopt_mixed` MIXED_PRECISION. For NVFP4
+    use `modelopt_fp4`, or remove `--quantization`: SGLang goes by the checkpoint.
     """
-    if method(c) != "modelopt_fp8":
-        return None
+    own = {"modelopt_fp8": "FP8", "modelopt_mixed": "MIXED_PRECISION"}.get(method(c) or "")
     algorithm = (c.model.quantization_config or {}).get("quant_algo")
-    if not isinstance(algorithm, str) or "FP8" in algorithm.upper():
+    if own is None or not isinstance(algorithm, str) or own in algorithm.upper():
         return None
     return value_refused(
         c,

@@ -14,8 +14,9 @@ from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, droppin
 from spec_lsp.resolution.late.layout import IN_SGLANG, served_class
 from spec_lsp.resolution.late.methods import method
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
-from spec_lsp.resolution.late.weights import moe_tp_size
+from spec_lsp.resolution.late.weights import LEFT_OUT, moe_tp_size
 from spec_lsp.resolution.model.config import model_dtype
+from spec_lsp.resolution.model.deepseek_v4 import has_fp4_experts
 from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
 
 model_options = Handler("models/step3_vl.py:__init__", since="0.5.6")
@@ -134,9 +135,14 @@ _XLLM = (
 
 def _scales_in_routing(c: Config) -> bool:
     """Whether the routed experts' factor is part of the routing weights (_fuses_routed_scaling_factor_in_topk)."""
-    if method(c) == "modelopt_fp4":
-        return c.moe_runner_backend not in ("marlin", "lora_marlin")
-    return bool(method(c) == "fp8" and c.moe_runner_backend == "cutlass")
+    name, runner = method(c), c.moe_runner_backend
+    if name == "modelopt_fp4":
+        config = c.model.quantization_config or {}
+        apart = any("shared_expert" in str(layer) for key in LEFT_OUT for layer in config.get(key) or ())
+        return not apart and runner not in ("marlin", "lora_marlin")
+    if name != "fp8":
+        return False
+    return bool(runner == "cutlass" or (runner in ("marlin", "flashinfer_mxfp4") and has_fp4_experts(c)))
 
 
 _V4 = (
