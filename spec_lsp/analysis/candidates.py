@@ -9,7 +9,7 @@ from typing import Any
 
 from spec_lsp.analysis.hints import written
 from spec_lsp.analysis.inputs import World
-from spec_lsp.analysis.run import ModelSource, RunResult, Values, device_of, is_open, run
+from spec_lsp.analysis.run import ModelSource, RunResult, Values, device_of, is_open, model_path, run
 from spec_lsp.analysis.worlds import NOT_NAMED
 from spec_lsp.catalog.binding import Binding, Setting
 from spec_lsp.catalog.model import SUPPRESS, Catalog, Flag
@@ -144,8 +144,8 @@ class Trial:
     @property
     def _checkpoint_known(self) -> bool:
         """Whether the quantization of the model's checkpoint is known; if not, rules cannot judge the method."""
-        path = self.binding.settings.get("model_path")
-        model = self.models(path.value) if path is not None and isinstance(path.value, str) else None
+        path = model_path(self.binding)
+        model = self.models(path) if path is not None else None
         if model is None:
             return False
         try:

@@ -19,7 +19,7 @@ from spec_lsp.analysis.hover import flag_text, rule_text, type_of, value_text
 from spec_lsp.analysis.inputs import Options, Workspace, World
 from spec_lsp.analysis.navigation import MODEL_FIELDS
 from spec_lsp.analysis.report import Analysis
-from spec_lsp.analysis.run import bind_variant
+from spec_lsp.analysis.run import bind_variant, model_path
 from spec_lsp.analysis.worlds import assume
 from spec_lsp.catalog.binding import Binding
 from spec_lsp.catalog.config_file import refused_keys, switches
@@ -439,14 +439,13 @@ def _value_items(flag: Flag, around: _Known, spelling: str) -> Iterator[Item]:
 
 def _drafts(around: _Known) -> list[str]:
     """The known drafts that fit the launch's model."""
-    settings = around.binding.settings
-    model, algorithm = settings.get("model_path"), settings.get("speculative_algorithm")
-    target = around.workspace.model(around.document, str(model.value)) if model is not None else None
+    model, algorithm = model_path(around.binding), around.binding.settings.get("speculative_algorithm")
+    target = around.workspace.model(around.document, model) if model is not None else None
     if model is None or target is None:
         return []
     kind = str(algorithm.value).upper() if algorithm is not None else ""
     try:
-        return drafts_for(target, str(model.value), kind)
+        return drafts_for(target, model, kind)
     except NotKnown:
         return []
 

@@ -134,14 +134,14 @@ def run(
     untold = frozenset(kind.defaults.keys() - given.typed.keys() - unknown.keys()) if open_ else meant or frozenset()
     if untold:
         given, unknown = values.without(untold), {**unknown, **dict.fromkeys(untold, OPEN)}
-    path = given.typed.get("model_path")
+    path = None if "model_path" in untold else model_path(binding)
     resolution = resolve_by_difference(
         kind,
         given,
         unknown=unknown,
         untold=untold,
         gpu=device_of(given.typed, world),
-        model=models(path) if isinstance(path, str) else None,
+        model=models(path) if path is not None else None,
         draft=models,
         env=environment(launch.variants[index]),
     )
@@ -227,6 +227,12 @@ class Values(NamedTuple):
         if fields.isdisjoint(self.given.typed):
             return self.given
         return Given({f: v for f, v in self.given.typed.items() if f not in fields}, self.given.spelled)
+
+
+def model_path(binding: Binding) -> str | None:
+    """Under which path or id the facts of a launch's model are to be looked up (see `Setting.path_to_name`)."""
+    setting = binding.settings.get("model_path")
+    return setting.path_to_name if setting is not None else None
 
 
 def device_of(typed: Mapping[str, Any], world: World) -> Hardware | None:

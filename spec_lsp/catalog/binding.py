@@ -86,6 +86,14 @@ class Setting:
         return not isinstance(self.value, Unknown)
 
     @property
+    def path_to_name(self) -> str | None:
+        """The value as a path, of which the name at its end has to be known: an unknown folder above it is `…`."""
+        if isinstance(self.value, str):
+            return self.value
+        end = self.values[0].known_end if len(self.values) == 1 and not self.keyword else ""
+        return f"…{end}" if end.startswith("/") and end.strip("/") else None
+
+    @property
     def spelled(self) -> str:
         """The flag with its value as written: `--tp 8`, `--tp=8`, `tp-size: 8` in a config file, `tp_size=8` in Python."""
         if self.keyword:
@@ -571,7 +579,7 @@ def _setting(occurrence: Occurrence, losers: tuple[Setting, ...]) -> Setting:
 
 def _spelled(spelling: str, flag: Word, values: tuple[Word, ...], from_config: bool) -> str:
     """The flag with its value as a reader sees it."""
-    texts = " ".join("…" if w.text is None else w.text for w in values)
+    texts = " ".join(f"{w.known_start}…{w.known_end}" if w.text is None else w.text for w in values)
     if from_config or is_key(flag):
         return f"{spelling.removeprefix('--')}: {texts or 'true'}"
     if not flag.fragments:  # the model that `sglang serve` takes as its first word

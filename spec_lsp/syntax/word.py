@@ -125,6 +125,17 @@ class Word(NamedTuple):
         return start
 
     @property
+    def known_end(self) -> str:
+        """The text behind the last unknown part: `/Qwen3-32B` of `$MODELS/Qwen3-32B`, empty for a splat."""
+        end = ""
+        if not self.splat:
+            for fragment in reversed(self.fragments):
+                if fragment.text is None:
+                    break
+                end = fragment.text + end
+        return end
+
+    @property
     def reason(self) -> str:
         """Why the word's value is unknown; empty if it is known."""
         return next((f.reason for f in self.fragments if f.text is None), "")

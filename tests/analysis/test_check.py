@@ -173,6 +173,40 @@ def test_cache_gives_the_same_at_other_places() -> None:
     assert run("") == run("# another line\n") == run("")
 
 
+LAUNCH = "python -m sglang.launch_server --tp 3 --model-path"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"{LAUNCH} $MODELS/Qwen3-32B",
+        f'{LAUNCH} "${{MODELS:?}}/Qwen/Qwen3-32B-AWQ"',
+        f"{LAUNCH} $(pwd)/Qwen3-32B/",
+        f"{LAUNCH}=$1/Qwen3-32B",
+        f"for SIZE in 32B; do {LAUNCH} $HOME/Qwen3-$SIZE; done",
+    ],
+)
+def test_a_model_in_a_folder_that_is_not_known_is_known_by_its_name(text: str) -> None:
+    found = only(f"{PINNED}{text}\n", "attention-heads-not-divisible-by-ranks")
+    assert "64 attention heads" in found.message
+
+
+@pytest.mark.parametrize("path", ["$MODEL", "$MODELS/$NAME", "$MODELS/", "$PREFIX-Qwen3-32B", "Qwen3-32B/$REVISION"])
+def test_a_name_that_is_not_known_whole_is_no_model(path: str) -> None:
+    assert "attention-heads-not-divisible-by-ranks" not in rules_of(f"{PINNED}{LAUNCH} {path}\n")
+
+
+def test_another_name_in_a_folder_that_is_not_known_is_another_model() -> None:
+    cache = Cache()
+
+    def heads(name: str) -> bool:
+        document = read_document(NAME, f"{PINNED}{LAUNCH} $MODELS/{name}\n", NOTHING)
+        found = analyse(document, Options(), NOTHING, cache).diagnostics
+        return "attention-heads-not-divisible-by-ranks" in [d.rule.name for d in found]
+
+    assert [heads(name) for name in ("Qwen3-32B", "nobody-knows", "Qwen3-32B")] == [True, False, True]
+
+
 def test_cache_forgets_what_was_not_asked_for_longest() -> None:
     cache: Any = Cache(2)
     cache.put("a", "first")

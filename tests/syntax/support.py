@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from spec_lsp.analysis import reading
 from spec_lsp.syntax import parse
 from spec_lsp.syntax import shell as shell_reader
 from spec_lsp.syntax.launch import Document, Variant
@@ -70,5 +71,6 @@ def check_maps(document: Document) -> None:
 
 def forget() -> None:
     """Empties what readers keep from one reading to the next."""
+    reading._read.clear()
     shell_reader._readings.clear()
     _cache.__init__()  # type: ignore[misc]

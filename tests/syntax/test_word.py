@@ -51,3 +51,10 @@ def test_a_split_of_an_unknown_value() -> None:
     assert flag.text == "--tp="
     assert value.text is None
     assert value.place == Place("d", 5, 8)
+
+
+def test_what_is_known_around_unknown_parts() -> None:
+    texts = ("--model=", None, "/a/", None, "/b", "c")
+    word = Word(tuple(Fragment(t, Place("d", i, i + 1), False) for i, t in enumerate(texts)), Place("d", 0, len(texts)))
+    assert (word.known_start, word.known_end) == ("--model=", "/bc")
+    assert word._replace(splat=True).known_end == ""
