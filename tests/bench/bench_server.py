@@ -11,6 +11,7 @@ import argparse
 import itertools
 import json
 import os
+import resource
 import shutil
 import statistics
 import subprocess
@@ -274,6 +275,32 @@ def ratios(quick: bool, folder: Path) -> Iterator[str]:
             yield f"{name:34} / {other:18} × {median:5.2f} median, × {p95(took_each) / p95(samples[other]):5.2f} p95, {memory:.0f} MB"
 
 
+def starts(quick: bool, folder: Path) -> Iterator[str]:
+    """What it costs from the process to the first diagnostics beside the server that does nothing, each started in turn: the least CPU, and
+    the median of the wall's time."""
+    environment = installed(folder)
+    servers = {"hello": (HELLO, False), "hardware given": (OURS, True), "hardware unknown": (OURS, False)}
+    took: dict[str, list[tuple[float, float]]] = {name: [] for name in servers}
+    for number in range(6 if quick else 21):  # the first run of each compiles
+        for name, (command, hardware) in servers.items():
+            before = resource.getrusage(resource.RUSAGE_CHILDREN)
+            client = Client(command, pull=False, environment=environment)
+            Document(client, folder, hardware=hardware)
+            wall = time.perf_counter() - client.began
+            client.process.kill()
+            client.process.wait()
+            after = resource.getrusage(resource.RUSAGE_CHILDREN)
+            if number:
+                took[name].append((after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, wall))
+    cpu = {name: min(used for used, _ in each) for name, each in took.items()}
+    waited = {name: statistics.median(wall for _, wall in each) for name, each in took.items()}
+    for name in servers:
+        yield (
+            f"start → diagnostics, {name:17} CPU {1000 * cpu[name]:4.0f} ms × {cpu[name] / cpu['hello']:.2f}, "
+            f"wall × {waited[name] / waited['hello']:.2f}"
+        )
+
+
 def memory(quick: bool, folder: Path) -> tuple[float, float]:
     """Resident MB after the first tenth of the edits and after all."""
     client = Client(OURS, pull=True, environment=installed(folder))
@@ -309,12 +336,15 @@ def main() -> None:
     arguments.add_argument("--quick", action="store_true", help="a fifth of the samples")
     arguments.add_argument("--bash-ls", default=shutil.which("bash-language-server") or "", help="the peer's command")
     arguments.add_argument(
-        "--ratios", action="store_true", help="only what a key costs beside pygls and in longer files"
+        "--ratios",
+        action="store_true",
+        help="only what the start and a key cost beside pygls, and a key in longer files",
     )
     given = arguments.parse_args()
     if given.ratios:
         with tempfile.TemporaryDirectory() as name:
-            for line in ratios(given.quick, Path(name).resolve()):
+            folder = Path(name).resolve()
+            for line in itertools.chain(starts(given.quick, folder), ratios(given.quick, folder)):
                 print(line, flush=True)
         return
     with tempfile.TemporaryDirectory() as name:
