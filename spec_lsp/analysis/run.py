@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from spec_lsp.analysis.grid import grid
 from spec_lsp.analysis.hidden import hidden
@@ -20,7 +20,7 @@ from spec_lsp.facts.environment import Environment
 from spec_lsp.facts.hardware import Hardware
 from spec_lsp.facts.model import ModelFacts
 from spec_lsp.interruption import checkpoint
-from spec_lsp.records import dataclass, replace
+from spec_lsp.records import NamedTuple, dataclass, replace
 from spec_lsp.resolution.engine import RULES, Change, Resolution, Rule
 from spec_lsp.resolution.handlers import handlers_of
 from spec_lsp.resolution.internal_fields import INTERNAL
