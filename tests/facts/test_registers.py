@@ -19,6 +19,7 @@ from tests.sources.unpacked import unpacked
         ("cpu_methods", "0.5.11", {"awq", "fp8"}, {"mxfp4", "gptq_marlin"}),
         ("cpu_methods", "0.5.23", {"awq", "mxfp4", "auto-round"}, {"gptq_marlin"}),
         ("mxfp4_runners", "0.5.23", {"auto", "triton_kernel", "flashinfer_mxfp4"}, {"cutlass", "flashinfer_trtllm"}),
+        ("mxfp4_runners", "0.5.12", {"auto", "triton_kernel", "flashinfer_mxfp4"}, {"cutlass", "deep_gemm"}),
         ("fused_runners", "0.5.23", {"flashinfer_trtllm", "marlin", "hpc_ops"}, {"triton", "deep_gemm"}),
         ("exchanges_of_flashinfer_trtllm", "0.5.18", {"none"}, {"flashinfer"}),
         ("exchanges_of_flashinfer_trtllm", "0.5.19", {"none", "flashinfer"}, {"deepep"}),
@@ -34,7 +35,7 @@ def test_a_register(name: str, release: str, some: set[str], others: set[str]) -
 
 def test_a_register_that_a_release_does_not_have() -> None:
     assert register("cpu_methods", Release.parse("0.5.10")) is None
-    assert register("mxfp4_runners", Release.parse("0.5.19")) is None
+    assert register("mxfp4_runners", Release.parse("0.5.10")) is None
     assert register("exchanges_of_triton_kernel", Release.parse("0.5.23")) is None
 
 

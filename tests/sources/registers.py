@@ -83,11 +83,24 @@ def _asked(node: ast.AST, values: dict[str, list[str]]) -> Iterator[str]:
 
 
 def _mxfp4_runners(path: Path, values: dict[str, list[str]]) -> list[str]:
-    """The runners that MXFP4 experts accept, of a release that raises for others."""
-    function = _method(path, "Mxfp4MoEMethod", "create_moe_runner")
-    if function is None or not any(isinstance(n, ast.Raise) for n in ast.walk(function)):
+    """The runners that MXFP4 experts accept, of a release that builds none for others."""
+    function, start = (_method(path, "Mxfp4MoEMethod", name) for name in ("create_moe_runner", "__init__"))
+    if function is None or start is None or not _leaves_others_out(function):
         return []
-    return sorted(set(_asked(function, values)))
+    return sorted({*_asked(function, values), *_asked(start, values)})
+
+
+def _leaves_others_out(function: ast.AST) -> bool:
+    """Whether a chain of conditions builds a runner, and what is left at its end gets none."""
+    builds = "self.runner ="
+    return any(
+        isinstance(n, ast.If)
+        and n.orelse
+        and not isinstance(n.orelse[0], ast.If)
+        and any(builds in ast.unparse(body) for body in n.body)
+        and not any(builds in ast.unparse(rest) for rest in n.orelse)
+        for n in ast.walk(function)
+    )
 
 
 def _fused_runners(path: Path, values: dict[str, list[str]]) -> list[str]:

@@ -651,7 +651,7 @@ def _named(entry: object) -> tuple[str, str]:
 
 def _unfit(c: Config, adapter: ModelFacts) -> tuple[str, str]:
     """Why an adapter cannot be served by what its file states, and the field that has a part in it."""
-    if adapter.hf("use_dora") is True and c.since("0.5.12"):
+    if adapter.hf("use_dora") is True and c.since("0.5.11"):
         return "it is a DoRA adapter", ""
     modules, allowed = adapter.hf("target_modules"), _targets(c)
     if allowed is not None and "all" in allowed and c.before("0.5.9"):

@@ -231,7 +231,7 @@ def cutlass_for_fp8_experts(c: Config) -> Refusal | None:
 
 
 @quantization_methods.refuses(
-    "SPC949", "runner-without-mxfp4-experts", raises="NotImplementedError", late=True, since="0.5.12",
+    "SPC949", "runner-without-mxfp4-experts", raises="NotImplementedError", late=True, since="0.5.11",
     sglang="layers/quantization/mxfp4.py:create_moe_runner",
     bad=(
         "gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend cutlass",
@@ -258,10 +258,10 @@ def runner_without_mxfp4_experts(c: Config) -> Refusal | None:
         fits = known is None or runner in known
     if fits:
         return None
+    when = "when it builds the MoE layers" if c.since("0.5.20") else "at the first pass through the experts"
     return _runner(
         c,
-        f"{c.shown('moe_runner_backend')} has no kernels for MXFP4 experts on {c.gpu.title}, and SGLang stops when it builds the MoE "
-        "layers. Remove it.",
+        f"{c.shown('moe_runner_backend')} has no kernels for MXFP4 experts on {c.gpu.title}, and SGLang stops {when}. Remove it.",
         "triton_kernel",
     )
 
@@ -277,7 +277,7 @@ def _handed_on(c: Config) -> tuple[str, ...]:
 
 
 @quantization_methods.refuses(
-    "SPC953", "runner-without-exchange", raises="NotImplementedError", late=True, since="0.5.15",
+    "SPC953", "runner-without-exchange", raises="NotImplementedError", late=True, since="0.5.8",
     sglang="layers/moe/moe_runner/runner.py:__init__",
     bad="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep --moe-runner-backend flashinfer_trtllm",
     good="gpu=b200 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep --moe-runner-backend deep_gemm",
@@ -293,7 +293,8 @@ def runner_without_exchange(c: Config) -> Refusal | None:
         return None
     if exchange not in WITHOUT_A_RUNNER or exchange in (register(f"exchanges_of_{runner}", c.release) or ()):
         return None
-    if not c.model.num_experts or leaves_experts_out(c):
+    computed_apart = method(c) is None and c.before("0.5.15")
+    if not c.model.num_experts or computed_apart or leaves_experts_out(c):
         return None
     return Refusal(
         at="moe_runner_backend",
