@@ -38,6 +38,30 @@ def test_how_many_modules_a_script_needs(of_a_right_script: frozenset[str]) -> N
     assert len([name for name in of_a_right_script if name.startswith("spec_lsp")]) <= MOST
 
 
+SERVED = """
+import sys
+from spec_lsp.server import _prepare
+_prepare()
+from spec_lsp.server import engine, server, transports
+from spec_lsp.analysis.in_memory import InMemory
+from spec_lsp.analysis.inputs import Options
+real = engine.RealEngine()
+real.analyse("launch.sh", sys.argv[1], "shellscript", Options(), InMemory(), real.new_cache())
+print(*sys.modules)
+"""
+
+
+def test_a_server_tells_what_is_found_without_what_others_ask_for() -> None:
+    """Fixes, connections of the network, an SGLang's sources."""
+    done = subprocess.run([sys.executable, "-c", SERVED, SCRIPT], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert {"pygls", "spec_lsp.analysis.judge"} <= loaded
+    assert not loaded & {
+        "hmac", "secrets", "websockets", "yaml",
+        "spec_lsp.analysis.fixes", "spec_lsp.analysis.hover", "spec_lsp.analysis.completion", "spec_lsp.catalog.evaluate", "spec_lsp.asking",
+    }  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def modules(tmp_path_factory: pytest.TempPathFactory) -> frozenset[str]:
     """What is imported once a script with findings is checked."""
