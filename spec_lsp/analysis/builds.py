@@ -10,6 +10,9 @@ from spec_lsp.syntax.launch import Document, Launch
 _SOURCES = expression(r"sgl|(?:^|/)python/?(?:$|:)", re.IGNORECASE)
 """An entry of PYTHONPATH that holds SGLang: a folder named like it, or `python`, where SGLang's repository keeps its package."""
 
+_SCRIPT = expression(r"/[\w-]+\.py\b")
+"""SGLang's script, started by its path: `python3 fork/sglang/launch_server.py`."""
+
 _LAUNCHER = expression(
     r"(?:^|[\s\"'\[=])(?P<path>(?:\.{0,2}/)?(?:[\w.-]+/)*[\w.-]+\.(?:sh|bash)|(?:\.{1,2})?/[\w./-]+)(?=[\s\"',\]]|$)"
 )
@@ -17,9 +20,10 @@ _PROGRAMS = expression(r"/s?bin/|/(?:env|tini|dumb-init|python[\d.]*)$")
 """Paths of programs that only pass their arguments on and read none of SGLang's variables."""
 
 
-def own_build(document: Document, launch: Launch) -> str:
-    """What shows that the launch runs somebody's own build, apart from its clues: "the SGLang on PYTHONPATH"; empty where nothing does."""
-    if _is_script(document, launch):
+def own_build(launch: Launch, written: str) -> str:
+    """What shows that the launch, whose entry point is written like this, runs somebody's own build, apart from its clues: "the SGLang on
+    PYTHONPATH"; empty where nothing does."""
+    if _SCRIPT.search(written):
         return "the SGLang whose script is started"
     if any(_names_sources(v.env["PYTHONPATH"].fragments) for v in launch.variants if "PYTHONPATH" in v.env):
         return "the SGLang on PYTHONPATH"
@@ -35,13 +39,6 @@ def own_launcher(document: Document, launch: Launch) -> bool:
     first = re.match(r"[\"'\[]*(/[\w./-]+)", before)
     scripts = [m["path"] for m in _LAUNCHER.finditer(before) if m["path"].endswith((".sh", ".bash"))]
     return bool(scripts) or (first is not None and not _PROGRAMS.search(first[1]))
-
-
-def _is_script(document: Document, launch: Launch) -> bool:
-    """Whether SGLang's script is started by its path: `python3 fork/sglang/launch_server.py`."""
-    place = launch.place
-    written = document.text[place.start : place.end] if place.document == document.name else ""
-    return re.search(r"/[\w-]+\.py\b", written) is not None
 
 
 def _names_sources(fragments: object) -> bool:

@@ -181,8 +181,8 @@ class _Looked:
         """The result for a launch: that of the last analysis if nothing that decides it has changed. `directed`: the directives are the
         same."""
         if last is None or last.launch is not launch or (self.ask_older and last.verdict.older_unasked):
-            return self.anew(launch, index, self.assume(launch, index))
-        assumed = last.assumed if directed else self.assume(launch, index)
+            return self.anew(launch, index, self.assume(launch))
+        assumed = last.assumed if directed else self.assume(launch)
         if not directed and assumed != last.assumed:
             return self.anew(launch, index, assumed)
         if last.read and any(self.configs(path) != was for path, was in last.read.items()):
@@ -192,8 +192,11 @@ class _Looked:
         diagnostics = [_numbered(d, last.index, index) for d in last.diagnostics]
         return replace(last, index=index, diagnostics=diagnostics, given=None, condoned=None)
 
-    def assume(self, launch: Launch, index: int) -> Assumed:
-        build = own_build(self.document, self.document.launches[index])
+    def assume(self, launch: Launch) -> Assumed:
+        place = launch.place if self.standing is None else self.standing.place(launch.place)
+        build = own_build(
+            launch, self.document.text[place.start : place.end] if place.document == self.document.name else ""
+        )
         return assume(launch, self.directives, self.options, self.workspace, self.document.name, build)
 
     def anew(self, launch: Launch, index: int, assumed: Assumed) -> Judged:

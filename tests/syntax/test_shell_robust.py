@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import random
 import sys
 from collections.abc import Callable
@@ -39,6 +40,17 @@ def test_scripts_with_characters_swapped(text: str, seed: int, swaps: int) -> No
         a, b = chance.randrange(len(text)), chance.randrange(len(text))
         characters[a], characters[b] = characters[b], characters[a]
     check_maps(parse("x.sh", "".join(characters)))
+
+
+def test_reading_leaves_next_to_nothing_for_the_garbage_collector() -> None:
+    """What refers to itself, as an inner function that calls itself does, stays until garbage is looked for: in a server that is seldom."""
+    forget()
+    for name in ("warm.sh", "x.sh"):
+        gc.collect()
+        for number, text in enumerate(TEXTS):
+            parse(f"{number}/{name}", text)
+        left = gc.collect()
+    assert left < 3 * len(TEXTS)
 
 
 def calls_to_read(text: str) -> int:

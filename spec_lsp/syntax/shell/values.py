@@ -358,24 +358,29 @@ def explore(
 
     Raises TooMany (with the points met) when there are more than `limit`.
     """
-    exploration = Exploration(limit * 2)
+    return _explored(evaluate, Exploration(limit * 2), start, {})
 
-    def run(pins: dict[Point, int]) -> Any:
-        checkpoint()
-        exploration.budget -= 1
-        if exploration.budget < 0:
-            raise TooMany(exploration.points)
-        try:
-            return evaluate(start(pins))
-        except Impossible:
-            return NOWHERE
-        except Undecided as undecided:
-            fork = undecided.fork
-        exploration.points[fork.point] = len(fork.arms)
-        arms = [run({**pins, fork.point: way}) for way in range(len(fork.arms))]
-        return join(fork.point, arms, fork.soft, fork.default)
 
-    return run({})
+def _explored(
+    evaluate: Callable[[PathCondition], T],
+    exploration: Exploration,
+    start: Callable[[dict[Point, int]], PathCondition],
+    pins: dict[Point, int],
+) -> Any:
+    """No closure, as are others below: one that calls itself would keep all that it sees until garbage is looked for."""
+    checkpoint()
+    exploration.budget -= 1
+    if exploration.budget < 0:
+        raise TooMany(exploration.points)
+    try:
+        return evaluate(start(pins))
+    except Impossible:
+        return NOWHERE
+    except Undecided as undecided:
+        fork = undecided.fork
+    exploration.points[fork.point] = len(fork.arms)
+    arms = [_explored(evaluate, exploration, start, {**pins, fork.point: way}) for way in range(len(fork.arms))]
+    return join(fork.point, arms, fork.soft, fork.default)
 
 
 def cover(
@@ -421,19 +426,18 @@ def transform(tree: Any, change: Callable[[Any], Any], harden: bool = False) -> 
 
     What several ways share stays shared, so the cost depends on the size of the tree and not on the number of ways.
     """
-    done: dict[int, Any] = {}
+    return _transformed(tree, change, harden, {})
 
-    def changed(part: Any) -> Any:
-        if isinstance(part, (Later, Grown)):
-            return changed_later(part, change, harden)
-        if not isinstance(part, Fork):
-            return change(part)
-        if id(part) not in done:
-            arms = [changed(a) for a in part.arms]
-            done[id(part)] = join(part.point, arms, part.soft and not harden, part.default)
-        return done[id(part)]
 
-    return changed(tree)
+def _transformed(part: Any, change: Callable[[Any], Any], harden: bool, done: dict[int, Any]) -> Any:
+    if isinstance(part, (Later, Grown)):
+        return changed_later(part, change, harden)
+    if not isinstance(part, Fork):
+        return change(part)
+    if id(part) not in done:
+        arms = [_transformed(a, change, harden, done) for a in part.arms]
+        done[id(part)] = join(part.point, arms, part.soft and not harden, part.default)
+    return done[id(part)]
 
 
 def changed_later(later: Later[Any] | Grown, change: Callable[[Any], Any], harden: bool) -> Later[Any]:
@@ -486,26 +490,25 @@ def pruned(tree: Any) -> Any:
     """The same tree, in which no point occurs twice on the way to a leaf."""
     if not isinstance(tree, Fork) or shape_of(tree).once:
         return tree
-    done: dict[tuple[int, frozenset[tuple[Point, int]]], Any] = {}
+    return _pruned(tree, {}, {})
 
-    def prune(part: Any, pins: dict[Point, int]) -> Any:
-        if not isinstance(part, Fork):
-            return part
-        points = shape_of(part).points
-        key = id(part), frozenset((p, w) for p, w in pins.items() if p in points)
-        if key not in done:
-            way = pins.get(part.point)
-            if way is not None:
-                done[key] = prune(part.arms[way], pins)
-            elif len(done) > MAX_NODES:
-                done[key] = part
-            else:
-                arms = [prune(arm, {**pins, part.point: i}) for i, arm in enumerate(part.arms)]
-                same = all(a is b for a, b in zip(arms, part.arms, strict=True))
-                done[key] = part if same else join(part.point, arms, part.soft, part.default)
-        return done[key]
 
-    return prune(tree, {})
+def _pruned(part: Any, pins: dict[Point, int], done: dict[tuple[int, frozenset[tuple[Point, int]]], Any]) -> Any:
+    if not isinstance(part, Fork):
+        return part
+    points = shape_of(part).points
+    key = id(part), frozenset((p, w) for p, w in pins.items() if p in points)
+    if key not in done:
+        way = pins.get(part.point)
+        if way is not None:
+            done[key] = _pruned(part.arms[way], pins, done)
+        elif len(done) > MAX_NODES:
+            done[key] = part
+        else:
+            arms = [_pruned(arm, {**pins, part.point: i}, done) for i, arm in enumerate(part.arms)]
+            same = all(a is b for a, b in zip(arms, part.arms, strict=True))
+            done[key] = part if same else join(part.point, arms, part.soft, part.default)
+    return done[key]
 
 
 def are_many(*trees: Any) -> bool:
@@ -532,18 +535,17 @@ def first_leaf(tree: Any, holds: Holds | None = None) -> Any:
 
 def paths(tree: Any, most: int) -> int:
     """The number of ways of a value in which no point occurs twice; more than `most` if it is not listed."""
-    known: dict[int, int] = {}
+    return _paths(tree, most, {})
 
-    def count(part: Any) -> int:
-        if isinstance(part, (Later, Grown)):
-            return most + 1
-        if not isinstance(part, Fork):
-            return 1
-        if id(part) not in known:
-            known[id(part)] = min(sum(map(count, part.arms)), most + 1)
-        return known[id(part)]
 
-    return count(tree)
+def _paths(part: Any, most: int, known: dict[int, int]) -> int:
+    if isinstance(part, (Later, Grown)):
+        return most + 1
+    if not isinstance(part, Fork):
+        return 1
+    if id(part) not in known:
+        known[id(part)] = min(sum(_paths(arm, most, known) for arm in part.arms), most + 1)
+    return known[id(part)]
 
 
 def parts(tree: Any) -> Iterator[Any]:
@@ -568,21 +570,19 @@ def outcomes(decision: Any) -> set[int]:
         return possible
     found: set[int] = set()
     left = MAX_WAYS
-
-    def look(tree: Any, pins: dict[Point, int]) -> None:
-        nonlocal left
+    parts: list[tuple[Any, dict[Point, int]]] = [(decision, {})]
+    while parts and len(found) < len(possible):
+        tree, pins = parts.pop()
         left -= 1
-        if len(found) == len(possible) or left < 0:
-            return
-        if not isinstance(tree, Fork):
+        if left < 0:
+            return possible
+        if isinstance(tree, Fork):
+            taken = pins.get(tree.point)
+            ways = range(len(tree.arms)) if taken is None else (taken,)
+            parts += ((tree.arms[way], {**pins, tree.point: way}) for way in ways)
+        else:
             found.add(tree)
-            return
-        taken = pins.get(tree.point)
-        for way in range(len(tree.arms)) if taken is None else (taken,):
-            look(tree.arms[way], {**pins, tree.point: way})
-
-    look(decision, {})
-    return found if left >= 0 else possible
+    return found
 
 
 def possible_leaves(decision: Any) -> set[int]:
@@ -598,20 +598,16 @@ def possible_leaves(decision: Any) -> set[int]:
 
 def leads(tree: Any, allowed: frozenset[int], pins: dict[Point, int], known: dict[int, bool] | None = None) -> bool:
     """Whether a decision can lead to one of the arms. `known` are the results for its parts, by identity."""
-    found = {} if known is None else known
-
-    def comes(part: Any) -> bool:
-        if isinstance(part, Later):
-            return not allowed.isdisjoint(part.possible())
-        if not isinstance(part, Fork):
-            return part in allowed
-        if id(part) in found:
-            return found[id(part)]
-        way = pins.get(part.point)
-        found[id(part)] = any(map(comes, part.arms if way is None else part.arms[way : way + 1]))
-        return found[id(part)]
-
-    return comes(tree)
+    if isinstance(tree, Later):
+        return not allowed.isdisjoint(tree.possible())
+    if not isinstance(tree, Fork):
+        return tree in allowed
+    known = {} if known is None else known
+    if id(tree) not in known:
+        way = pins.get(tree.point)
+        arms = tree.arms if way is None else tree.arms[way : way + 1]
+        known[id(tree)] = any(leads(arm, allowed, pins, known) for arm in arms)
+    return known[id(tree)]
 
 
 def order_of(point: Point) -> Any:
