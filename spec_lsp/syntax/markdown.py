@@ -7,19 +7,23 @@ HTML comments are not part of the page. Placeholders that a reader must replace 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from itertools import pairwise
 
 from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, replace
 from spec_lsp.syntax.carriers import FENCES, Read
 from spec_lsp.syntax.directives import begins_line, directives_in
 from spec_lsp.syntax.kinds import SUPERVISED
-from spec_lsp.syntax.launch import Clue, Directive, Document, Launch, Problem
+from spec_lsp.syntax.launch import Clue, Directive, Document, Launch
+from spec_lsp.syntax.mapped import Mapped
 from spec_lsp.syntax.notebook import commands, without_magic
 from spec_lsp.syntax.remap import remap
 from spec_lsp.syntax.shell.commands import PIN, typed_entry
 from spec_lsp.syntax.shell.embedding import Around, read_script
 from spec_lsp.syntax.source import embedded
+from spec_lsp.syntax.standing import Launches, Standing, stand_again
 from spec_lsp.syntax.word import Fragment, Place, Word
 from spec_lsp.syntax.written import Nested, with_written_files
 
@@ -83,29 +87,107 @@ class Block:
     extent: Place
 
 
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What a block came to, with places anchored to it, and what that depends on beside the document's name."""
+
+    shape: object
+    found: Document | None
+    pin: Clue | None = None
+    launches: Sequence[Launch] = ()
+    """Those found, with the page's pin where they name no release."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """The last reading of a page: where its blocks and what is between them stand, and what was read, by the bases of the blocks."""
+
+    standing: Standing
+    read: Mapping[int, _Read]
+
+
+_readings: dict[str, _Reading] = {}
+MAX_REMEMBERED = 64
+
+
 def read_markdown(name: str, text: str, read: Read, nested: Nested) -> Document:
-    """All launches in the code blocks of a text."""
-    found: list[Launch] = []
-    problems: list[Problem] = []
-    directives: list[Directive] = []
-    asked: frozenset[str] = frozenset()
+    """All launches in the code blocks of a text. Blocks that read as they did in the last reading are not read again."""
     every = list(blocks(name, text))
-    for block in every:
-        if "sglang" not in text[block.extent.start : block.extent.end]:
-            continue
-        inner = _read_block(name, block, read, nested)
-        if inner is None or not inner.launches:
-            continue
-        found += inner.launches
-        problems += inner.problems
-        directives += [replace(d, within=block.extent) for d in inner.directives]
-        asked |= inner.depends_on
-    directives += _comments(name, text, every)
+    speaking = [b for b in every if "sglang" in text[b.extent.start : b.extent.end]]
+    cuts = sorted({0, *(at for block in speaking for at in block.extent[1:])})
+    last = _readings.get(name)
+    texts = [text[a:b] for a, b in pairwise((*cuts, len(text)))]
+    standing = stand_again(name, texts, last.standing if last is not None else None)
+    anchor, in_text = Mapped(standing.anchor), Mapped(standing.place)
     pin = _pin(name, text, every)
-    if pin is not None:
-        found = [one if _names_release(one) else replace(one, clues=(*one.clues, pin)) for one in found]
+    pin = anchor.clue(pin) if pin is not None else None
+    before, kept = last.read if last is not None else {}, dict[int, _Read]()
+    try:
+        for block in speaking:
+            base = standing.anchored(block.extent.start)
+            kept[base] = _pinned(_read_again(name, text, block, base, before.get(base), read, nested), pin)
+    finally:  # what was read before the work was stopped need not be read again
+        _keep(name, _Reading(standing, {**before, **kept}))
+    found = [one for one in kept.values() if one.found is not None and one.launches]
+    inner = [one.found for one in found if one.found is not None]
+    directives = [in_text.directive(d) for one in inner for d in one.directives]
+    directives += _comments(name, text, every)
     directives.sort(key=lambda d: d.place)
-    return Document(name, text, tuple(found), tuple(problems), tuple(directives), asked)
+    launches = Launches([launch for one in found for launch in one.launches], standing, tuple(directives))
+    problems = tuple(in_text.problem(p) for one in inner for p in one.problems)
+    return Document(name, text, launches, problems, launches.of, frozenset[str]().union(*(d.depends_on for d in inner)))
+
+
+def _keep(name: str, reading: _Reading) -> None:
+    still = ((base, reading.read.get(base)) for base in reading.standing.bases)
+    _readings.pop(name, None)
+    _readings[name] = replace(reading, read={base: one for base, one in still if one is not None})
+    if len(_readings) > MAX_REMEMBERED:
+        del _readings[next(iter(_readings))]
+
+
+def _read_again(
+    name: str, text: str, block: Block, base: int, known: _Read | None, read: Read, nested: Nested
+) -> _Read:
+    """What a block comes to; what it came to in the last reading, if it reads the same. One that reads other files is not kept."""
+    start, end = block.extent[1:]
+    pieces = [(f.place.start - start, f.place.end - start) for f in block.body.fragments]
+    shape = block.language, text[start:end], pieces
+    if known is not None and known.shape == shape:  # None for one that is not kept
+        return known
+    asked = False
+
+    def noted(path: str) -> str | None:
+        nonlocal asked
+        asked = True
+        return read(path)
+
+    found = _read_block(name, block, noted, partial(nested, read=noted))
+
+    def anchored(place: Place) -> Place:
+        own = place.document == name and start <= place.start and place.end <= end
+        return Place(name, place.start - start + base, place.end - start + base) if own else place
+
+    if found is not None:
+        to = Mapped(anchored)
+        found = replace(
+            found,
+            launches=tuple(map(to.launch, found.launches)),
+            problems=tuple(map(to.problem, found.problems)),
+            directives=tuple(to.directive(replace(d, within=block.extent)) for d in found.directives),
+        )
+    return _Read(None if asked else shape, found)
+
+
+def _pinned(one: _Read, pin: Clue | None) -> _Read:
+    """The same with the launches as they are where a page pins this release."""
+    if one.found is None or (one.launches and one.pin == pin):
+        return one
+    launches = [
+        launch if pin is None or _names_release(launch) else replace(launch, clues=(*launch.clues, pin))
+        for launch in one.found.launches
+    ]
+    return replace(one, pin=pin, launches=launches)
 
 
 def _read_block(name: str, block: Block, read: Read, nested: Nested) -> Document | None:

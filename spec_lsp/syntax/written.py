@@ -12,7 +12,7 @@ from typing import Protocol
 
 from spec_lsp.expressions import expression
 from spec_lsp.records import dataclass, replace
-from spec_lsp.syntax.carriers import BY_KIND
+from spec_lsp.syntax.carriers import BY_KIND, Read
 from spec_lsp.syntax.edited import holds
 from spec_lsp.syntax.kinds import kind_of
 from spec_lsp.syntax.launch import Document, Launch
@@ -38,9 +38,9 @@ EXPANDED = "the shell fills it in"
 
 
 class Nested(Protocol):
-    """Reads a text inside a document as a document of its own, in a language."""
+    """Reads a text inside a document as a document of its own, in a language; other files by `read` instead of as the document does."""
 
-    def __call__(self, name: str, text: str, *, language: str) -> Document: ...
+    def __call__(self, name: str, text: str, *, language: str, read: Read = ...) -> Document: ...
 
 
 @dataclass(frozen=True, slots=True)

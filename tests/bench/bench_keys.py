@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[2])]
-from generate import LAUNCHES, manifest, script  # noqa: E402
+from generate import LAUNCHES, manifest, page, script  # noqa: E402
 
 from spec_lsp.server.lean import import_protocol  # noqa: E402
 
@@ -33,6 +33,7 @@ DOCUMENTS = {
     "shell, hardware unknown": ("run.sh", lambda n: script(hardware=False, launches=n)),
     "shell, hardware given": ("run.sh", lambda n: script(hardware=True, launches=n)),
     "YAML, hardware unknown": ("pods.yaml", lambda n: manifest(launches=n)),
+    "Markdown, hardware unknown": ("page.md", lambda n: page(launches=n)),
     "nothing launched": ("run.sh", lambda n: script(hardware=False, launches=n).replace("sglang.", "other.")),
 }
 TYPED = "--max-running-requests"
@@ -104,7 +105,7 @@ async def figures(times: int) -> None:
         tail = [sorted(one)[round(0.95 * (times - 1))] for one in samples]
         middle = [statistics.median(one) for one in samples]
         print(
-            f"{label:24} 1,000 lines {middle[0]:6.2f} / {tail[0]:6.2f}   10,000 lines {middle[1]:6.2f} / {tail[1]:6.2f}   "
+            f"{label:26} 1,000 lines {middle[0]:6.2f} / {tail[0]:6.2f}   10,000 lines {middle[1]:6.2f} / {tail[1]:6.2f}   "
             f"× {middle[1] / middle[0]:.1f} / × {tail[1] / tail[0]:.1f}",
             flush=True,
         )
@@ -114,7 +115,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
     arguments.add_argument("--quick", action="store_true", help="a fifth of the samples")
     logging.disable(logging.CRITICAL)
-    print(f"{'ms of CPU':24} median / p95")
+    print(f"{'ms of CPU':26} median / p95")
     asyncio.run(figures(40 if arguments.parse_args().quick else 200))
 
 

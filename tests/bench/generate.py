@@ -78,3 +78,13 @@ def pod(number: int) -> list[str]:
 def manifest(*, launches: int = LAUNCHES) -> str:
     """A file of pods, each a document of its own."""
     return "\n".join(line for number in range(launches) for line in pod(number)) + "\n"
+
+
+def section(number: int) -> list[str]:
+    """Twenty lines: a section of a page, with the `number`th launch of the script in a block of code."""
+    return [f"## Server {number}", "", "It is started like this:", "", "```bash", *launch(number)[3:16], "```", ""]
+
+
+def page(*, launches: int = LAUNCHES) -> str:
+    """A page of Markdown with a section for each launch."""
+    return "\n".join(line for number in range(launches) for line in section(number)) + "\n"
