@@ -76,6 +76,20 @@ def test_statements_after_an_edit_are_those_of_the_text(text: str, seed: int) ->
         before, known = after, found
 
 
+def test_comments_to_spec_lsp_are_found_wherever_they_stand_and_again_after_edits() -> None:
+    """Above, behind and inside statements, whether the script is read for the first time or again."""
+    text = "#!/bin/sh\n# spec-lsp: a\nX=1 # spec-lsp: b\nif y; then\n  # spec-lsp: c\n  z\nfi\n# spec-lsp: d\nw\n# spec-lsp: e"
+    forget()
+    said = ["a", "b", "c", "d", "e"]
+    assert [d.text for d in parse("x.sh", f"{text}\n# sglang\n").directives] == said
+    for edit in ("X=1", "y;", "  z", "\nw", "#!/bin/sh"):
+        document = parse("x.sh", f"{text.replace(edit, edit + 'x')}\n# sglang\n")
+        assert [d.text for d in document.directives] == said
+        assert [document.text[d.place.start : d.place.end] for d in document.directives] == [
+            f"# spec-lsp: {d}" for d in said
+        ]
+
+
 def fifty(tp: str = "2", page: str = "1") -> str:
     launch = (
         'echo "{i}" > "log{i}"\nPORT_{i}=$((30000 + {i}))\n' + START + " --port $PORT_{i} --page $PAGE --tp {tp} &\n"
