@@ -31,6 +31,9 @@ class Hardware:
     family: str = ""
     memory_span: tuple[int, int] | None = None
 
+    def __hash__(self) -> int:
+        return hash(self.name)
+
     @property
     def memory(self) -> int:
         """Device memory in MiB. Raises NotKnown for a family."""

@@ -14,7 +14,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from types import MappingProxyType
 from typing import Any, TypeVar
 
@@ -71,6 +71,8 @@ class Given(NamedTuple):
     def apart(self, other: Given) -> set[str]:
         """The fields that are not given alike."""
         typed, others = self.typed, other.typed
+        if typed is others:
+            return set()
         names = {name for name, value in typed.items() if not same_state(value, others.get(name, ABSENT))}
         names.update(others.keys() - typed.keys())
         return names
@@ -101,18 +103,16 @@ GOES = Outcome(goes=True)
 """The result of a guard that lets its steps run."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class Part:
-    """A handler's guard (`step` None; `steps` and `fields` are all of the handler's) or one of its steps, with its result in the bare
-    launch. `guard` names the guard's answer, as if it were a field ("" without one). `concerns`: what it read or changed."""
+    """A handler's guard (`step` None; `steps` and `fields` are all of the handler's) or one of its steps. `guard` names the guard's answer,
+    as if it were a field ("" without one)."""
 
     handler: Handler
     step: Step | None
     guard: str
     steps: tuple[Step, ...]
     fields: tuple[str, ...]
-    concerns: frozenset[str] = frozenset({EVERYTHING})
-    bare: Outcome = NOTHING
 
     def run(self, c: Config, result: Resolution) -> Outcome:
         """Run it over `c`, and record the result. `result`, of `c`, is empty before and after."""
@@ -137,25 +137,22 @@ class Part:
             mark_undecided(result, error, self.fields, self.steps)
             return False
 
-    def known(self, bare: Outcome, reads: Iterable[str]) -> Part:
-        """The same part of another bare launch."""
+    def concerns(self, bare: Outcome, reads: Iterable[str]) -> frozenset[str]:
+        """What it read or changed where it came to `bare`."""
         answer = (self.guard,) if self.guard and self.step is not None else ()
-        concerns = frozenset((*reads, *bare.states, *answer))
-        if concerns == self.concerns:
-            concerns = self.concerns
-            if bare is self.bare:
-                return self
-        return Part(self.handler, self.step, self.guard, self.steps, self.fields, concerns, bare)
+        return frozenset((*reads, *bare.states, *answer))
 
 
-def parts_of(handlers: tuple[Handler, ...], release: Release) -> Iterator[Part]:
-    """The guards and steps of a release, in order, without results yet."""
+@cache
+def parts_of(handlers: tuple[Handler, ...], release: Release) -> tuple[Part, ...]:
+    """The guards and steps of a release, in order."""
+    parts = []
     for number, (handler, steps, fields) in enumerate(plan_of(handlers, release)):
         guard = f"?{number}" if handler.when is not None else ""
         if guard:
-            yield Part(handler, None, guard, steps, fields)
-        for step in steps:
-            yield Part(handler, step, guard, (step,), step.fields)
+            parts.append(Part(handler, None, guard, steps, fields))
+        parts += [Part(handler, step, guard, (step,), step.fields) for step in steps]
+    return tuple(parts)
 
 
 # --- the bare launch ---------------------------------------------------------------------------------------------------
@@ -172,7 +169,7 @@ class Known(NamedTuple):
     given: Given
 
     def apart(self, other: Known) -> set[str]:
-        """The facts that a part may read that differ between the two, with the variables, and what is given and how it is written."""
+        """The facts that a part may read that differ between the two, with the variables, and how what is given is written."""
         names = {ADAPTERS}  # looked up by path: in another folder they may be others
         if self.env != other.env:
             variables = self.env.keys() | other.env.keys()
@@ -183,38 +180,49 @@ class Known(NamedTuple):
             names.add(MODEL)
         if self.draft is not other.draft:
             names.add(DRAFT)
-        names.update(map(as_given, self.given.apart(other.given)))
         spelled, others_spelled = self.given.spelled, other.given.spelled
-        if spelled != others_spelled:
+        if spelled is not others_spelled and spelled != others_spelled:
             both = spelled.keys() | others_spelled.keys()
             names.update(spelling_of(name) for name in both if spelled.get(name) != others_spelled.get(name))
         return names
 
     def distance(self, other: Known) -> int:
-        """In how much the two differ, counting the hardware as one."""
-        given, world = self.given.apart(other.given), (self.gpu != other.gpu) + (self.model is not other.model)
-        variables = {n for n in self.env.keys() | other.env.keys() if self.env.get(n, ...) != other.env.get(n, ...)}
-        return len(given) + len(variables) + world
+        """In how much the two differ, counting hardware and variables as one each."""
+        return len(self.given.apart(other.given)) + self.way_to(other)
+
+    def way_to(self, other: Known) -> int:
+        """How far apart their worlds are: more is read of the model than of the hardware."""
+        return (self.gpu is not other.gpu) + 2 * (self.model is not other.model) + (self.env != other.env)
 
 
 class Baseline:
-    """A launch that is resolved part by part, from which others are derived. `start` are its fields before the first part, `final` after
-    the last. `readers` gives for each field the parts, as bits, that it concerns."""
+    """A launch that is resolved part by part, from which others are derived.
 
-    def __init__(self, known: Known, parts: tuple[Part, ...], start: Fields, readers: Mapping[str, int]) -> None:
-        self.known, self.parts, self.start, self.readers = known, parts, start, readers
-        doing = [(n, part.bare) for n, part in enumerate(parts) if part.bare is not NOTHING]
-        self.writers = [n for n, bare in doing if bare.states]
+    `concerns` gives for each part what it read or changed, `bare` what those came to that did not come to nothing; `start` are the fields
+    before the first part, `final` those after the last. `readers` gives for each field the parts, as bits, that it concerns."""
+
+    def __init__(
+        self,
+        known: Known,
+        parts: tuple[Part, ...],
+        concerns: list[frozenset[str]],
+        bare: dict[int, Outcome],
+        start: Fields,
+        readers: Mapping[str, int],
+    ) -> None:
+        self.known, self.parts, self.concerns, self.bare = known, parts, concerns, bare
+        self.start, self.readers = start, readers
+        self.writers = sorted(n for n, outcome in bare.items() if outcome.states)
         """The parts that change a field."""
         self._left: dict[tuple[int, int], Fields] = {}
-        self.logging = [n for n in self.writers if parts[n].bare.log]
-        self.saying = [n for n, bare in doing if bare.says]
-        self.going = frozenset(parts[n].guard for n, bare in doing if bare.goes)
+        self.logging = [n for n in self.writers if bare[n].log]
+        self.saying = [n for n, outcome in bare.items() if outcome.says]
+        self.going = frozenset(parts[n].guard for n, outcome in bare.items() if outcome.goes)
         """The guards that let their steps run."""
         self.course: dict[str, tuple[list[int], list[Any]]] = {}
         """For each field that is changed: by which parts, and its state from then on."""
         for number in self.writers:
-            for name, state in parts[number].bare.states.items():
+            for name, state in bare[number].states.items():
                 places, states = self.course.setdefault(name, ([], []))
                 places.append(number)
                 states.append(state)
@@ -235,14 +243,14 @@ class Baseline:
         if found is None:
             if len(self._left) >= MAX_LEFT:
                 self._left.clear()
-            states = (self.parts[number].bare.states for number in self.writers[first:end])
+            states = (self.bare[number].states for number in self.writers[first:end])
             found = self._left[first, end] = _with(NO_FIELDS, *states)
         return found
 
     def outcomes(self, telling: list[int], others: Mapping[int, Outcome]) -> Iterator[Outcome]:
         """The results of these parts and of the `others`, in order, for a launch in which the others had another result."""
         for number in sorted({*telling, *others}) if telling else others:
-            yield others[number] if number in others else self.parts[number].bare
+            yield others[number] if number in others else self.bare[number]
 
     def log(self, others: Mapping[int, Outcome]) -> Iterator[tuple[str, Decision]]:
         """The decisions of such a launch, in order."""
@@ -262,6 +270,11 @@ def _with(fields: Fields, *changes: Mapping[str, Any]) -> Fields:
 
 
 # --- another launch ----------------------------------------------------------------------------------------------------
+
+
+WINDOW = 60
+"""How many parts, as bits, are looked at in one go: numbers of up to so many bits are fast."""
+_ALL = (1 << WINDOW) - 1
 
 
 class Difference:
@@ -284,19 +297,22 @@ class Difference:
 
     def run(self) -> None:
         """Run all parts that are concerned by something that differs."""
-        parts, differing = self.baseline.parts, self.differing
-        number = 0
-        while waiting := self._pending >> number:
-            number += (waiting & -waiting).bit_length() - 1
-            if not differing.isdisjoint(parts[number].concerns):
-                self.step(number, parts[number])
-            number += 1
+        concerns, differing = self.baseline.concerns, self.differing
+        for first in range(0, len(concerns), WINDOW):
+            waiting = self._pending >> first & _ALL
+            while waiting:
+                bit = waiting & -waiting
+                waiting ^= bit
+                number = first + bit.bit_length() - 1
+                if not differing.isdisjoint(concerns[number]):
+                    self.step(number)
+                    waiting = self._pending >> first & _ALL & -(bit << 1)  # more may differ now
 
-    def step(self, number: int, part: Part) -> None:
+    def step(self, number: int) -> None:
         """Run one part, and compare its results."""
         if self._next <= number:
             self._catch_up(number)
-        bare, c = part.bare, self.c
+        part, bare, c = self.baseline.parts[number], self.baseline.bare.get(number, NOTHING), self.c
         on = part.step is None or not part.guard or self._is_on(part.guard)
         outcome = part.run(c, self._result) if on else NOTHING
         if outcome is bare:
@@ -352,25 +368,28 @@ class Tracing(Difference):
 
     def __init__(self, baseline: Baseline, known: Known, c: Config) -> None:
         super().__init__(baseline, known, c)
-        self.parts = list(baseline.parts)
-        self._ran: list[int] = []
+        self._concerns = list(baseline.concerns)
+        self._bare = dict(baseline.bare)
+        self._readers = dict(baseline.readers)
 
-    def step(self, number: int, part: Part) -> None:
+    def step(self, number: int) -> None:
         """Run one part, and record what it read."""
         self.c.reads.clear()
-        self._ran.append(number)
-        super().step(number, part)
-        self.parts[number] = part.known(self.others.get(number, part.bare), self.c.reads)
+        super().step(number)
+        outcome = self.others.get(number) or self.baseline.bare.get(number, NOTHING)
+        if outcome is NOTHING:
+            self._bare.pop(number, None)
+        else:
+            self._bare[number] = outcome
+        before, now = self._concerns[number], self.baseline.parts[number].concerns(outcome, self.c.reads)
+        if before != now:
+            self._concerns[number] = now
+            for name in before ^ now:
+                self._readers[name] = self._readers.get(name, 0) ^ (1 << number)
 
-    def readers(self) -> dict[str, int]:
-        """For each field the parts, as bits, that it now concerns."""
-        readers = dict(self.baseline.readers)
-        for number in self._ran:
-            before, now = self.baseline.parts[number].concerns, self.parts[number].concerns
-            if before is not now:
-                for name in before ^ now:
-                    readers[name] = readers.get(name, 0) ^ (1 << number)
-        return readers
+    def baseline_of(self, known: Known, start: Fields) -> Baseline:
+        """The known launch."""
+        return Baseline(known, self.baseline.parts, self._concerns, self._bare, start, self._readers)
 
 
 def trace(near: Baseline, known: Known, c: Config) -> Baseline:
@@ -378,14 +397,16 @@ def trace(near: Baseline, known: Known, c: Config) -> Baseline:
     start = c.snapshot()
     tracing = Tracing(near, known, c)
     tracing.run()
-    return Baseline(known, tuple(tracing.parts), start, tracing.readers())
+    return tracing.baseline_of(known, start)
 
 
 def apart(near: Baseline, known: Known, c: Config) -> set[str]:
     """Fields and facts whose initial state differs in the launch of `c`."""
     names, lacking = known.apart(near.known), c._lacking
-    given = known.given.apart(near.known.given)
-    names.update(name for name in given if not same_state(c.state(name), near.start.state(name)))
+    for name in known.given.apart(near.known.given):
+        names.add(as_given(name))
+        if not same_state(c.state(name), near.start.state(name)):
+            names.add(name)
     names.update(name for name, state in lacking.items() if near.start.state(name) is not state)
     names.update(name for name in near.start.lacking if name not in lacking)
     return names
@@ -407,9 +428,10 @@ class Kind:
 
     def nothing(self) -> Baseline:
         """A launch without any results, so that everything has to be run."""
-        parts = tuple(parts_of(self.handlers, self.release))
+        parts = parts_of(self.handlers, self.release)
         readers = {EVERYTHING: (1 << len(parts)) - 1}
-        return Baseline(Known(None, None, None, {}, Given({}, {})), parts, NO_FIELDS, readers)
+        concerns = [frozenset((EVERYTHING,))] * len(parts)
+        return Baseline(Known(None, None, None, {}, Given({}, {})), parts, concerns, {}, NO_FIELDS, readers)
 
 
 Key = tuple[Any, ...]
@@ -427,7 +449,7 @@ def bare_launch(kind: Kind, key: Key, known: Known, fresh: Callable[[], Config])
         _BARE.move_to_end(key)
         return found
     others = [one for world, one in _BARE.items() if world[0] is kind and isinstance(one, Baseline)]
-    near = min(others, key=lambda one: known.distance(one.known), default=None)
+    near = min(others, key=lambda one: known.way_to(one.known), default=None)
     met = _meetings(found)
     if near is not None and met < OFTEN:
         _kept(_BARE, key, met, MAX_BARE)
