@@ -27,7 +27,7 @@ def hidden(resolution: Resolution, mended: Mended) -> list[Finding]:
     for refusal in [f for f in resolution.findings if f.ends_resolution][:MAX_REFUSALS]:
         tried: list[tuple[Change, dict[str, Finding]]] = []
         for change, after in _ways(refusal, mended):
-            tried.append((change, _errors(after, found)))
+            tried.append((change, _errors(after, change, found)))
             if not tried[0][1] and refusal.said.at not in resolution.undecided.values():
                 break  # nothing else is left, and nobody waits for the field itself
         for name, finding in [item for _, errors in tried for item in errors.items()]:
@@ -36,9 +36,10 @@ def hidden(resolution: Resolution, mended: Mended) -> list[Finding]:
     return list(found.values())[known:]
 
 
-def _errors(resolution: Resolution, found: Collection[str]) -> dict[str, Finding]:
-    """The errors by rule, but for those found already."""
-    return {f.rule.name: f for f in resolution.findings if f.rule.severity == "error" and f.rule.name not in found}
+def _errors(resolution: Resolution, change: Change, found: Collection[str]) -> dict[str, Finding]:
+    """The errors after a change by rule, but for those found already and those about what the change itself sets."""
+    errors = [f for f in resolution.findings if f.rule.severity == "error" and f.rule.name not in found]
+    return {f.rule.name: f for f in errors if not _takes_away(change, f)}
 
 
 def _ways(refusal: Finding, mended: Mended) -> Iterator[tuple[Change, Resolution]]:

@@ -35,7 +35,7 @@ def judge(
     answers for, which end nothing.
     """
     runner = Runner(launch, models, configs, condoned)
-    runs = [*map(runner.condoning, runs)] or list(runner.in_worlds(worlds))
+    runs = [*map(runner.condoning, runs)] or runner.behind(list(runner.in_worlds(worlds)))
     since: Mapping[tuple[str, str], Release] = {}
     elsewhere: list[MergedFinding] = []
     everywhere = True

@@ -17,11 +17,16 @@ from spec_lsp.records import replace
 
 
 def older_runs(runner: Runner, runs: Sequence[RunResult], worlds: Sequence[World]) -> list[RunResult]:
-    """The launch in older releases, newest first, until one accepts it.
+    """The launch in older releases, newest first, until one accepts it. What refusals hide there is looked for if it is in the newest one.
 
     If the newest release refuses it on every hardware for the same reason, older ones are asked on one hardware only. Those that refuse it
     there for another reason are asked on all: `trtllm_mla` says that the hardware is not Hopper.
     """
+    older = _older_runs(runner, runs, worlds)
+    return runner.behind(older) if any(r.hides for r in runs) else older
+
+
+def _older_runs(runner: Runner, runs: Sequence[RunResult], worlds: Sequence[World]) -> list[RunResult]:
     everywhere = frozenset.intersection(*(reasons_of(r) for r in runs))
     one = next((w for w in worlds if w.hardware and w.hardware.family == "hopper"), worlds[0])
     releases_asked = list(OLDER_WORLDS)
@@ -48,6 +53,7 @@ def since_when(
     runner: Runner, runs: Sequence[RunResult], older: Sequence[RunResult], world: World
 ) -> Mapping[tuple[str, str], Release]:
     """For each finding that ends the launch in the newest release, the first release in which it does."""
+    hiding = any(r.hides for r in runs)
     causes = {f.cause for r in runs for f in findings_of(r) if is_fatal(f, r)}
     seen: dict[Release, set[tuple[str, str]]] = {}
     for judged in older:
@@ -60,6 +66,7 @@ def since_when(
                 continue
             if release not in seen:
                 asked = list(runner.in_worlds([replace(world, release=release)]))
+                asked = runner.behind(asked) if hiding else asked
                 seen[release] = {f.cause for r in asked for f in findings_of(r)}
             if cause in seen[release]:
                 since[cause] = release

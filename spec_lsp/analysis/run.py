@@ -56,6 +56,8 @@ class RunResult:
     bare: bool = False
     """Whether unknown words (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
     condoned: Condoned = frozenset()
+    hides: bool = False
+    """Whether some of its refusals were found behind others (see `hidden`)."""
 
     @property
     def bad_arguments(self) -> bool:
@@ -276,15 +278,32 @@ class Runner:
             checkpoint()
             binding, values = self.binding(index, world.release)
             judged = run(self.launch, index, world, self._models, binding, values=values)
-            yield self.condoning(self._with_hidden(judged, values))
+            yield self.condoning(judged)
             if is_open(self.launch, binding) and not (judged.resolution and judged.resolution.refused):
                 yield self.condoning(run(self.launch, index, world, self._models, binding, bare=True, values=values))
 
-    def _with_hidden(self, judged: RunResult, values: Values) -> RunResult:
-        """A run with the refusals that its first ones hide."""
-        if judged.resolution is None or not judged.resolution.refused:
-            return judged
+    def behind(self, runs: Sequence[RunResult]) -> list[RunResult]:
+        """The runs with the refusals that others hide.
 
+        Most refusals hide none. So of the runs of one variant that refuse the same, the first is looked at, and the others if it hides any.
+        """
+        hides: dict[object, bool] = {}
+        looked: list[RunResult] = []
+        for judged in runs:
+            if not judged.bare and judged.resolution is not None and judged.resolution.refused:
+                alike = (
+                    judged.variant,
+                    frozenset((f.rule.name, f.said.at) for f in judged.resolution.findings if f.ends_resolution),
+                )
+                if hides.get(alike, True):
+                    judged = self._looked_behind(judged, judged.resolution)
+                    hides.setdefault(alike, judged.hides)
+            looked.append(judged)
+        return looked
+
+    def _looked_behind(self, judged: RunResult, resolution: Resolution) -> RunResult:
+        checkpoint()
+        values = self.binding(judged.variant, judged.world.release)[1]
         known: list[tuple[Change, Resolution | None]] = []
 
         def mended(change: Change) -> Resolution | None:
@@ -294,10 +313,10 @@ class Runner:
                 known.append((change, after.resolution))
             return next(resolution for one, resolution in known if one == change)
 
-        more = hidden(judged.resolution, mended)
+        more = hidden(resolution, mended)
         if not more:
             return judged
-        return replace(judged, resolution=replace(judged.resolution, findings=[*judged.resolution.findings, *more]))
+        return replace(judged, resolution=replace(resolution, findings=[*resolution.findings, *more]), hides=True)
 
     def condoning(self, judged: RunResult) -> RunResult:
         """A run with the rules that end no launch here."""

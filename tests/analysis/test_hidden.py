@@ -28,6 +28,8 @@ def test_the_other_mistake_is_told(launch: str, hiding: str, hidden: str) -> Non
 @pytest.mark.parametrize(
     "launch",
     [
+        # Of the three ways out one sets a backend that this model cannot use either.
+        "gpu=h100 model=llama-3.1-8b -- --attention-backend trtllm_mla",
         # With `--tp-size 4` both are accepted: there is attention data parallelism to overlap.
         "gpu=b200 model=deepseek-v3 -- --enable-two-batch-overlap --attn-dp-size 4",
         # Only the writer knows the draft: nobody would leave the algorithm out.
