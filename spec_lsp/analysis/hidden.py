@@ -8,7 +8,7 @@ wrong is a mistake all the same.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 
 from spec_lsp.resolution.engine import Change, Finding, Resolution
 
@@ -25,30 +25,43 @@ def hidden(resolution: Resolution, mended: Mended) -> list[Finding]:
     found = {f.rule.name: f for f in resolution.findings}
     known = len(found)
     for refusal in [f for f in resolution.findings if f.ends_resolution][:MAX_REFUSALS]:
-        tried: list[tuple[Change, dict[str, Finding]]] = []
-        for change, after in _ways(refusal, mended):
-            tried.append((change, _errors(after, change, found)))
-            if not tried[0][1] and refusal.said.at not in resolution.undecided.values():
-                break  # nothing else is left, and nobody waits for the field itself
+        tried = _tried(refusal, refusal.said.at in resolution.undecided.values(), mended, found)
         for name, finding in [item for _, errors in tried for item in errors.items()]:
             if all(name in errors or _takes_away(change, finding) for change, errors in tried):
                 found.setdefault(name, finding)
     return list(found.values())[known:]
 
 
-def _errors(resolution: Resolution, change: Change, found: Collection[str]) -> dict[str, Finding]:
+Errors = dict[str, Finding]
+
+
+def _tried(refusal: Finding, waits: bool, mended: Mended, found: Collection[str]) -> list[tuple[Change, Errors]]:
+    """The ways out of a refusal that end it, with the errors that each leaves. None where only the writer knows what is missing.
+
+    `waits`: whether a rule waits for the refused field itself. Where a way leaves no error, mistakes can only be in what it changes: others
+    that change all of that show none.
+    """
+    tried: list[tuple[Change, Errors]] = []
+    about: frozenset[str] | None = None
+    ways = [change for change in refusal.said.candidates if not change.set_env and not change.drop_env]
+    for change in ways[:MAX_WAYS]:
+        changed = frozenset((*change.set, *change.drop))
+        after = mended(change) if about is None or not about <= changed else None
+        if after is None or any(f.rule is refusal.rule for f in after.findings):
+            continue
+        errors = _errors(after, change, found)
+        tried.append((change, errors))
+        if not errors:
+            about = changed if about is None else about & changed
+            if not waits and len(tried) == 1:
+                break
+    return tried
+
+
+def _errors(resolution: Resolution, change: Change, found: Collection[str]) -> Errors:
     """The errors after a change by rule, but for those found already and those about what the change itself sets."""
     errors = [f for f in resolution.findings if f.rule.severity == "error" and f.rule.name not in found]
     return {f.rule.name: f for f in errors if not _takes_away(change, f)}
-
-
-def _ways(refusal: Finding, mended: Mended) -> Iterator[tuple[Change, Resolution]]:
-    """The changes that a refusal names and that end it, with what comes of them. None where only the writer knows what is missing."""
-    ways = [change for change in refusal.said.candidates if not change.set_env and not change.drop_env]
-    for change in ways[:MAX_WAYS]:
-        after = mended(change)
-        if after is not None and not any(f.rule is refusal.rule for f in after.findings):
-            yield change, after
 
 
 def _takes_away(change: Change, finding: Finding) -> bool:

@@ -56,8 +56,8 @@ class RunResult:
     bare: bool = False
     """Whether unknown words (`"$@"`) are taken to add nothing; otherwise they may set any field before them."""
     condoned: Condoned = frozenset()
-    hides: bool = False
-    """Whether some of its refusals were found behind others (see `hidden`)."""
+    hides: frozenset[str] = frozenset()
+    """The rules of those of its refusals that were found behind others (see `hidden`)."""
 
     @property
     def bad_arguments(self) -> bool:
@@ -297,7 +297,7 @@ class Runner:
                 )
                 if hides.get(alike, True):
                     judged = self._looked_behind(judged, judged.resolution)
-                    hides.setdefault(alike, judged.hides)
+                    hides.setdefault(alike, bool(judged.hides))
             looked.append(judged)
         return looked
 
@@ -316,7 +316,8 @@ class Runner:
         more = hidden(resolution, mended)
         if not more:
             return judged
-        return replace(judged, resolution=replace(resolution, findings=[*resolution.findings, *more]), hides=True)
+        told = replace(resolution, findings=[*resolution.findings, *more])
+        return replace(judged, resolution=told, hides=frozenset(f.rule.name for f in more))
 
     def condoning(self, judged: RunResult) -> RunResult:
         """A run with the rules that end no launch here."""

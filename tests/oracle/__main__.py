@@ -11,7 +11,7 @@ from pathlib import Path
 from spec_lsp.asking.process import CannotAskError
 from spec_lsp.catalog.release import Release
 from spec_lsp.catalog.store import load
-from tests.oracle import combined
+from tests.oracle import combined, hidden
 from tests.oracle.launches import draw, families
 from tests.oracle.models import write_models
 from tests.oracle.releases import Oracle
@@ -55,6 +55,11 @@ def parser() -> argparse.ArgumentParser:
     p.add_argument("count", type=int, help="how many launches are drawn")
     p.add_argument("pairs", type=int)
     p.add_argument("--seed", type=int, default=1)
+    p = commands.add_parser("hidden", help="whether what is found behind the first mistake of random launches is true")
+    p.add_argument("release")
+    p.add_argument("gpu")
+    p.add_argument("count", type=int)
+    p.add_argument("--seed", type=int, default=1)
     commands.add_parser(
         "models", help="renew the config.json files of tests/models that come from the table of well-known models"
     )
@@ -91,6 +96,9 @@ def main(arguments: list[str]) -> int:
                     oracle, chosen.release, chosen.gpu, cases_of(chosen), chosen.pairs, chosen.seed
                 )
                 print(*combined.told(both), sep="\n")
+            case "hidden":
+                behind = hidden.truth(oracle, chosen.release, chosen.gpu, cases_of(chosen))
+                print(*hidden.told(behind), sep="\n")
             case "models":
                 write_models(oracle)
     except (CannotAskError, FileNotFoundError, ValueError) as error:

@@ -20,6 +20,7 @@ from typing import Any
 from spec_lsp.analysis import analyse, read_document
 from spec_lsp.analysis.fixes import apply, fixes_for
 from spec_lsp.analysis.inputs import Options
+from spec_lsp.analysis.report import Analysis, Diagnostic
 from spec_lsp.catalog.binding import bind, words_from
 from spec_lsp.catalog.model import Catalog
 from spec_lsp.catalog.release import Release
@@ -45,6 +46,7 @@ MENDS = 8
 
 SCRIPT = str(MODELS.parent / "launch.sh")
 """Where the launch would stand, beside the folder of models."""
+WORKSPACE = DiskWorkspace(models=(MODELS.parent,))
 
 
 @dataclass(frozen=True)
@@ -112,7 +114,7 @@ def mistakes(asking: Ask, cases: Iterable[Case], release: str, gpu: str, counts:
     answers = ask([_here(case_of(model, parts), release, gpu) for model, parts, _ in reduced])
     catalog = load(Release.parse(release))
     found = [
-        Mistake(model, parts, reason, error["rule"], _fields(catalog, parts))
+        Mistake(model, parts, reason, error["rule"], fields_of(catalog, parts))
         for (model, parts, reason), answer in zip(reduced, answers, strict=True)
         if (error := first_error(answer))
     ]
@@ -140,7 +142,7 @@ def _reduced(
     return now
 
 
-def _fields(catalog: Catalog, parts: Iterable[Part]) -> frozenset[str]:
+def fields_of(catalog: Catalog, parts: Iterable[Part]) -> frozenset[str]:
     """What a launch sets: fields, and words that set none."""
     binding = bind(catalog, words_from([word for part in parts for word in part], "argv"))
     return frozenset((*binding.settings, *(part[0].partition("=")[0] for part in parts)))
@@ -164,11 +166,21 @@ def _mendable(asking: Ask, found: Sequence[Mistake], release: str, gpu: str) -> 
 
 def offered(case: Case, release: str, gpu: str) -> Iterator[tuple[Part, ...]]:
     """The launch after each fix that is offered for it."""
-    workspace, options = DiskWorkspace(models=(MODELS.parent,)), Options()
+    analysis = analysed(case, release, gpu)
+    return fixed(analysis, [one for one in analysis.diagnostics if one.severity == "error"])
+
+
+def analysed(case: Case, release: str, gpu: str) -> Analysis:
+    """What is said of a script that starts SGLang as the case does."""
     text = f"# spec-lsp: sglang={release} gpu={gpu}\n{script(case)}"
-    analysis = analyse(read_document(SCRIPT, text, workspace), options, workspace)
-    for diagnostic in analysis.diagnostics:
-        for fix in fixes_for(analysis, diagnostic, options, workspace) if diagnostic.severity == "error" else ():
+    return analyse(read_document(SCRIPT, text, WORKSPACE), Options(), WORKSPACE)
+
+
+def fixed(analysis: Analysis, errors: Iterable[Diagnostic]) -> Iterator[tuple[Part, ...]]:
+    """The launch after each fix of these errors."""
+    text = analysis.document.text
+    for error in errors:
+        for fix in fixes_for(analysis, error, Options(), WORKSPACE):
             if changed := apply(text, fix.edits):
                 yield parts_of(read(changed))[1]
 
