@@ -154,7 +154,7 @@ def _mendable(asking: Ask, found: Sequence[Mistake], release: str, gpu: str) -> 
     tries = [
         (one, parts)
         for one in found
-        for parts in (*offered(case_of(one.model, one.parts), release, gpu), *_changes(catalog, one.parts))
+        for parts in (*offered(case_of(one.model, one.parts), release, gpu), *changes(catalog, one.parts))
     ]
     asked = asking(case_of(one.model, parts) for one, parts in tries)
     ways: dict[int, list[tuple[Part, ...]]] = {}
@@ -185,7 +185,7 @@ def fixed(analysis: Analysis, errors: Iterable[Diagnostic]) -> Iterator[tuple[Pa
                 yield parts_of(read(changed))[1]
 
 
-def _changes(catalog: Catalog, parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
+def changes(catalog: Catalog, parts: tuple[Part, ...]) -> Iterator[tuple[Part, ...]]:
     """A launch with one part less, then with another value in one."""
     yield from (parts[:n] + parts[n + 1 :] for n in range(len(parts)))
     for n, part in enumerate(parts):
