@@ -92,9 +92,6 @@ def test_the_prefill_context_is_rounded_to_pages_and_bounded() -> None:
     launch = "--cuda-graph-prefill-max-context 1000 --page-size 64"
     assert phase(launch, "prefill")["max_context_size"] == 1024
     assert rules("--cuda-graph-prefill-max-context 0") == ["nonpositive-prefill-graph-context"]
-    beyond = [
-        "prefill-graph-context-beyond-model",
-        "prefill-graph-context-without-backend",
-    ]  # the second, of any number
+    beyond = ["prefill-graph-context-beyond-model"]
     assert rules("--cuda-graph-prefill-max-context 300000") == beyond
     assert rules("--cuda-graph-prefill-max-context 8000 --context-length 4096") == beyond
