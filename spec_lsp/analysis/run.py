@@ -134,6 +134,8 @@ def run(
     open_ = meant is None or (not bare and is_open(launch, binding))
     kind = _kind(release, open_)
     untold = frozenset(kind.defaults.keys() - given.typed.keys() - unknown.keys()) if open_ else meant or frozenset()
+    if bare:
+        untold |= NAMED_BY_WHO_STARTS - given.typed.keys() - unknown.keys()
     if untold:
         given, unknown = values.without(untold), {**unknown, **dict.fromkeys(untold, OPEN)}
     path = None if "model_path" in untold else model_path(binding)
@@ -149,6 +151,9 @@ def run(
     )
     return RunResult(index, world, binding, resolution, release >= OLDEST_MODELLED, bare)
 
+
+NAMED_BY_WHO_STARTS = frozenset({"dist_init_addr"})
+"""Fields that a script leaves to whoever starts it, once for each cluster: where more words may come, they are not taken to be left out."""
 
 OPEN = "words that the file does not tell, or that SGLang does not take, may be meant to set it"
 

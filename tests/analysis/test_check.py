@@ -58,10 +58,20 @@ def test_one_finding(words: str, severity: str, rule: str, place: str, part: str
         "sglang serve llama-3.1-8b --tp 2",
         f'{SERVER} "$@"',
         f"{SERVER} --tp $TP $EXTRA",
+        f'{SERVER} --tp 2 --nnodes 2 --node-rank 0 "$@"',
+        f"{SERVER} --tp 2 --nnodes 2 --node-rank $RANK $EXTRA",
+        f"{SERVER} --tp 2 --nnodes 2 --node-rank 1 --config $CONFIG",
+        f"{SERVER} --tp 2 --nnodes 2 --node-rank 1 --dist-init-addr $LEADER:5000",
+        f"{SERVER} --tp 2 --nnodes $NODES --node-rank $RANK",
+        f"export SGLANG_DISTRIBUTED_INIT_METHOD_OVERRIDE=$METHOD\n{SERVER} --tp 2 --nnodes 2 --node-rank 1",
     ],
 )
 def test_nothing_wrong(text: str) -> None:
     assert [one for one in said(PINNED + text) if one[0] in ("error", "warning")] == []
+
+
+def test_nodes_without_an_address_are_told_where_no_words_can_come() -> None:
+    assert "nodes-without-meeting-place" in rules_of(f"{PINNED}{SERVER} --tp 2 --nnodes 2 --node-rank 0")
 
 
 @pytest.mark.parametrize(
