@@ -293,8 +293,10 @@ class ModelFacts:
 
     @cached_property
     def num_attention_heads(self) -> int | None:
-        """Query heads; None for a model without attention."""
-        value: int | None = self.text_hf("num_attention_heads")
+        """Query heads; None for a model without attention. Whisper's configuration class gives its encoder's heads this name."""
+        value: int | None = self.text_hf(
+            "encoder_attention_heads" if self.model_type == "whisper" else "num_attention_heads"
+        )
         return value
 
     def get_num_attention_heads(self, tp_size: int) -> int:

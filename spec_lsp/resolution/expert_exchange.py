@@ -102,6 +102,60 @@ def enforce_fusion_for_waterfill(c: Config) -> None:
         c.set(enforce_shared_experts_fusion=True)
 
 
+FUSED_MODE = "SGLANG_NPU_FUSED_MOE_MODE"
+
+
+@handle_a2a_moe.refuses(
+    "SPC1150", "ascend-exchange-without-its-mode", raises="ValueError", since="0.5.10", until="0.5.18",
+    sglang="server_args.py:_handle_a2a_moe",
+    bad=(
+        "sglang=0.5.10 gpu=npu model=qwen3-30b-a3b -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
+        f"sglang=0.5.15 gpu=npu model=qwen3-30b-a3b {FUSED_MODE}=3 -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
+        f"sglang=0.5.15 gpu=npu model=qwen3-30b-a3b {FUSED_MODE}=2 -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
+        f"sglang=0.5.16 gpu=npu model=qwen3-30b-a3b {FUSED_MODE}=3 -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
+    ),
+    good=(
+        f"sglang=0.5.10 gpu=npu model=qwen3-30b-a3b {FUSED_MODE}=1 -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
+        "sglang=0.5.15 gpu=npu model=qwen3-30b-a3b -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
+        f"sglang=0.5.16 gpu=npu model=qwen3-30b-a3b {FUSED_MODE}=3 -- --tp-size 8 --moe-a2a-backend ascend_fuseep --fuseep-mode 1",
+    ),
+)  # fmt: skip
+def ascend_exchange_without_its_mode(c: Config) -> Refusal | None:
+    """Ascend's fused exchange has two modes, which a variable chooses in these releases.
+
+    `SGLANG_NPU_FUSED_MOE_MODE` is 1, or 2 for ModelSlim checkpoints. 0.5.10 has no default; from 0.5.11 on it is 1. From 0.5.16 on
+    `--fuseep-mode` chooses, and the variable is only read where the flag is not given.
+    """
+    if c.since("0.5.16"):
+        if c.given("fuseep_mode") or not c.env.is_set(FUSED_MODE):
+            return None
+    elif c.moe_a2a_backend != "ascend_fuseep":
+        return None
+    if c.before("0.5.11") and not c.env.is_set(FUSED_MODE):
+        return Refusal(
+            at="moe_a2a_backend",
+            message=f"{c.shown('moe_a2a_backend')} needs `{FUSED_MODE}` in SGLang {c.release}, which is not set. Set it to 1.",
+            fixes=(setting_env(**{FUSED_MODE: "1"}), setting(moe_a2a_backend="deepep")),
+        )
+    mode = c.env.text(FUSED_MODE) if c.before("0.5.11") else int(c.env.number(FUSED_MODE, 1))
+    first = (setting_env(**{FUSED_MODE: "1"}),) if c.env.is_set(FUSED_MODE) else ()
+    if str(mode) not in ("1", "2"):
+        return Refusal(
+            at=FUSED_MODE,
+            related_fields=("moe_a2a_backend",),
+            message=f"`{FUSED_MODE}` is {mode}, and Ascend's fused exchange has only the modes 1 and 2. Set it to 1.",
+            fixes=first,
+        )
+    if str(mode) == "2" and c.before("0.5.16") and c.quantization != "modelslim":
+        return Refusal(
+            at=FUSED_MODE,
+            related_fields=("moe_a2a_backend", "quantization"),
+            message=f"`{FUSED_MODE}` is 2, which needs a ModelSlim checkpoint served with `--quantization modelslim`. Set it to 1.",
+            fixes=first,
+        )
+    return None
+
+
 @handle_a2a_moe.refuses(
     "SPC610", "flashinfer-dispatch-type-without-its-exchange", raises="ValueError", since="0.5.20",
     bad="model=qwen3-30b-a3b -- --tp-size 2 --flashinfer-a2a-dispatch-type bf16",

@@ -71,7 +71,9 @@ REFUSED: list[tuple[str, str, Since]] = [
     ("model=llama-3.1-8b -- --tp-size 3", "attention-heads-not-divisible-by-ranks", "0.5.6"),
     ("model=qwen3-8b -- --tp-size 6", "attention-heads-not-divisible-by-ranks", "0.5.6"),
     ("model=nemotron-h-8b -- --tp-size 16 --nnodes 2 --dist-init-addr 10.0.0.1:5000", "mamba-heads-not-divisible-by-ranks", "0.5.6"),
+    ("model=none -- --model-path openai/whisper-large-v3 --tp-size 8", "attention-heads-not-divisible-by-ranks", "0.5.10"),
     # runners of experts
+    ("SGLANG_NPU_FUSED_MOE_MODE=1 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend ascend_fuseep", "ascend-exchange-on-gpu", "0.5.6"),
     (f"gpu=h100 model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {NVFP4}", "nvfp4-experts-before-blackwell", "0.5.13"),
     ("gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend cutlass", "runner-without-mxfp4-experts", "0.5.11"),
     ("gpu=a100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass", "cutlass-for-fp8-experts", "0.5.6"),
@@ -119,6 +121,8 @@ REFUSED: list[tuple[str, str, Since]] = [
         "lazy-states-without-overlap",
         "0.5.15",
     ),
+    ("gpu=npu model=qwen3-next-80b -- --tp-size 8 --page-size 64", "pages-of-recurrent-states", ("0.5.6", "0.5.11")),
+    ("gpu=npu model=qwen3-next-80b -- --tp-size 8", "pages-of-recurrent-states", ("0.5.6.post1", "0.5.11")),
     ("--enable-hierarchical-cache --hicache-storage-backend dynamic", "storage-options-unusable", "0.5.6"),
     # memory
     ("--mem-fraction-static 1.5", "memory-fraction-no-gpu-has", "0.5.6"),
@@ -150,6 +154,9 @@ RUNS = [
     "model=qwen2.5-7b -- --tp-size 4",
     "model=qwen3-8b -- --tp-size 6 --dp-size 3 --enable-dp-attention",
     "model=nemotron-h-8b -- --tp-size 8",
+    "model=none -- --model-path openai/whisper-large-v3 --tp-size 4",
+    "gpu=npu model=qwen3-next-80b -- --tp-size 8 --disable-radix-cache",
+    "SGLANG_NPU_FUSED_MOE_MODE=1 gpu=npu model=qwen3-30b-a3b -- --tp-size 8 --moe-a2a-backend ascend_fuseep",
     "gpu=h100 model=gpt-oss-120b -- --tp-size 2 --moe-runner-backend triton_kernel",
     "gpu=h100 model=qwen3-235b-fp8 -- --tp-size 4 --moe-runner-backend cutlass",
     "model=deepseek-v3 -- --tp-size 8 --moe-a2a-backend deepep",

@@ -309,6 +309,33 @@ def runner_without_exchange(c: Config) -> Refusal | None:
     )
 
 
+@quantization_methods.refuses(
+    "SPC1151", "ascend-exchange-on-gpu", raises="AttributeError", late=True,
+    sglang="hardware_backend/npu/moe/fuseep.py:forward_fuseep",
+    earlier=(Earlier("0.5.13", "layers/moe/ep_moe/layer.py:__init__"),),
+    bad="SGLANG_NPU_FUSED_MOE_MODE=1 model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend ascend_fuseep",
+    good=(
+        "model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend deepep",
+        "SGLANG_NPU_FUSED_MOE_MODE=1 gpu=npu model=qwen3-30b-a3b -- --tp-size 2 --moe-a2a-backend ascend_fuseep",
+    ),
+)  # fmt: skip
+def ascend_exchange_on_gpu(c: Config) -> Refusal | None:
+    """Ascend's fused exchange runs on Ascend NPUs only.
+
+    It calls a kernel of the NPU's own build of DeepEP, which no build for GPUs has: the first pass through the experts stops, at the
+    latest when graphs are captured. On GPUs use `deepep`.
+    """
+    if c.moe_a2a_backend != "ascend_fuseep" or not c.model.num_experts or leaves_experts_out(c):
+        return None
+    return value_refused(
+        c,
+        "moe_a2a_backend",
+        f"runs on Ascend NPUs only, and SGLang stops at the first pass through the experts on {c.gpu.title}. Use `deepep`.",
+        "model_path",
+        fixes=(setting(moe_a2a_backend="deepep"), dropping("moe_a2a_backend")),
+    )
+
+
 JIT = "SGLANG_ENABLE_JIT_DEEPGEMM"
 
 

@@ -12,7 +12,7 @@ from spec_lsp.facts.classes import class_facts
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.linear_attention import keeps_extra_buffer
 
-prefix_caches = Handler("mem_cache/registry.py:create_tree_cache", when=lambda c: bool(c.device == "cuda"))
+prefix_caches = Handler("mem_cache/registry.py:create_tree_cache", when=lambda c: c.device in ("cuda", "npu"))
 
 SWITCHES = {
     "flexkv": "enable_flexkv",
@@ -133,17 +133,20 @@ def feature_without_flexkv(c: Config) -> Refusal | None:
     bad=(
         "sglang=0.5.9 model=qwen3-next-80b -- --tp-size 4 --page-size 64",
         "sglang=0.5.6 model=nemotron-h-8b -- --page-size 16",
+        "sglang=0.5.10 gpu=npu model=qwen3-next-80b -- --tp-size 8",
     ),
     good=(
         "sglang=0.5.9 model=qwen3-next-80b -- --tp-size 4 --page-size 64 --disable-radix-cache",
         "sglang=0.5.9 model=qwen3-next-80b -- --tp-size 4 --page-size 64 --mamba-scheduler-strategy extra_buffer",
+        "sglang=0.5.10 gpu=npu model=qwen3-next-80b -- --tp-size 8 --disable-radix-cache",
     ),
 )  # fmt: skip
 def pages_of_recurrent_states(c: Config) -> Refusal | None:
     """In these releases the prefix cache of Mamba and linear-attention models has pages of one token.
 
     Unless each state is kept twice (`--mamba-scheduler-strategy extra_buffer`, from 0.5.7 on), a prefix can be cut at any token, so pages
-    of several tokens do not work. From 0.5.11 on SGLang sets the page size to 1 by itself.
+    of several tokens do not work; Ascend's attention has pages of 128 if nobody says otherwise. From 0.5.11 on SGLang sets the page size to
+    1 by itself.
     """
     if c.page_size in (None, 1) or c.disable_radix_cache or not (c.model.is_gdn or c.model.is_mamba2):
         return None
