@@ -20,6 +20,8 @@ PERCHANNEL = (
 )
 ALL = [r for r in releases() if r >= Release.parse("0.5.6")]
 
+GROK = '{"architectures": ["Grok1ForCausalLM"], '
+
 GPTQ = """--json-model-override-args '{"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 128, "desc_act": false, "sym": true}}'"""
 
 Since = str | tuple[str, str]
@@ -51,6 +53,7 @@ REFUSED: list[tuple[str, str, Since]] = [
     (f"model=qwen3-30b-a3b -- --tp-size 2 --moe-runner-backend triton {GPTQ}", "runner-for-four-bit-experts", ("0.5.6.post2", "0.5.13")),
     ("model=qwen3-30b-a3b -- --tp-size 2 --quantization humming --moe-runner-backend triton", "runner-of-another-method", "0.5.16"),
     (f"model=llama-2-7b -- --tp-size 4 {GPTQ}", "mlp-width-not-divisible-by-quantization-group", "0.5.6"),
+    (f"model=qwen3-30b-a3b -- --tp-size 2 {AWQ.replace('{', GROK, 1)}", "runner-without-activation", "0.5.6"),
     # sparse and hybrid attention
     ("gpu=b200 model=deepseek-v3.2 -- --tp-size 2 --dsa-prefill-backend triton_sparse_mla", "triton-sparse-prefill-unfit", "0.5.22"),
     ("gpu=b200 -- --model-path deepseek-ai/DeepSeek-V4-Flash --tp-size 8 --dsv4-prefill-backend flashmla_sparse_q8", "v4-q8-prefill-off-hopper", "0.5.19"),
@@ -136,6 +139,7 @@ RUNS = [
     "--weight-loader-prefetch-checkpoints --weight-loader-prefetch-num-threads 1",
     f"model=qwen3-30b-a3b -- --tp-size 8 --moe-runner-backend triton {AWQ}",  # 96 wide, which Marlin does not take
     f"model=qwen3-30b-a3b -- --tp-size 2 {AWQ}",
+    f"model=qwen3-30b-a3b -- --tp-size 2 --json-model-override-args '{GROK[:-2]}}}'",
     f"model=llama-2-7b -- --tp-size 2 {GPTQ}",
     f"model=llama-2-7b -- --tp-size 4 {GPTQ.replace('false', 'true')}",
     "gpu=b200 model=deepseek-v3.2 -- --tp-size 4 --dsa-prefill-backend triton_sparse_mla",

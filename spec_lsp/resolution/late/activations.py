@@ -59,6 +59,9 @@ class Lack(NamedTuple):
     since: str = ""
 
 
+FOUR_BITS = ("awq_marlin", "gptq_marlin", "moe_wna16")
+"""Methods that choose the kernels of their experts by themselves: Marlin's, or Triton's, which both have no GELU."""
+
 LACKING: Mapping[str, tuple[Lack, ...]] = {
     "deep_gemm": (Lack((GELU, TANH, SQUARED), (None, "fp8")),),
     "flashinfer_cutlass": (Lack((TANH, SITU), (None, "modelopt_fp4", "modelopt_fp8"), "0.5.15"),),
@@ -70,8 +73,15 @@ LACKING: Mapping[str, tuple[Lack, ...]] = {
     "flashinfer_trtllm_routed": (Lack((TANH,), (None,), "0.5.15"),),
     "hpc_ops": (Lack((GELU, TANH, SQUARED, SITU, BOUNDED), ("fp8",)),),
     "humming": (Lack((TANH, SQUARED, SITU), ("humming",)),),
+    "marlin": (Lack((GELU, TANH), FOUR_BITS),),
     "triton_kernel": (Lack((SQUARED,), (None, "fp8"), "0.5.19"),),
 }
+
+
+GEMMA_IN_AWQ = (
+    """model=qwen3-30b-a3b -- --json-model-override-args '{"architectures": ["Gemma4ForCausalLM"], "moe_intermediate_size": 768, """
+    """"quantization_config": {"quant_method": "awq", "bits": 4, "group_size": 128, "zero_point": true}}'"""
+)
 
 
 @activations.refuses(
@@ -83,21 +93,35 @@ LACKING: Mapping[str, tuple[Lack, ...]] = {
         """--json-model-override-args '{"quantization_config": null}'""",
         """model=qwen3-30b-a3b -- --quantization humming """
         """--json-model-override-args '{"architectures": ["NemotronHForCausalLM"]}'""",
+        GEMMA_IN_AWQ,
     ),
-    good="model=qwen3-30b-a3b -- --moe-runner-backend triton "
-    """--json-model-override-args '{"architectures": ["Grok1ForCausalLM"]}'""",
+    good=(
+        "model=qwen3-30b-a3b -- --moe-runner-backend triton "
+        """--json-model-override-args '{"architectures": ["Grok1ForCausalLM"]}'""",
+        GEMMA_IN_AWQ.replace("Gemma4ForCausalLM", "Qwen3MoeForCausalLM"),
+    ),
 )  # fmt: skip
 def runner_without_activation(c: Config) -> Refusal | None:
     """This runner does not compute the activation of this model's experts.
 
     All compute SiLU with a gate. Gemma 4 and Grok have GELU, Nemotron-H a squared ReLU, Kimi K3 SiTU, gpt-oss and MiniMax-M3 a SwiGLU
-    with bounds: DeepGEMM, HPC-Ops, Humming and some of FlashInfer's runners lack one or another. Leave the runner to SGLang.
+    with bounds: DeepGEMM, HPC-Ops, Humming and some of FlashInfer's runners lack one or another. Leave the runner to SGLang. Experts in AWQ
+    or GPTQ run on kernels of their own, which have no GELU: serve another checkpoint of such a model.
     """
     name = method(c)
-    runner = "humming" if name == "humming" else str(c.moe_runner_backend)
+    four_bits = name in FOUR_BITS
+    runner = "humming" if name == "humming" else "marlin" if four_bits else str(c.moe_runner_backend)
     lacks = next((lack for lack in LACKING.get(runner, ()) if name in lack.methods and _lacks(c, lack)), None)
     if lacks is None:
         return None
+    if four_bits:
+        return value_refused(
+            c,
+            "model_path",
+            f"has experts in four bits, whose kernels do not compute their activation ({activation(c)}), and SGLang stops when it builds "
+            "the MoE layers or in their first forward pass. Serve it unquantized or in FP8.",
+            fixes=(),
+        )
     field = "quantization" if name == "humming" and c.given("quantization") else "moe_runner_backend"
     return value_refused(
         c,
