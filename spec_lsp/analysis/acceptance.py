@@ -8,7 +8,7 @@ out: somebody meant it. Where only the writer knows what is missing (a draft's p
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from heapq import heappop, heappush
 from itertools import count
 from typing import Any
@@ -27,7 +27,7 @@ from spec_lsp.syntax.word import Word, literal
 MAX_RESOLUTIONS = 400
 """How often a launch is resolved in one search."""
 
-VALUE, COMPANION, REMOVAL = 10.0, 15.0, 60.0
+VALUE, COMPANION, REMOVAL = 10.0, 15.0, 90.0
 """The cost of giving a flag another value, of adding a flag, and of removing one."""
 
 PER_REFUSAL = 25.0
@@ -51,6 +51,9 @@ INTENTIONS = frozenset(
 
 NAMED = frozenset(("speculative_algorithm", "quantization", "disaggregation_mode"))
 """Fields whose value is a name: another name means another intention, not another value of the same one."""
+
+ADDED = frozenset(("disaggregation_mode",))
+"""Names that a launch without any may be given: a flag that only one kind of server has tells which kind was meant."""
 
 ALIKE = (frozenset(("EAGLE", "EAGLE3", "NEXTN")), frozenset(("DFLASH", "DSPARK")))
 """Speculative algorithms that need a draft model made for them: the draft model tells which of them was meant."""
@@ -79,10 +82,13 @@ class State:
 
     fields: Mapping[str, Any] = field(default_factory=dict)
     env: Mapping[str, str | None] = field(default_factory=dict)
+    moves: tuple[Change, ...] = ()
+    """The changes that led here, in order."""
 
     def having(self, change: Change) -> State:
         fields = {**self.fields, **change.set, **dict.fromkeys(change.drop, _DROPPED)}
-        return State(fields, {**self.env, **change.set_env, **dict.fromkeys(change.drop_env)})
+        env = {**self.env, **change.set_env, **dict.fromkeys(change.drop_env)}
+        return State(fields, env, (*self.moves, change))
 
     @property
     def key(self) -> tuple[object, ...]:
@@ -203,10 +209,12 @@ class Bench:
         )
 
     def _alike(self, name: str, value: Any) -> bool:
-        """Whether a name means the same intention as the typed one."""
+        """Whether a name means the same intention as the typed one, or states one that was left out."""
         setting = self.binding.settings.get(name)
-        both = {str(setting.value).upper(), str(value).upper()} if setting is not None else set()
-        return bool(both) and any(both <= names for names in ALIKE)
+        if setting is None:
+            return name in ADDED
+        both = {str(setting.value).upper(), str(value).upper()}
+        return any(both <= names for names in ALIKE)
 
     def _removes(self, change: Change) -> bool:
         return bool(change.drop or change.drop_env) or any(v is None or v is False for v in change.set.values())
@@ -291,13 +299,26 @@ def least_changes(bench: Bench, most: int = 8, *, dear: bool = False) -> Iterato
             if len(left) > len(refusals) + 1:
                 continue
             if not left:
-                heappush(solved, (cost, next(order), after))
+                least = _without_needless(bench, after, beyond)
+                if all(least.key != other.key for _, _, other in solved):
+                    heappush(solved, (cost - bench.cost(after) + bench.cost(least), next(order), least))
             else:
                 heappush(queue, (cost + PER_REFUSAL * len(left), next(order), after, left))
     while solved and most:
         most -= 1
         cost, _, state = heappop(solved)
         yield Solution(state, cost, frozenset(bench.removed(state)))
+
+
+def _without_needless(bench: Bench, state: State, beyond: Set[tuple[object, ...]]) -> State:
+    """The state without the moves that were tried on the way and that a later one makes needless."""
+    for nth in range(len(state.moves) - 1):
+        less = State()
+        for move in (*state.moves[:nth], *state.moves[nth + 1 :]):
+            less = less.having(move)
+        if bench.left > 0 and all(f.identity in beyond for f in bench.refusals(less)):
+            return _without_needless(bench, less, beyond)
+    return state
 
 
 def as_cheap(solutions: Sequence[Solution]) -> list[Solution]:

@@ -641,7 +641,7 @@ def host_pool_backup_off_decode_server(c: Config) -> Refusal | None:
     return Refusal(
         at=_BACKUP,
         related_fields=("disaggregation_mode",),
-        message=f"{c.shown(_BACKUP)} is for decode servers, and SGLang stops. Remove it.",
+        message=f"{c.shown(_BACKUP)} is for decode servers, and SGLang stops without `--disaggregation-mode decode`.",
         fixes=(dropping(_BACKUP), setting(disaggregation_mode="decode")),
     )
 
@@ -762,7 +762,7 @@ def decode_offload_off_decode_server(c: Config) -> Refusal | None:
     return Refusal(
         at=_OFFLOAD,
         related_fields=("disaggregation_mode",),
-        message=f"{c.shown(_OFFLOAD)} is for decode servers, and SGLang stops. Remove it.",
+        message=f"{c.shown(_OFFLOAD)} is for decode servers, and SGLang stops without `--disaggregation-mode decode`.",
         fixes=(dropping(_OFFLOAD), setting(disaggregation_mode="decode")),
     )
 

@@ -49,7 +49,7 @@ def sharded_kv_cache_off_prefill_server(c: Config) -> Refusal | None:
     return Refusal(
         at=SHARDING,
         related_fields=("disaggregation_mode",),
-        message=f"{c.shown(SHARDING)} is for prefill servers, and SGLang stops. Remove it.",
+        message=f"{c.shown(SHARDING)} is for prefill servers, and SGLang stops without `--disaggregation-mode prefill`.",
         fixes=(dropping(SHARDING), setting(disaggregation_mode="prefill")),
     )
 

@@ -360,3 +360,45 @@ def test_no_number_is_too_large_for_what_is_offered_instead(value: str) -> None:
     )
     for diagnostic in found.diagnostics:
         fixes_for(found, diagnostic, Options(), NOTHING)
+
+
+# --- a companion before a removal --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "added"),
+    [
+        ("mistral-7b", "--disaggregation-decode-enable-offload-kvcache", {"--disaggregation-mode decode", "--hicache-storage-backend file"}),
+        ("deepseek-v3 --tp 8", "--enable-kv-cache-sharding --attention-backend fa3", {"--disaggregation-mode prefill"}),
+        ("llama-3.1-8b", "--prefill-only-disable-kv-cache", {"--is-embedding", "--disable-radix-cache"}),
+        ("llama-3.1-8b", "--prefill-only-disable-kv-cache --attention-backend triton", {"--is-embedding", "--disable-radix-cache"}),
+    ],
+)  # fmt: skip
+def test_companions_are_added_before_a_flag_is_given_up(model: str, flags: str, added: set[str]) -> None:
+    """However many it takes: a flag for one kind of server tells which kind was meant."""
+    new = repaired(f"{PINNED}{SERVER.replace('llama-3.1-8b', model)} {flags}\n")
+    kept = next(word for word in flags.split() if word.startswith("--"))
+    assert kept in new
+    assert all(words in new for words in added)
+    assert "error" not in {d.severity for d in check(new).diagnostics}
+
+
+@pytest.mark.parametrize(
+    ("model", "flags", "gone"),
+    [
+        # its class cannot, whatever else is set
+        ("deepseek-v3 --tp 8", "--enable-pdmux", "--enable-pdmux"),
+        ("qwen3-8b", "--dllm-algorithm LowConfidence", "--dllm-algorithm"),
+        ("qwen3-8b", "--enable-hisparse", "--enable-hisparse"),
+        ("deepseek-v3.2 --tp 8", "--prefill-only-disable-kv-cache", "--prefill-only-disable-kv-cache"),
+        # the server is told to be of another kind
+        ("mistral-7b", "--disaggregation-mode prefill --disaggregation-decode-enable-offload-kvcache", "--disaggregation-decode-enable-offload-kvcache"),
+    ],
+)  # fmt: skip
+def test_what_no_companion_mends_is_taken_out_alone(model: str, flags: str, gone: str) -> None:
+    """What was tried on the way is not left behind."""
+    text = f"{PINNED}{SERVER.replace('llama-3.1-8b', model)} {flags}\n"
+    new = repaired(text)
+    assert gone not in new
+    assert set(new.split()) <= set(text.split())
+    assert "error" not in {d.severity for d in check(new).diagnostics if d.rule.name != "weights-above-gpu-memory"}
