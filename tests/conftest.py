@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,9 @@ settings.load_profile("patient")
 
 os.environ["SPEC_LSP_NO_CACHE"] = "1"  # what a test sees was found in that test
 gc.disable()
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # In the background: the programs that tests start would ignore Ctrl-C, too.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 FIRST = ("test_bounds.py", "truth", "e2e", "hostile", "upkeep", "asking", "server", "cli", "resolution")
