@@ -55,7 +55,7 @@ STORES = (
     Barred(
         "hicache_mem_layout",
         lambda c: c.hicache_mem_layout not in LAYOUTS.get(c.hicache_storage_backend, (c.hicache_mem_layout,)),
-        "this store keeps whole pages",
+        "the store that `--hicache-storage-backend` names keeps whole pages",
         "0.5.12",
         _page_first,
     ),
@@ -129,13 +129,7 @@ def storage_of_other_cache(c: Config) -> Refusal | None:
     """
     if not c.enable_hierarchical_cache:
         return None
-    return first_barred(
-        c,
-        STORES,
-        f"by {c.shown('hicache_storage_backend')} when the host cache is built",
-        "hicache_storage_backend",
-        "model_path",
-    )
+    return first_barred(c, STORES, "when the host cache is built", "hicache_storage_backend", "model_path")
 
 
 def _options(c: Config) -> Mapping[str, object] | str:
