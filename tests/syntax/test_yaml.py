@@ -51,6 +51,11 @@ COMMANDS: list[tuple[str, list[str]]] = [
     (f"command: [/bin/sh, -c]\nargs: [{PY}, --tp, '2']", []),
     (f"command: [bash, prepare.sh, {PY}, --tp, '2']", ["--tp 2"]),
     ("command: [sglang, serve, m]", ["m"]),
+    # What reads a command without any argument adds those that other keys tell it.
+    (f"server_command: {RUN}\nflags_of_server:\n  tp_size: 2\n", ["?+"]),
+    ("server_command: |\n  sglang serve\n", ["?+"]),
+    (f"server_command: {RUN} --tp 2", ["--tp 2"]),
+    (f"run: {RUN}", [""]),
     (f"image: my/llm:1\nargs:\n- >\n  {RUN}\n  --tp 2\n", ["--tp 2"]),
     ("image: lmsysorg/sglang:v1\nargs: [--tp, '2']", ["--tp 2 --model-path ?"]),
     ("image: lmsysorg/sglang:v1\nargs: [--model, m, --tp, '2']", ["--model m --tp 2"]),

@@ -20,7 +20,7 @@ from spec_lsp.syntax.shell.clues import script_clues
 from spec_lsp.syntax.shell.commands import joined
 from spec_lsp.syntax.shell.embedding import Around, CommandResult, read_arguments, read_script
 from spec_lsp.syntax.source import embedded
-from spec_lsp.syntax.word import Place, Word, hull, unknown
+from spec_lsp.syntax.word import Fragment, Place, Word, hull, unknown
 from spec_lsp.syntax.yaml import words as text
 from spec_lsp.syntax.yaml.entries import entry_words
 from spec_lsp.syntax.yaml.nodes import Node, Part, is_list, is_mapping, is_null, is_scalar, items, root_of
@@ -63,6 +63,9 @@ MANIFEST = expression(r"(?:[ \t]*(?:#[^\n]*|---)?\n)*(?:- )?[A-Za-z][\w.-]*:(?:[
 FENCED = expression(r"^[ \t]*(?:`{3,}|~{3,})[^`\n]*\n", re.M)
 CONFIG_PATH = expression(r"--config[ \t]+[\"']?([^\s\"'\\]+)")
 STARTS_TEXT = expression(r"\s*(?:exec\s+)?(?:\S*python[\d.]*\s+-m\s+(?:sglang|dynamo\.sglang)\b|sglang\s+serve\b)")
+STARTS_ALONE = expression(r"\s*(?:\S*python[\d.]*\s+-m\s+sglang\.launch_server|sglang\s+serve)\s*\Z")
+WHOLE_KEYS = frozenset(("run", "script", "command", "commands", "cmd", "exec", "entrypoint", "args"))
+"""Keys of commands that are run as they stand."""
 VERSION_KEY = expression(r"sglang[-_]version\Z", re.I)
 MODEL_FLAG = expression(r"--(?:model(?:-p[ath]*)?|config)(?:=|\Z)")
 MAX_DEPTH = 60
@@ -211,7 +214,7 @@ class Reader:
             self.list_of(key, node, frame)
         elif SCRIPT_KEY.search(key) or node.value.startswith("#!"):
             told = len(self.launches)
-            self.script(text.formatted(self.part.word(node)), frame)
+            self.script(_with_what_is_added(key, text.formatted(self.part.word(node))), frame)
             if len(self.launches) == told:
                 self.fences(node)
         elif FENCED.search(node.value):
@@ -576,6 +579,18 @@ class Reader:
         if self.part.signs is not None or frame.owner is None or frame.owner.contains(launch.place):
             return ()
         return (Choice(frame.owner, f"it is run as {frame.name}"),)
+
+
+def _with_what_is_added(key: str, command: Word) -> Word:
+    """A command that starts a server without any argument: whatever reads it adds the arguments, which other keys tell it
+    (`server_command: python -m sglang.launch_server`)."""
+    written = command.text or ""
+    if key.lower() in WHOLE_KEYS or not STARTS_ALONE.match(written):
+        return command
+    command, _ = command.split(len(written.rstrip()))
+    end = command.place._replace(start=command.place.end)
+    added = Fragment(" ", end, False, fixed=True), Fragment(None, end, False, "what reads the command adds arguments")
+    return command._replace(fragments=(*command.fragments, *added))
 
 
 def _slurm_clues(document: str, word: Word) -> list[Clue]:
