@@ -35,6 +35,20 @@ _NVFP4_BACKEND = {"fp8_e4m3": "flashinfer", "nvfp4": "trtllm_mha"}
 _NVFP4_DTYPE = {backend: dtype for dtype, backend in _NVFP4_BACKEND.items()}
 
 
+def separate_windows(c: Config) -> bool:
+    """Whether sliding-window layers have a KV pool of their own."""
+    return c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory))
+
+
+def beside_full_attention(c: Config) -> str | None:
+    """What this model's cache holds that is no page of full or latent attention, nor DeepSeek's sparse index."""
+    if c.model.is_mambaish:
+        return "recurrent states"
+    if c.model.is_deepseek_v4 or separate_windows(c):
+        return "sliding windows"
+    return "sparse index" if c.model.is_minimax_sparse else None
+
+
 def _nvfp4_prefill_dtype(c: Config) -> str | None:
     """The type that prefill computes NVFP4 pages in; None if the chosen backend supports neither."""
     if c.prefill_kv_cache_dequant_dtype != "auto":

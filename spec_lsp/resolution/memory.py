@@ -28,6 +28,7 @@ from spec_lsp.resolution.cuda_graph import (
     prefill_sizes,
 )
 from spec_lsp.resolution.engine import Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.kv_cache import separate_windows
 from spec_lsp.resolution.ranks import attention_dp, attention_dp_size
 
 GIB = 1024
@@ -465,7 +466,7 @@ def _mooncake_over_efa(c: Config) -> bool:
 
 def _unified_pool_resizes(c: Config) -> bool:
     """Of unified pools only that of sliding-window models, without a draft in it, can be resized."""
-    if not c.model.is_hybrid_swa(c.disable_hybrid_swa_memory) or c.model.is_mambaish:
+    if not separate_windows(c) or c.model.is_mambaish:
         return False
     algorithm = (c.speculative_algorithm or "").upper()
     return algorithm in ("", "NGRAM")

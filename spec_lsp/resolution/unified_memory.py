@@ -19,6 +19,7 @@ from spec_lsp.resolution.engine import (
     one_of,
     setting,
 )
+from spec_lsp.resolution.kv_cache import separate_windows
 
 UNIFIED = "enable_unified_memory"
 LAYOUT = "enable_page_major_kv_layout"
@@ -244,14 +245,14 @@ def _offload(c: Config) -> Conflict | None:
             file = setting(hicache_storage_backend="file")
             return Conflict("hicache_storage_backend", "what is decoded can be offloaded to files only", file)
         model = c.model
-        if model.uses_mla or model.is_mambaish or model.is_hybrid_swa(c.disable_hybrid_swa_memory):
+        if model.uses_mla or model.is_mambaish or separate_windows(c):
             return _dropping(at, f"the pages of {model.architecture} cannot be offloaded from it")
     if c.disaggregation_decode_retraction_backup != "host_pool":
         return None
     at = "disaggregation_decode_retraction_backup"
     if c.before("0.5.22") and c.disaggregation_decode_enable_radix_cache:
         return _dropping(at, "a decode server's radix cache cannot be backed up from it")
-    if c.model.is_mambaish or (c.before("0.5.22") and c.model.is_hybrid_swa(c.disable_hybrid_swa_memory)):
+    if c.model.is_mambaish or (c.before("0.5.22") and separate_windows(c)):
         return _dropping(at, f"the pages of {c.model.architecture} cannot be backed up from it")
     return None
 
@@ -349,7 +350,7 @@ def unified_memory_eagle_target(c: Config) -> Refusal | None:
     if c.speculative_algorithm not in ("EAGLE", "EAGLE3"):
         return None
     model = c.model
-    if not model.is_hybrid_swa(c.disable_hybrid_swa_memory) and not model.is_mambaish:
+    if not separate_windows(c) and not model.is_mambaish:
         why = f"the draft's KV cache has no place in the pool of {model.architecture}"
         return _refusal(c, _dropping("speculative_algorithm", why))
     rails = _verify_rails(c) if model.uses_mla else _plain_rails(c)
@@ -434,7 +435,7 @@ def _shared_decode_context(c: Config) -> Conflict | None:
         return Conflict("dcp_size", "its ranks cannot write a part of the KV cache each", one)
     if not c.model.uses_mla:
         return Conflict("dcp_size", "its ranks can share the context of MLA only", one)
-    if c.model.is_hybrid_swa(c.disable_hybrid_swa_memory):
+    if separate_windows(c):
         return Conflict("dcp_size", "its ranks cannot share the context of sliding windows", one)
     if c.disaggregation_mode != "null":
         return Conflict("dcp_size", "a page that is sent would hold one rank's part only", one)

@@ -10,16 +10,12 @@ from __future__ import annotations
 
 from spec_lsp.resolution.attention import backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting, setting_env
-from spec_lsp.resolution.kv_cache import is_fp4
-from spec_lsp.resolution.late.refused import Barred, first_barred
+from spec_lsp.resolution.kv_cache import is_fp4, separate_windows
+from spec_lsp.resolution.late.refused import Barred, first_barred, without_one_of
 from spec_lsp.resolution.late.speculative import packs_draft
 from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
 
 caches = Handler("mem_cache/kv_cache_configurator.py:_init_pools", when=lambda c: bool(c.device == "cuda"))
-
-
-def _hybrid_swa(c: Config) -> bool:
-    return c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory))
 
 
 @caches.refuses(
@@ -34,7 +30,7 @@ def unified_memory_of_plain_model(c: Config) -> Refusal | None:
     """
     if not c.enable_unified_memory:
         return None
-    if not c.model.is_deepseek_v4 and (c.model.is_mambaish or _hybrid_swa(c)):
+    if not c.model.is_deepseek_v4 and (c.model.is_mambaish or separate_windows(c)):
         return None
     return Refusal(
         at="enable_unified_memory",
@@ -71,7 +67,7 @@ def hicache_layout_of_another_attention(c: Config) -> Refusal | None:
         kind = "its pages are laid out otherwise" if c.since("0.5.19") else ""
     elif c.model.uses_mla != (layout == "page_head"):
         kind = ""
-    elif c.model.is_mambaish or _hybrid_swa(c):  # whose ordinary layers have a host cache of heads
+    elif c.model.is_mambaish or separate_windows(c):  # whose ordinary layers have a host cache of heads
         kind = "only an MLA cache has the two parts it splits" if c.since("0.5.20") and not c.model.uses_mla else ""
     else:
         kind = "MLA has one head" if c.model.uses_mla else "only an MLA cache has the two parts it splits"
@@ -128,7 +124,7 @@ def no_cache_of_other_attention(c: Config) -> Refusal | None:
     """
     if not c.prefill_only_disable_kv_cache:
         return None
-    if not c.model.uses_mla and not c.model.is_mambaish and not _hybrid_swa(c):
+    if not c.model.uses_mla and not c.model.is_mambaish and not separate_windows(c):
         return None
     return Refusal(
         at="prefill_only_disable_kv_cache",
@@ -158,7 +154,7 @@ def host_pool_backup_of_hybrid_model(c: Config) -> Refusal | None:
     field = "disaggregation_decode_retraction_backup"
     if c.disaggregation_decode_retraction_backup != "host_pool" or c.disaggregation_mode != "decode":
         return None
-    windows = _hybrid_swa(c) and {*(c.model.text_hf("layer_types") or ())} == {"sliding_attention"}
+    windows = separate_windows(c) and {*(c.model.text_hf("layer_types") or ())} == {"sliding_attention"}
     if not c.model.is_mambaish and not c.model.uses_mla and not windows:
         return None
     what = (
@@ -353,7 +349,7 @@ def _cuts_groups(c: Config) -> bool:
 
 def _row_off_alignment(c: Config) -> bool:
     """Whether a rank's keys of one token, in one layer of a unified pool, do not fill units of 16 bytes."""
-    if c.model.uses_mla or not (c.model.is_mambaish or _hybrid_swa(c)):
+    if c.model.uses_mla or not (c.model.is_mambaish or separate_windows(c)):
         return False
     size = 1 if str(c.kv_cache_dtype).startswith("fp8") else 2
     return bool(c.model.get_num_kv_heads(attention_tp_size(c)) * c.model.head_dim * size % 16)
@@ -446,19 +442,19 @@ APART = (
         "speculative_draft_model_path",
         lambda c: c.draft is not None and c.draft.uses_mla,
         f"{INSIDE} latent attention",
-        way_out=lambda _: (dropping("speculative_algorithm"), dropping("enable_unified_memory")),
+        way_out=without_one_of("speculative_algorithm", "enable_unified_memory"),
     ),
     Barred(
         "dcp_size",
         lambda c: c.dcp_size > 1,
         f"{INSIDE} whole tokens where ranks share a context",
-        way_out=lambda _: (dropping("dcp_size"), dropping("enable_unified_memory")),
+        way_out=without_one_of("dcp_size", "enable_unified_memory"),
     ),
     Barred(
         "enable_hierarchical_cache",
         lambda c: bool(c.enable_hierarchical_cache),
         f"{INSIDE} DFLASH where recurrent states are copied to the host",
-        way_out=lambda _: (dropping("enable_hierarchical_cache"), dropping("enable_unified_memory")),
+        way_out=without_one_of("enable_hierarchical_cache", "enable_unified_memory"),
     ),
     Barred("speculative_draft_kv_cache_dtype", _other_float, f"{INSIDE} another data type"),
 )
@@ -482,7 +478,7 @@ def draft_apart_from_unified_memory(c: Config) -> Refusal | None:
     inside = c.speculative_algorithm in ("EAGLE", "EAGLE3") or (
         c.speculative_algorithm == "DFLASH" and c.model.is_mambaish
     )
-    if not c.enable_unified_memory or not inside or not (c.model.is_mambaish or _hybrid_swa(c)):
+    if not c.enable_unified_memory or not inside or not (c.model.is_mambaish or separate_windows(c)):
         return None
     where = f"with {c.shown('enable_unified_memory')} when the cache is built"
     return first_barred(c, APART, where, "speculative_algorithm", "enable_unified_memory")

@@ -8,8 +8,9 @@ Left out: linkers of one's own (`dynamic`), drafts whose config.json says how ma
 
 from __future__ import annotations
 
-from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping
-from spec_lsp.resolution.late.refused import Barred, first_barred
+from spec_lsp.resolution.engine import Config, Handler, Refusal
+from spec_lsp.resolution.kv_cache import separate_windows
+from spec_lsp.resolution.late.refused import Barred, first_barred, without_one_of
 from spec_lsp.resolution.late.speculative import packs_draft
 
 LINKER = "enable_unified_cache_external_linker"
@@ -21,11 +22,7 @@ cache_linkers = Handler(
 
 
 def _states_beside_latent_pages(c: Config) -> bool:
-    return bool(c.model.is_mambaish and not _windowed(c))
-
-
-def _windowed(c: Config) -> bool:
-    return c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory))
+    return bool(c.model.is_mambaish and not separate_windows(c))
 
 
 def _unknown_cache(c: Config) -> bool:
@@ -33,7 +30,7 @@ def _unknown_cache(c: Config) -> bool:
         return False
     if not c.model.is_mambaish:
         return not c.model.is_deepseek_dsa
-    return c.before("0.5.23") or c.model.is_deepseek_dsa or not (_windowed(c) or c.model.uses_mla)
+    return c.before("0.5.23") or c.model.is_deepseek_dsa or not (separate_windows(c) or c.model.uses_mla)
 
 
 def _unpacked_draft(c: Config) -> bool:
@@ -43,38 +40,40 @@ def _unpacked_draft(c: Config) -> bool:
     return c.speculative_algorithm in ("EAGLE3", "DFLASH", "STANDALONE")
 
 
-def _without_draft(_: Config) -> tuple[Change, ...]:
-    return (dropping("speculative_algorithm"), dropping(LINKER))
-
-
 LINKED = (
     Barred(LINKER, _unknown_cache, "this model's cache has no place in an external store"),
     Barred(
         "dcp_size",
         lambda c: c.dcp_size > 1 and _states_beside_latent_pages(c),
         "beside recurrent states every rank has to hold whole pages",
-        way_out=lambda c: (dropping("dcp_size"), dropping(LINKER)),
+        way_out=without_one_of("dcp_size", LINKER),
     ),
     Barred(
         "kv_cache_dtype",
-        lambda c: c.kv_cache_dtype == "mxfp8" and c.model.is_mambaish and _windowed(c),
+        lambda c: c.kv_cache_dtype == "mxfp8" and c.model.is_mambaish and separate_windows(c),
         "it stores no scales",
-        way_out=lambda c: (dropping("kv_cache_dtype"), dropping(LINKER)),
+        way_out=without_one_of("kv_cache_dtype", LINKER),
     ),
     Barred(
         "enable_int8_mamba_checkpoint",
         lambda c: bool(c.enable_int8_mamba_checkpoint) and c.model.is_mambaish,
         "it stores no states of INT8",
-        way_out=lambda c: (dropping("enable_int8_mamba_checkpoint"), dropping(LINKER)),
+        way_out=without_one_of("enable_int8_mamba_checkpoint", LINKER),
     ),
-    Barred("speculative_algorithm", _unpacked_draft, "it has no place for the draft's own cache", "", _without_draft),
+    Barred(
+        "speculative_algorithm",
+        _unpacked_draft,
+        "it has no place for the draft's own cache",
+        "",
+        without_one_of("speculative_algorithm", LINKER),
+    ),
     Barred(
         "speculative_algorithm",
         lambda c: _states_beside_latent_pages(c) and packs_draft(c),
         "beside recurrent states it has no place for the layers that predict",
-        way_out=_without_draft,
+        way_out=without_one_of("speculative_algorithm", LINKER),
     ),
-)  # fmt: skip
+)
 
 
 @cache_linkers.refuses(

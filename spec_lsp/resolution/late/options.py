@@ -13,7 +13,7 @@ from spec_lsp.resolution.attention.common import backend_field
 from spec_lsp.resolution.engine import Change, Config, Handler, Refusal, dropping, setting
 from spec_lsp.resolution.late.layout import IN_SGLANG, served_class
 from spec_lsp.resolution.late.methods import method
-from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused, without_one_of
 from spec_lsp.resolution.late.weights import LEFT_OUT, moe_tp_size
 from spec_lsp.resolution.model.config import model_dtype
 from spec_lsp.resolution.model.deepseek_v4 import has_fp4_experts
@@ -356,7 +356,7 @@ BARRED: Mapping[str, tuple[Barred, ...]] = {
             lambda c: c.ep_dispatch_algorithm is not None and (c.model.hf("zero_expert_num") or 0) > 0,
             "this model's zero experts have no place on a map of experts",
             "0.5.23",
-            lambda _: (dropping("ep_dispatch_algorithm"), dropping("enable_eplb"), dropping("init_expert_location")),
+            without_one_of("ep_dispatch_algorithm", "enable_eplb", "init_expert_location"),
         ),
     ),
     "MiniMaxM3SparseForCausalLM": _M3,

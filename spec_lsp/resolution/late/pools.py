@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.attention import backend_field, backends_of
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, dropping_env, setting
+from spec_lsp.resolution.kv_cache import separate_windows
 from spec_lsp.resolution.late.layout import served_class
 from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
 
@@ -207,7 +208,7 @@ def hicache_of_fp4_cache(c: Config) -> Refusal | None:
     """
     if c.kv_cache_dtype in ("fp8_e4m3", "mxfp8") or not c.enable_hierarchical_cache:
         return None
-    if c.model.is_mambaish or c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory)) or c.model.is_deepseek_dsa:
+    if c.model.is_mambaish or separate_windows(c) or c.model.is_deepseek_dsa:
         return None
     return Refusal(
         at="enable_hierarchical_cache",

@@ -40,6 +40,12 @@ class Barred(NamedTuple):
     way_out: Callable[[Config], tuple[Change, ...]] | None = None
 
 
+def without_one_of(*fields: str) -> Callable[[Config], tuple[Change, ...]]:
+    """The way out of removing any one of these fields, the first rather than the others."""
+    fixes = tuple(map(dropping, fields))
+    return lambda _: fixes
+
+
 def first_barred(c: Config, bars: Iterable[Barred], where: str, *related: str) -> Refusal | None:
     """The refusal of the first matching value in the table; an entry that is unknown does not affect the others."""
     for bar in bars:

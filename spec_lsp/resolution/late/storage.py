@@ -12,7 +12,8 @@ import json
 from collections.abc import Mapping
 
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
-from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused
+from spec_lsp.resolution.kv_cache import beside_full_attention
+from spec_lsp.resolution.late.refused import Barred, first_barred, value_refused, without_one_of
 from spec_lsp.resolution.late.speculative import packs_draft
 from spec_lsp.resolution.ranks import attention_cp_size, attention_tp_size
 
@@ -98,14 +99,14 @@ STORES = (
         lambda c: c.hicache_storage_backend == "tensorcast" and attention_cp_size(c) > 1,
         "TensorCast stores no pages of context ranks",
         "0.5.21",
-        lambda _: (dropping("attn_cp_size"), dropping("hicache_storage_backend")),
+        without_one_of("attn_cp_size", "hicache_storage_backend"),
     ),
     Barred(
         "speculative_algorithm",
         lambda c: c.hicache_storage_backend == "tensorcast" and packs_draft(c),
         "TensorCast stores no layers that predict",
         "0.5.21",
-        lambda _: (dropping("hicache_storage_backend"), dropping("speculative_algorithm")),
+        without_one_of("hicache_storage_backend", "speculative_algorithm"),
     ),
 )
 
@@ -256,14 +257,13 @@ def decode_offload_of_other_cache(c: Config) -> Refusal | None:
     """
     if not _offloads(c) or c.enable_unified_memory:
         return None
-    windowed = c.since("0.5.9") and (c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory)) or c.model.is_deepseek_v4)
-    if not windowed and not c.model.is_mambaish and not c.model.is_minimax_sparse:
+    what = beside_full_attention(c)
+    if what is None or (what == "sliding windows" and c.before("0.5.9")):
         return None
-    what = "recurrent states" if c.model.is_mambaish else "sliding windows" if windowed else "a sparse index"
     return Refusal(
         at=OFFLOAD,
         related_fields=("model_path",),
-        message=f"{c.shown(OFFLOAD)} is refused for {c.model.architecture} when the server starts to decode: its cache has {what}, which "
-        "are not offloaded.",
+        message=f"{c.shown(OFFLOAD)} is refused for {c.model.architecture} when the server starts to decode: its {what} cannot be "
+        "offloaded.",
         fixes=(dropping(OFFLOAD),),
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from spec_lsp.resolution.disaggregation import receives_on_host
 from spec_lsp.resolution.engine import Config, Handler, Refusal, dropping, dropping_env, setting, setting_env
+from spec_lsp.resolution.kv_cache import beside_full_attention
 
 STAGING = "SGLANG_DISAGG_STAGING_BUFFER"
 
@@ -114,17 +115,6 @@ def port_in_nixl_device(c: Config) -> Refusal | None:
 ALLOCATION = "disaggregation_decode_allocation_policy"
 
 
-def _other_cache(c: Config) -> str | None:
-    """What of this cache is no page of tokens, nor an index of sparse attention."""
-    if c.model.is_mambaish:
-        return "its recurrent states"
-    if c.model.is_deepseek_v4 or c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory)):
-        return "its sliding windows"
-    if c.model.is_minimax_sparse:
-        return "its sparse index"
-    return "the scales of an MXFP8 cache" if c.kv_cache_dtype == "mxfp8" else None
-
-
 @transfer_engines.refuses(
     "SPC1081", "late-decode-allocation-of-other-cache", raises="ValueError", late=True, since="0.5.22",
     sglang="disaggregation/common/conn.py:__init__",
@@ -140,9 +130,10 @@ def late_decode_allocation_of_other_cache(c: Config) -> Refusal | None:
     """
     if c.disaggregation_decode_allocation_policy != "prefill_complete":
         return None
-    what = _other_cache(c)
-    if what is None:
+    beside = beside_full_attention(c)
+    if beside is None and c.kv_cache_dtype != "mxfp8":
         return None
+    what = f"its {beside}" if beside is not None else "the scales of an MXFP8 cache"
     return Refusal(
         at=ALLOCATION,
         related_fields=("model_path", "kv_cache_dtype"),

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from spec_lsp.facts.classes import class_facts
 from spec_lsp.resolution.engine import Change, Config, Earlier, Handler, Refusal, dropping, setting
+from spec_lsp.resolution.kv_cache import separate_windows
 from spec_lsp.resolution.linear_attention import keeps_extra_buffer
 
 prefix_caches = Handler("mem_cache/registry.py:create_tree_cache", when=lambda c: c.device in ("cuda", "npu"))
@@ -251,7 +252,7 @@ WINDOWED_AND_COMPRESSED = frozenset((
 
 def _why_no_decode_cache(c: Config) -> tuple[tuple[str, ...], str] | None:
     """The fields beside the switch, and why this model's cache cannot be reused on a decode server, by release."""
-    windowed = c.model.is_hybrid_swa(bool(c.disable_hybrid_swa_memory))
+    windowed = separate_windows(c)
     if c.before("0.5.21") and (c.model.is_gdn or c.model.is_mamba2):
         return ("model_path",), "recurrent states are not handed over with a prefix"
     if not windowed or c.model.model_type == "deepseek_v41":
